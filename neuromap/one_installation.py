@@ -24,13 +24,7 @@ _OUR_ENTRY = "neuromap.cli.entry"
 
 
 def refuse_namesake() -> None:
-    """Look for the other project's record beside the modules that can be imported.
-
-    Raises
-    ------
-    InstallationError
-        If it is installed; the program ends instead, in one line and with the exit code of that error.
-    """
+    """Look for the other project's record beside the modules that can be imported."""
     library = os.path.dirname(os.__file__)
     own = ("", library, os.path.join(library, "lib-dynload"))
     for folder in sys.path:

@@ -29,44 +29,18 @@ MOST_FRAMES = 1_000
 
 @dataclass(frozen=True)
 class ImageFrames:
-    """Images shown to a rollout, each as long as it takes to decide on a number of output frames.
+    """Images shown to a rollout, each as long as it takes to decide on a number of output frames."""
 
-    Attributes
-    ----------
-    images : ImageSet
-        The images.
-    encoding : InputEncoding
-        Of the only input node; binary.
-    output : str
-        The only output node.
-    first : int
-        Its first frame that depends on the stimulus.
-    n_frames : int
-        Frames that are decided on, from there on.
-    seed : int
-        Of what the encoding draws.
-    """
-
-    images: ImageSet
-    encoding: InputEncoding
-    output: str
-    first: int
-    n_frames: int
-    seed: int
+    images: ImageSet  # the images
+    encoding: InputEncoding  # of the only input node; binary
+    output: str  # the only output node
+    first: int  # its first frame that depends on the stimulus
+    n_frames: int  # frames that are decided on, from there on
+    seed: int  # of what the encoding draws
 
     @classmethod
     def of(cls, rollout: Rollout, images: ImageSet, n_frames: int, seed: int) -> ImageFrames:
-        """Find input, output and first frame.
-
-        Raises
-        ------
-        NetworkError
-            If there are several inputs or outputs, classes that cannot share the output, or an input without spikes.
-        InputError
-            If a number is out of range, or there are no images.
-        StimulusError
-            If the images do not fit the input node.
-        """
+        """Find input, output and first frame."""
         needs("accuracy: rollout", rollout, Rollout)
         needs("accuracy: images", images, ImageSet)
         network = rollout.network

@@ -9,17 +9,8 @@ __all__ = ["distinct"]
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """List the different numbers, ascending.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n,)
-
-    Returns
-    -------
-    ndarray of int64
-        What ``numpy.unique`` gives; among millions a sort is quicker than its hash table.
-    """
+    """List the different numbers, ascending."""
+    # shapes: numbers (n,)
     ordered = np.sort(numbers)
     found: NDArray[np.int64] = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
     return found

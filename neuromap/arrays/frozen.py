@@ -18,11 +18,10 @@ _SMALL = 2**16
 
 
 class _Owner:
-    """Holds the memory of an array that nobody can unlock: NumPy lends it read-only, whatever becomes of flags.
+    """Holds the memory of an array that nobody can unlock: NumPy lends it read-only, whatever becomes of flags."""
 
-    Who owns an array may lock and unlock it at will, so a locked one proves nothing; one whose owner is of this class
-    was locked here.
-    """
+    # Who owns an array may lock and unlock it at will, so a locked one proves nothing; one whose owner is of this class
+    # was locked here.
 
     __slots__ = ("__array_interface__", "_array")
 
@@ -34,27 +33,10 @@ class _Owner:
 
 
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
-    """Give a read-only array of the same values.
-
-    Parameters
-    ----------
-    array : ndarray
-        Not touched: the caller may go on writing to it.
-    what : str
-        How the message calls it.
-
-    Returns
-    -------
-    ndarray
-        ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else a
-        copy of which that holds, as of an array that its owner locked and may unlock, of a view of an array that can be
-        written to, or of a file that is mapped into memory.
-
-    Raises
-    ------
-    InputError
-        If the array is masked.
-    """
+    """Give a read-only array of the same values."""
+    # gives ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else
+    # a copy of which that holds, as of an array that its owner locked and may unlock, of a view of an array that can be
+    # written to, or of a file that is mapped into memory
     refuse_masked(array, what, InputError)
     if _is_locked(array):
         return array
@@ -64,34 +46,12 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
 
 
 def adopted(array: NDArray[_T]) -> NDArray[_T]:
-    """Lock an array for good, without a copy; for those who have just made it.
-
-    Parameters
-    ----------
-    array : ndarray
-        Nobody else has it, nor what it is a view of.
-
-    Returns
-    -------
-    ndarray
-        The same memory, which nobody can write to through this array; :func:`frozen` does not copy it.
-    """
+    """Lock an array for good, without a copy; for those who have just made it."""
     return np.asarray(_Owner(array))
 
 
 def freeze_arrays(instance: object) -> None:
-    """Replace every array in the fields of a frozen dataclass by a read-only one; for ``__post_init__``.
-
-    Parameters
-    ----------
-    instance : object
-        Its fields may be arrays, tuples of arrays or sparse arrays in compressed rows; other values stay as they are.
-
-    Raises
-    ------
-    InputError
-        If an array is masked.
-    """
+    """Replace every array in the fields of a frozen dataclass by a read-only one; for ``__post_init__``."""
     for name, value in list(vars(instance).items()):
         what = f"{type(instance).__name__}.{name}"
         if isinstance(value, np.ndarray):
@@ -104,22 +64,7 @@ def freeze_arrays(instance: object) -> None:
 
 
 def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
-    """Refuse a masked array, or a list of them: NumPy drops masks silently, and with them what they mean.
-
-    Parameters
-    ----------
-    values : object
-        What was given where an array is taken.
-    what : str
-        How the message calls it, such as ``weights``.
-    error : type of NeuromapError
-        What is raised.
-
-    Raises
-    ------
-    NeuromapError
-        Of that type.
-    """
+    """Refuse a masked array, or a list of them: NumPy drops masks silently, and with them what they mean."""
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise error(f"{what}: found a masked array; masks have no meaning here, give plain values (array.filled(0))")

@@ -15,27 +15,9 @@ Words = NDArray[np.uint64]
 
 
 def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int]) -> Words:
-    """Pack columns of numbers from 0 into words of 64 bits.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray of int, each of shape (n_rows,)
-        Numbers of column k are 0 to ``2**bits[k] - 1``.
-    n_rows : int
-        Rows.
-    bits : sequence of int
-        Bits per column, at most 64.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_rows, words)
-        Two rows are equal iff all their columns are.
-
-    Raises
-    ------
-    AssertionError
-        If a number does not fit its bits: two rows would wrongly look equal.
-    """
+    """Pack columns of numbers from 0 into words of 64 bits."""
+    # bits: bits per column, at most 64
+    # shapes: columns (n_rows,); returns (n_rows, words)
     words: list[Words] = [np.zeros(n_rows, np.uint64)]
     used = 0
     for column, width in zip(columns, bits, strict=True):
@@ -50,22 +32,9 @@ def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int
 
 
 def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Group equal rows and choose one of each.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64, shape (n, words)
-        The rows.
-    order_by : ndarray of int, shape (n,)
-        Of equal rows the one with the least number is chosen, of those the first.
-
-    Returns
-    -------
-    chosen : ndarray of int64, shape (groups,)
-        Position of the chosen row of every group, groups in ascending order of their keys.
-    group : ndarray of int64, shape (n,)
-        Group of every row.
-    """
+    """Group equal rows and choose one of each."""
+    # gives chosen: position of the chosen row of every group, groups in ascending order of their keys
+    # shapes: keys (n, words); order_by (n,); chosen (groups,); group (n,)
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.lexsort((order_by, *keys.T[::-1]))

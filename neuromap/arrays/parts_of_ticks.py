@@ -15,10 +15,8 @@ Ints = NDArray[np.int64]
 
 
 def in_parts(times: Iterable[Time], period: Time) -> Ints:
-    """Count times in parts: q times each, where q is the denominator of the period; shape (n,).
-
-    All times must be multiples of a part. At equal intervals a part is a tick.
-    """
+    """Count times in parts: q times each, where q is the denominator of the period; shape (n,)."""
+    # All times must be multiples of a part. At equal intervals a part is a tick.
     q = period.denominator
     return np.array([time.numerator * (q // time.denominator) for time in times], dtype=np.int64)
 

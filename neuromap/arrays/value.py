@@ -11,11 +11,10 @@ __all__ = ["Value"]
 
 
 class Value:
-    """Base of frozen dataclasses that go to other processes and into caches of other libraries.
+    """Base of frozen dataclasses that go to other processes and into caches of other libraries."""
 
-    Only the fields travel: what was computed from them and kept is computed again. Their arrays are read-only again
-    on the other side, which pickle forgets. A deep copy of what nobody changes is itself.
-    """
+    # Only the fields travel: what was computed from them and kept is computed again. Their arrays are read-only again
+    # on the other side, which pickle forgets. A deep copy of what nobody changes is itself.
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}

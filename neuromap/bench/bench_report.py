@@ -39,113 +39,58 @@ class Spread:
 
 @dataclass(frozen=True)
 class Activity:
-    """What the chip does in a tick, on average over all ticks that were measured.
+    """What the chip does in a tick, on average over all ticks that were measured."""
 
-    Attributes
-    ----------
-    spikes, axon_events, synaptic_events : float
-        Neurons that fire, axons that are due, synapses on these axons.
-    visits : float or None
-        Cores that are not skipped; ``None`` where the engine does not count them.
-    """
-
+    # spikes, axon_events, synaptic_events: neurons that fire, axons that are due, synapses on these axons
     spikes: float
     axon_events: float
     synaptic_events: float
-    visits: float | None
+    visits: float | None  # cores that are not skipped; ``None`` where the engine does not count them
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One program on one number of threads.
+    """One program on one number of threads."""
 
-    Attributes
-    ----------
-    threads : int
-        Threads of the engine.
-    tick : Spread
-        Wall-clock seconds per tick.
-    cpu : Spread
-        Seconds per tick on all CPUs together.
-    bandwidth : Bandwidth
-        Of as many threads, medians over the same rounds.
-    load_seconds : float
-        From a program in memory to an engine before tick 0, without compiling.
-    compile_seconds : float or None
-        Spent on compiling; 0 where everything came from the cache, ``None`` where nothing is compiled.
-    """
-
-    threads: int
-    tick: Spread
-    cpu: Spread
-    bandwidth: Bandwidth
-    load_seconds: float
+    threads: int  # threads of the engine
+    tick: Spread  # wall-clock seconds per tick
+    cpu: Spread  # seconds per tick on all CPUs together
+    bandwidth: Bandwidth  # of as many threads, medians over the same rounds
+    load_seconds: float  # from a program in memory to an engine before tick 0, without compiling
+    # spent on compiling; 0 where everything came from the cache, ``None`` where nothing is compiled
     compile_seconds: float | None
 
 
 @dataclass(frozen=True)
 class InCache:
-    """A network of the same kind, so small that it stays in the near cache, on one thread.
+    """A network of the same kind, so small that it stays in the near cache, on one thread."""
 
-    Attributes
-    ----------
-    cores : int
-        Cores that it has; none is at rest.
-    hot_bytes : int
-        What its ticks read and write.
-    visit : Spread
-        Wall-clock seconds per core that is visited.
-    """
-
-    cores: int
-    hot_bytes: int
-    visit: Spread
+    cores: int  # cores that it has; none is at rest
+    hot_bytes: int  # what its ticks read and write
+    visit: Spread  # wall-clock seconds per core that is visited
 
 
 @dataclass(frozen=True)
 class BenchRun(Card):
-    """One program on all numbers of threads.
+    """One program on all numbers of threads."""
 
-    Attributes
-    ----------
-    name, chip : str
-        Of the program.
-    settings : tuple of (str, object)
-        How the program was made, name by name; empty where that is not known.
-    cores, neurons, synapses : int
-        Cores in use, their neurons, and synapses that are set.
-    tick_seconds : float
-        Length of a tick on the chip.
-    ticks_per_round : int
-        Ticks that every timing has per round.
-    activity : Activity
-        The same for all timings: that is checked.
-    program_bytes : int
-        The arrays of the program.
-    hot_bytes : int or None
-        What the engine reads and writes in its ticks; ``None`` where it does not say, like the next.
-    bytes_per_tick : float or None
-        Of it, what an average tick has to move.
-    in_cache : InCache or None
-        What visits take without memory; ``None`` where that was not measured.
-    timings : tuple of Timing
-        In the order that was asked for.
-    """
-
+    # name, chip: of the program
     name: str
     chip: str
-    settings: tuple[tuple[str, object], ...]
+    settings: tuple[tuple[str, object], ...]  # how the program was made, name by name; empty where that is not known
+    # cores, neurons, synapses: cores in use, their neurons, and synapses that are set
     cores: int
     neurons: int
     synapses: int
-    tick_seconds: float
-    ticks_per_round: int
-    activity: Activity
-    program_bytes: int
+    tick_seconds: float  # length of a tick on the chip
+    ticks_per_round: int  # ticks that every timing has per round
+    activity: Activity  # the same for all timings: that is checked
+    program_bytes: int  # the arrays of the program
+    # what the engine reads and writes in its ticks; ``None`` where it does not say, like the next
     hot_bytes: int | None
-    bytes_per_tick: float | None
-    in_cache: InCache | None
-    timings: tuple[Timing, ...]
+    bytes_per_tick: float | None  # of it, what an average tick has to move
+    in_cache: InCache | None  # what visits take without memory; ``None`` where that was not measured
+    timings: tuple[Timing, ...]  # in the order that was asked for
 
     @property
     def rate_hz(self) -> float:
@@ -169,10 +114,8 @@ class BenchRun(Card):
         return None if self.bytes_per_tick is None else self.bytes_per_tick / timing.bandwidth.best
 
     def distance(self, timing: Timing) -> float | None:
-        """Time per tick / :meth:`limit_seconds`; ``None`` where no bytes are moved, or it is not known.
-
-        Below 1 is no contradiction where the hot memory fits into a cache.
-        """
+        """Time per tick / :meth:`limit_seconds`; ``None`` where no bytes are moved, or it is not known."""
+        # Below 1 is no contradiction where the hot memory fits into a cache.
         limit = self.limit_seconds(timing)
         return timing.tick.median / limit if limit else None
 

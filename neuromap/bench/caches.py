@@ -28,29 +28,16 @@ _NEAR, _LAST = 4.0, 0.5
 
 @dataclass(frozen=True)
 class Caches(Card):
-    """What one thread has of the caches.
+    """What one thread has of the caches."""
 
-    Attributes
-    ----------
-    near_bytes : int
-        Within so much memory a random read takes at most four times as long as within 16 KiB: the first two levels of
-        most processors.
-    last_bytes : int
-        Within so much it takes at most half as long as within 64 MiB: all levels.
-    """
-
+    # within so much memory a random read takes at most four times as long as within 16 KiB: the first two levels of
+    # most processors
     near_bytes: int
-    last_bytes: int
+    last_bytes: int  # within so much it takes at most half as long as within 64 MiB: all levels
 
 
 def measure_caches() -> Caches:
-    """Measure the caches, in about a second; the chain is compiled at the first call on a machine.
-
-    Returns
-    -------
-    Caches
-        Sizes from 16 KiB to 64 MiB are tried, in steps of a half and a third.
-    """
+    """Measure the caches, in about a second; the chain is compiled at the first call on a machine."""
     from neuromap.simulation.engine.kernel.layout import aligned_empty
 
     powers = range(_LEAST.bit_length() - 1, _MOST.bit_length() - 1)

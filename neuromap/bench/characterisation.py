@@ -62,25 +62,7 @@ class _Request:
 
 
 def board_of(chip: ChipSpec, n_cores: int) -> ChipSpec:
-    """Give a chip, or the smallest nearly square board of such chips, with room for some cores.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        A chip or board; returned as it is where it is large enough.
-    n_cores : int
-        Cores that are needed.
-
-    Returns
-    -------
-    ChipSpec
-        The same chip with other ``chips`` and a name that says so.
-
-    Raises
-    ------
-    InputError
-        If no board is large enough whose cores all reach each other.
-    """
+    """Give a chip, or the smallest nearly square board of such chips, with room for some cores."""
     if chip.n_cores >= n_cores:
         return chip
     needed = -(-n_cores // (chip.cores[0] * chip.cores[1]))

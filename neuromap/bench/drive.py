@@ -15,42 +15,17 @@ _THRESHOLD = 50
 
 
 class Drive(NamedTuple):
-    """What makes a neuron fire.
+    """What makes a neuron fire."""
 
-    Attributes
-    ----------
-    leak, threshold : int
-        lambda and alpha.
-    rate_hz : float
-        Leak / threshold in spikes per second: the exact rate without the excess at the threshold.
-    """
-
+    # leak, threshold: lambda and alpha
     leak: int
     threshold: int
-    rate_hz: float
+    rate_hz: float  # leak / threshold in spikes per second: the exact rate without the excess at the threshold
 
 
 def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
-    """Choose leak and threshold for a rate.
-
-    Parameters
-    ----------
-    rate_hz : float
-        Spikes per second and neuron, above 0, at most one per tick.
-    chip : ChipSpec
-        Its tick length and the widths of leak, threshold and potential count.
-
-    Returns
-    -------
-    Drive
-        The least leak that meets the rate within a thousandth with a threshold of 50 or more, else the nearest:
-        leak 1, threshold 50 for 20 Hz at ticks of 1 ms; 1, 500 for 2 Hz; 5, 50 for 100 Hz.
-
-    Raises
-    ------
-    InputError
-        If the rate is out of reach.
-    """
+    """Choose leak and threshold for a rate."""
+    # rate_hz: spikes per second and neuron, above 0, at most one per tick
     tick = chip.tick_seconds
     greatest = min(chip.threshold_range[1], chip.potential_range[1])
     slowest, fastest = 1 / (greatest * tick), min(1.0, chip.leak_range[1] / min(_THRESHOLD, greatest)) / tick

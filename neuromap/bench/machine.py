@@ -27,27 +27,16 @@ _CPU_FILE = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Machine(Card):
-    """What figures were taken on.
+    """What figures were taken on."""
 
-    Attributes
-    ----------
-    cpu : str
-        Model, as the system names it.
-    cpus : int
-        Logical CPUs that this process may use.
-    memory_bytes, cache_bytes : int or None
-        Main memory and last-level cache; ``None`` where the system does not say.
-    load_average : float or None
-        Runnable threads over the last minute, before the bench: above 0 others were at work too.
-    system, python, numpy, numba : str
-        Versions; ``numba`` is empty where it is not installed.
-    """
-
-    cpu: str
-    cpus: int
+    cpu: str  # model, as the system names it
+    cpus: int  # logical CPUs that this process may use
+    # memory_bytes, cache_bytes: main memory and last-level cache; ``None`` where the system does not say
     memory_bytes: int | None
     cache_bytes: int | None
+    # runnable threads over the last minute, before the bench: above 0 others were at work too
     load_average: float | None
+    # system, python, numpy, numba: versions; ``numba`` is empty where it is not installed
     system: str
     python: str
     numpy: str
@@ -56,18 +45,10 @@ class Machine(Card):
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second between memory and a number of threads.
+    """Bytes per second between memory and a number of threads."""
 
-    Attributes
-    ----------
-    read : float
-        A buffer is read once.
-    update : float
-        A buffer is read and written in place; both count.
-    """
-
-    read: float
-    update: float
+    read: float  # A buffer is read once
+    update: float  # A buffer is read and written in place; both count
 
     @property
     def best(self) -> float:
@@ -99,14 +80,10 @@ def this_machine() -> Machine:
 
 
 class Stream:
-    """A buffer far larger than the caches, through which memory is read and updated.
+    """A buffer far larger than the caches, through which memory is read and updated."""
 
-    Parameters
-    ----------
-    machine : Machine
-        Its last-level cache and memory decide on the buffer's size: four caches, 256 MiB or more, but at most an
-        eighth of the memory.
-    """
+    # machine: its last-level cache and memory decide on the buffer's size: four caches, 256 MiB or more, but at most an
+    # eighth of the memory
 
     def __init__(self, machine: Machine) -> None:
         size = max(_LEAST_BUFFER, _CACHES * (machine.cache_bytes or 0))
@@ -121,18 +98,7 @@ class Stream:
         return self._buffer.nbytes
 
     def measure(self, threads: int) -> Bandwidth:
-        """Stream the buffer once each way, shared out over some threads.
-
-        Parameters
-        ----------
-        threads : int
-            At least 1.
-
-        Returns
-        -------
-        Bandwidth
-            Of all threads together.
-        """
+        """Stream the buffer once each way, shared out over some threads."""
         parts = np.array_split(self._buffer, threads)
         size = self._buffer.nbytes
         with ThreadPoolExecutor(threads) as pool:

@@ -9,13 +9,7 @@ __all__ = ["RandomBits", "set_bits"]
 
 
 class RandomBits:
-    """A stream of random bits: the raw numbers of a PCG64, whose order NumPy does not change.
-
-    Parameters
-    ----------
-    seed, stream : int
-        Zero or more. What one stream draws does not depend on how much others take.
-    """
+    """A stream of random bits: the raw numbers of a PCG64, whose order NumPy does not change."""
 
     def __init__(self, seed: int, stream: int) -> None:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
@@ -35,20 +29,10 @@ class RandomBits:
 
 
 def set_bits(rows: NDArray[np.uint8], width: int, n_set: int, bits: RandomBits) -> None:
-    """Set exactly ``n_set`` of ``width`` bits in every row, all choices being equally likely.
-
-    First every bit is set with a probability near ``n_set / width``; then random bits are set or cleared where there
-    are too few or too many. Neither step favours a place, so the outcome favours none.
-
-    Parameters
-    ----------
-    rows : ndarray of uint8, shape (n, ceil(width / 8))
-        Zeros; written to. Bit i of a row is bit i % 8 of byte i // 8, spare bits stay 0.
-    width, n_set : int
-        Bits of a row, and how many become 1.
-    bits : RandomBits
-        Where chance comes from.
-    """
+    """Set exactly ``n_set`` of ``width`` bits in every row, all choices being equally likely."""
+    # First every bit is set with a probability near ``n_set / width``; then random bits are set or cleared where there
+    # are too few or too many. Neither step favours a place, so the outcome favours none.
+    # shapes: rows (n, ceil(width / 8))
     part = round(256 * n_set / width)
     part = 0 if part < 32 else 256 if part > 224 else part  # far from a half, counting from one end is quicker
     if part == 256:

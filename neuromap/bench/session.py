@@ -29,26 +29,10 @@ _WARM_SECONDS = 0.02
 
 
 class Session:
-    """An engine with its clock; the mutable state of a bench.
+    """An engine with its clock; the mutable state of a bench."""
 
-    Parameters
-    ----------
-    program : Program
-        What runs.
-    engine : Engine
-        At tick 0 or later.
-    threads : int
-        Its threads; a label.
-    load_seconds, compile_seconds : float
-        What was spent before; see :class:`neuromap.bench.bench_report.Timing`.
-
-    Attributes
-    ----------
-    wall, cpu : list of float
-        Seconds per tick, one value per round.
-    ticks_per_round, block : int
-        Ticks of a round, a multiple of the ticks for which the engine is asked at a time.
-    """
+    # wall, cpu: seconds per tick, one value per round
+    # ticks_per_round, block: ticks of a round, a multiple of the ticks for which the engine is asked at a time
 
     def __init__(
         self, program: Program, engine: Engine, threads: int, load_seconds: float, compile_seconds: float | None
@@ -107,19 +91,7 @@ class Session:
         return self._before if self._before is not None else (self.ticks, self.totals, self.visits)
 
     def calibrate(self, rounds: int, ticks: int | None, seconds: float, block_seconds: float) -> None:
-        """Warm up and choose the ticks of a round.
-
-        Parameters
-        ----------
-        rounds : int
-            Rounds to come.
-        ticks : int or None
-            Ticks of all rounds together.
-        seconds : float
-            Without ``ticks``: wall-clock time of all rounds together.
-        block_seconds : float
-            About how long an engine is asked to run at a time.
-        """
+        """Warm up and choose the ticks of a round."""
         period = self.program.period.numerator  # after so many ticks the host's clock is where it was
         self.warm_up(self.ticks + int(self.program.delay.max(initial=0)) + 1)  # spikes on every delay are under way
         n_ticks = 1
@@ -174,27 +146,7 @@ class Session:
 
 
 def open_session(program: Program, engine: str, threads: int) -> Session:
-    """Load a program into an engine and run its first tick, so that everything is compiled.
-
-    Parameters
-    ----------
-    program : Program
-        What is loaded.
-    engine : {"fast", "numpy"}
-        What runs it.
-    threads : int
-        On how many threads; the NumPy engine has one.
-
-    Returns
-    -------
-    Session
-        At tick 1.
-
-    Raises
-    ------
-    InputError
-        If there is no such engine, or the number of threads is out of range.
-    """
+    """Load a program into an engine and run its first tick, so that everything is compiled."""
     choice = EngineChoice(engine, threads)
     compiler = _compiler() if choice.kind.is_compiled else None
     start = time.perf_counter()
@@ -208,18 +160,7 @@ def open_session(program: Program, engine: str, threads: int) -> Session:
 
 
 def require_equal_totals(sessions: Sequence[Session]) -> None:
-    """Refuse sessions of one program that did not do the same.
-
-    Parameters
-    ----------
-    sessions : sequence of Session
-        On different numbers of threads.
-
-    Raises
-    ------
-    VerificationError
-        Naming ticks, threads and totals.
-    """
+    """Refuse sessions of one program that did not do the same."""
     first = sessions[0]
     for other in sessions[1:]:
         if (other.ticks, other.totals, other.visits) != (first.ticks, first.totals, first.visits):

@@ -135,10 +135,8 @@ def _reader_gone() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Put the null device where a stream was closed by whoever started the program (``2>&-``).
-
-    On stdout it takes nothing, so that writing there fails as on a full disk and no result is lost in silence.
-    """
+    """Put the null device where a stream was closed by whoever started the program (``2>&-``)."""
+    # On stdout it takes nothing, so that writing there fails as on a full disk and no result is lost in silence.
     for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "r" if name == "stdin" else "w"))
@@ -169,20 +167,7 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
 
 
 def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
-    """Run a typer app; never raise.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The program.
-    arguments : list of str or None
-        Its words; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run a typer app; never raise."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
     _open_closed_streams()

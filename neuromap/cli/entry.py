@@ -35,13 +35,8 @@ def _end_with_that_code() -> None:
 
 
 def main() -> int:
-    """Import the program and run it on the words of the process; see :func:`neuromap.cli.main.main`.
-
-    Returns
-    -------
-    int
-        The exit code; 130 where it was interrupted.
-    """
+    """Import the program and run it on the words of the process; see :func:`neuromap.cli.main.main`."""
+    # gives the exit code; 130 where it was interrupted
     gc.set_threshold(_YOUNG)
     before = {ending: signal.getsignal(ending) for ending in _ENDINGS}
     mine = [ending for ending in _ENDINGS if before[ending] is not signal.SIG_IGN]  # ignored: a job in the background

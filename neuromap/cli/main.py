@@ -107,17 +107,5 @@ app.command("export", short_help="A program or trace for another tool.", epilog=
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the program and give its exit code; nothing is raised and no traceback is shown.
-
-    Parameters
-    ----------
-    arguments : list of str or None
-        The words after ``neuromap``; by default those of the process.
-
-    Returns
-    -------
-    int
-        0 ok, 2 usage or bad input, 3 does not fit, 4 not supported, 5 verification failed, 130 interrupted,
-        141 where the reader of stdout went away.
-    """
+    """Run the program and give its exit code; nothing is raised and no traceback is shown."""
     return run_guarded(app, arguments)

@@ -19,13 +19,7 @@ _LOGGER = logging.getLogger("neuromap")
 
 @contextmanager
 def announced(what: str) -> Iterator[None]:
-    """Say once, as an INFO of the logger "neuromap", if something is compiled in the block.
-
-    Parameters
-    ----------
-    what : str
-        What it is, for people.
-    """
+    """Say once, as an INFO of the logger "neuromap", if something is compiled in the block."""
     with event.install_listener("numba:compile", _Announcer(what)):
         yield
 

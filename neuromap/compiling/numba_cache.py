@@ -18,22 +18,8 @@ __all__ = ["cached"]
 
 
 def cached(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function when it is first called, with a cache on disk, or without one where nothing can be written.
-
-    The cache sees edits of the function's own file only.
-
-    Parameters
-    ----------
-    function : callable
-        Written for Numba's nopython mode.
-    **options
-        Of ``numba.njit``, besides ``nogil`` and NumPy's rules for division.
-
-    Returns
-    -------
-    dispatcher
-        What Numba makes of it.
-    """
+    """Compile a function when it is first called, with a cache on disk, or without one where nothing can be written."""
+    # The cache sees edits of the function's own file only.
     dispatcher = njit(function, nogil=True, error_model="numpy", **options)
     with suppress(RuntimeError):  # "no locator available": no folder can be written
         dispatcher._cache = _Cache(function)
@@ -41,10 +27,9 @@ def cached(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _SealedFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Files of the cache with a digest at the end, where unpickling does not look.
+    """Files of the cache with a digest at the end, where unpickling does not look."""
 
-    Machine code that a disk has changed is not run.
-    """
+    # Machine code that a disk has changed is not run.
 
     def _dump(self, value: Any) -> bytes:
         data: bytes = super()._dump(value)

@@ -28,32 +28,10 @@ _LOSSY = (".jpg", ".jpeg")
 
 
 def load_cifar10(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read CIFAR-10 from the batches of its makers, or from pictures in folders ``train/CLASS`` and ``test/CLASS``.
-
-    Of the 50,000 images for training the last 10,000 (in general the last fifth) are the validation part. Batches are
-    in the order of their numbers; pictures are sorted by name, then by class, so any run of them has all classes.
-
-    Parameters
-    ----------
-    path : Path
-        A folder or archive: binary batches, Python's batches (whose pickles are read, never run), or pictures.
-    part : {"train", "validation", "test"}
-        Which part.
-    limit : int, optional
-        The first so many images.
-
-    Returns
-    -------
-    ImageSet
-        Images of shape (32, 32, 3). Pictures in JPEG differ from the original images, and a note says so.
-
-    Raises
-    ------
-    InputError
-        If files are missing, truncated or of another kind.
-    NotSupportedError
-        If there are pictures, and Pillow is not installed.
-    """
+    """Read CIFAR-10 from the batches of its makers, or from pictures in folders ``train/CLASS`` and ``test/CLASS``."""
+    # Of the 50,000 images for training the last 10,000 (in general the last fifth) are the validation part. Batches are
+    # in the order of their numbers; pictures are sorted by name, then by class, so any run of them has all classes.
+    # path: A folder or archive: binary batches, Python's batches (whose pickles are read, never run), or pictures
     with open_members(path) as members:
         names = members.names
         batches = {PurePosixPath(name).name: name for name in names if _BATCH.fullmatch(PurePosixPath(name).name)}

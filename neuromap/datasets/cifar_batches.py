@@ -16,27 +16,8 @@ _PIXELS = 3 * 32 * 32
 
 
 def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read a batch of the binary version: for every image one byte of label and 3072 of pixels.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    data : bytes
-        The file.
-    n_classes : int
-        How many classes there are.
-
-    Returns
-    -------
-    images : ndarray of uint8, shape (n_images, 32, 32, 3)
-    labels : ndarray of int64, shape (n_images,)
-
-    Raises
-    ------
-    InputError
-        If it is truncated, or a label is none.
-    """
+    """Read a batch of the binary version: for every image one byte of label and 3072 of pixels."""
+    # shapes: images (n_images, 32, 32, 3); labels (n_images,)
     if not data or len(data) % (_PIXELS + 1):
         raise InputError(
             f"{name}: has {len(data)} bytes; an image takes {_PIXELS + 1}, so it is not whole; fetch it again"
@@ -46,27 +27,8 @@ def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[n
 
 
 def read_python_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read a batch of the Python version, a pickle of which nothing is run: ``data`` and ``labels``.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    data : bytes
-        The file.
-    n_classes : int
-        How many classes there are.
-
-    Returns
-    -------
-    images : ndarray of uint8, shape (n_images, 32, 32, 3)
-    labels : ndarray of int64, shape (n_images,)
-
-    Raises
-    ------
-    InputError
-        If it is truncated or holds anything but these, or a label is none.
-    """
+    """Read a batch of the Python version, a pickle of which nothing is run: ``data`` and ``labels``."""
+    # shapes: images (n_images, 32, 32, 3); labels (n_images,)
     try:
         batch = read_plain_pickle(data)
         entries = {_text(key): value for key, value in batch.items()} if isinstance(batch, dict) else {}

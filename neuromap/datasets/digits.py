@@ -19,29 +19,10 @@ _WHITE = 16
 
 
 def load_digits(part: str, limit: int | None = None) -> ImageSet:
-    """Read the digits.
-
-    The 1797 images are sorted by label, in drawn order within a label, and every 4.49th is held out: these 400 are the
-    test part, with as many of each digit as there are in the whole. Of the 1397 others, in drawn order, the last fifth
-    (279) is the validation part. People who wrote digits occur in all parts.
-
-    Parameters
-    ----------
-    part : {"train", "validation", "test"}
-        Which part: 1118, 279 or 400 images.
-    limit : int, optional
-        The first so many.
-
-    Returns
-    -------
-    ImageSet
-        Images of shape (8, 8, 1).
-
-    Raises
-    ------
-    NotSupportedError
-        If scikit-learn is not installed.
-    """
+    """Read the digits."""
+    # The 1797 images are sorted by label, in drawn order within a label, and every 4.49th is held out: these 400 are
+    # the test part, with as many of each digit as there are in the whole. Of the 1397 others, in drawn order, the last
+    # fifth (279) is the validation part. People who wrote digits occur in all parts.
     images, labels = _all_digits()
     within_label, drawn = uniform((2, len(labels)), SPLIT_SEED)
     by_label = np.lexsort((within_label, labels))

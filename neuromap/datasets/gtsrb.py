@@ -45,32 +45,9 @@ class _Listed(NamedTuple):
 
 
 def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read the traffic signs, brought to 32 x 32 pixels.
-
-    Of the tracks, in a drawn order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
-    taken, with the border around the sign.
-
-    Parameters
-    ----------
-    path : Path
-        A folder or archive of the training pictures, at any depth.
-    part : {"train", "validation", "test"}
-        Which part.
-    limit : int, optional
-        The first so many pictures.
-
-    Returns
-    -------
-    ImageSet
-        Images of shape (32, 32, 3), 43 classes, with tracks.
-
-    Raises
-    ------
-    InputError
-        If there are no lists, or lists or pictures are not in this format.
-    NotSupportedError
-        If Pillow is not installed.
-    """
+    """Read the traffic signs, brought to 32 x 32 pixels."""
+    # Of the tracks, in a drawn order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
+    # taken, with the border around the sign.
     with open_members(path) as members:
         chosen = _pictures_of(members, part)[:limit]
         places = {picture.name: k for k, picture in enumerate(chosen)}

@@ -36,24 +36,13 @@ _PACKERS: Mapping[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh
 
 @dataclass(frozen=True)
 class Members:
-    """Files of an open folder or archive.
+    """Files of an open folder or archive."""
 
-    Attributes
-    ----------
-    path : Path
-        Of the folder or archive.
-    sizes : mapping of str to int
-        Bytes of every file, by its path below the folder, with slashes; in the order of the archive.
-    one : callable
-        Reads the file of a name.
-    packed : int
-        Bytes of the archive; of a folder, all that may be read.
-    """
-
-    path: Path
+    path: Path  # of the folder or archive
+    # bytes of every file, by its path below the folder, with slashes; in the order of the archive
     sizes: Mapping[str, int]
-    one: Callable[[str], bytes]
-    packed: int
+    one: Callable[[str], bytes]  # reads the file of a name
+    packed: int  # bytes of the archive; of a folder, all that may be read
 
     @property
     def names(self) -> list[str]:
@@ -61,27 +50,8 @@ class Members:
         return sorted(self.sizes)
 
     def each(self, names: Collection[str], most: int = _MOST_BYTES) -> Iterator[tuple[str, bytes]]:
-        """Read some of the files, one after the other.
-
-        Parameters
-        ----------
-        names : collection of str
-            Of ``names``.
-        most : int
-            Bytes that they may have together.
-
-        Yields
-        ------
-        name : str
-        data : bytes
-            In the order of the archive, which is the order in which it can be read.
-
-        Raises
-        ------
-        InputError
-            If the archive is truncated, or the files are together larger than ``most`` (1 GiB if nothing is said) or
-            than an archive of its size may hold.
-        """
+        """Read some of the files, one after the other."""
+        # yields data: in the order of the archive, which is the order in which it can be read
         wanted = set(names)
         total = sum(self.sizes[name] for name in wanted)
         most = most_unpacked(self.packed, most)
@@ -99,23 +69,8 @@ class Members:
 
 @contextmanager
 def open_members(path: Path) -> Iterator[Members]:
-    """Open a folder or an archive, tar (of any compression) or zip; or the archive in a folder that holds nothing else.
-
-    Parameters
-    ----------
-    path : Path
-        Of the folder or archive.
-
-    Yields
-    ------
-    Members
-        Its files.
-
-    Raises
-    ------
-    InputError
-        If there is nothing at the path, it is no archive, or a truncated one.
-    """
+    """Open a folder or an archive, tar (of any compression) or zip."""
+    # Or the archive in a folder that holds nothing else.
     path = _archive_within(path)
     with ExitStack() as stack:
         with _whole(path):
@@ -174,10 +129,8 @@ def _of_archive(path: Path, stack: ExitStack) -> Members:
 
 
 def _by_name(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Give files by their names without ``./`` and doubled strokes, which archives may have; the last of equal ones.
-
-    Names are looked for and compared, and never lead to a place outside an archive.
-    """
+    """Give files by their names without ``./`` and doubled strokes, which archives may have; the last of equal ones."""
+    # Names are looked for and compared, and never lead to a place outside an archive.
     found = {}
     for name, file in files:
         if name.strip("/."):

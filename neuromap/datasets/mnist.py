@@ -53,29 +53,8 @@ _UNSIGNED_BYTES = 8 << 8
 
 
 def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read MNIST, or another set in its files.
-
-    Of the 60,000 images for training the last 10,000 (of other sets the last sixth) are the validation part.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds the files, each compressed (``.gz``) or not.
-    part : {"train", "validation", "test"}
-        Which part.
-    limit : int, optional
-        The first so many images.
-
-    Returns
-    -------
-    ImageSet
-        Images of shape (28, 28, 1); a note names files that are not the original ones.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, truncated or of another kind, or images and labels are not as many.
-    """
+    """Read MNIST, or another set in its files."""
+    # Of the 60,000 images for training the last 10,000 (of other sets the last sixth) are the validation part.
     start = "t10k" if part == "test" else "train"
     images, labels = (
         _File(_find(folder, name), name, axes)
@@ -119,10 +98,8 @@ class _File:
                 raise InputError(f"its images have {self.shape[1]} x {self.shape[2]} pixels; fetch it again")
 
     def rows(self, chosen: slice, is_whole: bool) -> tuple[NDArray[np.uint8], list[str]]:
-        """Read some of the images or labels, and note if the file is not the original.
-
-        A file of the original's size is read to its end, for its checksum; another one where the whole part is taken.
-        """
+        """Read some of the images or labels, and note if the file is not the original."""
+        # A file of the original's size is read to its end, for its checksum; another one where the whole part is taken.
         size, promised = prod(self.shape[1:]), prod(self.shape)
         may_be_known = len(self._head) + promised == _SIZES[self._name]
         digest = sha256(self._head)

@@ -28,31 +28,8 @@ _FORMATS = ("JPEG", "PNG", "PPM")
 def decode_pictures(
     pictures: Iterable[tuple[str, bytes]], places: Mapping[str, int], shape: tuple[int, int], *, resize: bool
 ) -> NDArray[np.uint8]:
-    """Decode pictures in colour, one after the other.
-
-    Parameters
-    ----------
-    pictures : iterable of (str, bytes)
-        Name and file of each, in any order.
-    places : mapping of str to int
-        Which image each becomes, by name.
-    shape : tuple of two int
-        Rows and columns.
-    resize : bool
-        Whether pictures of other sizes are brought to it, by bilinear interpolation; else they are refused.
-
-    Returns
-    -------
-    ndarray of uint8, shape (n_pictures, rows, columns, 3)
-        Read-only; red, green, blue.
-
-    Raises
-    ------
-    InputError
-        If a picture cannot be decoded, has another size, or more than ``MOST_PIXELS``.
-    NotSupportedError
-        If Pillow is not installed.
-    """
+    """Decode pictures in colour, one after the other."""
+    # shapes: returns (n_pictures, rows, columns, 3)
     library = _pillow()
     images = np.zeros((len(places), *shape, 3), np.uint8)
     with warnings.catch_warnings():

@@ -59,24 +59,9 @@ _CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2"
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """Read plain values.
-
-    Parameters
-    ----------
-    data : bytes
-        A pickle of protocol 0 to 4.
-
-    Returns
-    -------
-    object
-        Dictionaries, lists, tuples, numbers, texts (bytes of Python 2 too, a letter for each), and arrays for
-        :func:`byte_array`.
-
-    Raises
-    ------
-    InputError
-        If it is truncated or no pickle, or holds anything else; the message names what.
-    """
+    """Read plain values."""
+    # gives dictionaries, lists, tuples, numbers, texts (bytes of Python 2 too, a letter for each), and arrays for
+    # :func:`byte_array`
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     containers = 0
@@ -95,23 +80,7 @@ def read_plain_pickle(data: bytes) -> Any:
 
 
 def byte_array(value: Any) -> NDArray[np.uint8]:
-    """Take an array of bytes out of what :func:`read_plain_pickle` gave.
-
-    Parameters
-    ----------
-    value : object
-        A value in it.
-
-    Returns
-    -------
-    ndarray of uint8
-        Read-only.
-
-    Raises
-    ------
-    InputError
-        If it is anything else.
-    """
+    """Take an array of bytes out of what :func:`read_plain_pickle` gave."""
     try:
         _, shape, kind, is_fortran, raw = value.state
         if not value.name.endswith("_reconstruct") or kind.name != "numpy dtype" or kind.arguments[0] != "u1":

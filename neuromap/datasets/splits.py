@@ -44,22 +44,8 @@ def end_of_train(n_train: int, share: int, part: str) -> slice:
 
 
 def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
-    """Split tracks in a drawn order: the first tenth is ``test``, the last ``validation``, the others ``train``.
-
-    Pictures of one track show the same thing within a second, so they go to one part.
-
-    Parameters
-    ----------
-    n_tracks : int
-        How many.
-    part : {"train", "validation", "test"}
-        Which.
-
-    Returns
-    -------
-    ndarray of int64
-        Numbers of tracks, in the drawn order.
-    """
+    """Split tracks in a drawn order: the first tenth is ``test``, the last ``validation``, the others ``train``."""
+    # Pictures of one track show the same thing within a second, so they go to one part.
     order = np.argsort(uniform((n_tracks,), SPLIT_SEED), kind="stable")
     tenth = n_tracks // 10
     ends = {

@@ -14,25 +14,8 @@ __all__ = ["cut_tracks", "starts_of_runs"]
 
 
 def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
-    """Find the pictures from which so many consecutive ones of the same track are there.
-
-    Parameters
-    ----------
-    images : ImageSet
-        With tracks.
-    length : int
-        Pictures of a run, 1 or more.
-
-    Returns
-    -------
-    ndarray of int64
-        Numbers of pictures, ascending.
-
-    Raises
-    ------
-    InputError
-        If the set has no tracks, or none that is long enough.
-    """
+    """Find the pictures from which so many consecutive ones of the same track are there."""
+    # gives numbers of pictures, ascending
     if images.tracks is None:
         raise InputError(f'{images.name}: has no tracks, so frames = "track" cannot be shown; take gtsrb, or drop it')
     tracks = images.tracks
@@ -47,27 +30,7 @@ def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
 
 
 def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
-    """Cut every track down to so many pictures from a start index on; tracks that have fewer are left out.
-
-    Parameters
-    ----------
-    images : ImageSet
-        With tracks.
-    start : int
-        Index within a track, counted from 0.
-    length : int
-        Pictures, 1 or more.
-
-    Returns
-    -------
-    ImageSet
-        With one run of this length for every track.
-
-    Raises
-    ------
-    InputError
-        If the set has no tracks, or none that is long enough.
-    """
+    """Cut every track down to so many pictures from a start index on; tracks that have fewer are left out."""
     first = starts_of_runs(images, start + length)
     assert images.tracks is not None
     _, of_track = np.unique(images.tracks[first], return_index=True)

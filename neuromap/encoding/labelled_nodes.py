@@ -9,22 +9,7 @@ __all__ = ["require_labelled_nodes"]
 
 
 def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
-    """Refuse networks that do not name a class of an image.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes.
-    classes : int
-        Neuron n of the output votes for class n // (size / classes).
-    what : str
-        What is to be done with it, for messages.
-
-    Raises
-    ------
-    NetworkError
-        If there are several inputs or outputs, or an output that classes cannot share equally.
-    """
+    """Refuse networks that do not name a class of an image."""
     if len(network.inputs) != 1 or len(network.outputs) != 1:
         raise NetworkError(
             f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "

@@ -192,25 +192,7 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
 
 
 def format_named(name: str, formats: Mapping[str, _Known]) -> _Known:
-    """Find a format by its name.
-
-    Parameters
-    ----------
-    name : str
-        As people give it.
-    formats : mapping of str to object
-        :data:`IMPORT_FORMATS` or :data:`EXPORT_FORMATS`, perhaps with others.
-
-    Returns
-    -------
-    object
-        What stands there, such as a :class:`Format`.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Find a format by its name."""
     if name not in formats:
         raise InputError(
             f"format {show_name(name)}: is not known; known are {', '.join(formats)}{did_you_mean(name, formats)}"

@@ -25,27 +25,13 @@ __all__ = ["ProgramRun", "program_run"]
 
 @dataclass(frozen=True, eq=False)
 class ProgramRun(Card):
-    """A program on input frames.
+    """A program on input frames."""
 
-    Attributes
-    ----------
-    program : ChipProgram
-        What runs.
-    n_frames : int
-        Frames of the stimulus, frame 0 included.
-    stimulus : str
-        What they are, in words.
-    spikes : HostSpikes
-        What the host delivers in the ticks of the run.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames.
-    """
-
-    program: ChipProgram
-    n_frames: int
-    stimulus: str
-    spikes: HostSpikes
-    frames: Mapping[str, Any]
+    program: ChipProgram  # what runs
+    n_frames: int  # frames of the stimulus, frame 0 included
+    stimulus: str  # what they are, in words
+    spikes: HostSpikes  # what the host delivers in the ticks of the run
+    frames: Mapping[str, Any]  # (n_frames, size): input frames
 
     def trace(self, recorded: tuple[str, ...]) -> Trace:
         """Run it, and record the spikes of some neurons, as :class:`~neuromap.Recording` names them."""
@@ -57,27 +43,7 @@ def program_run(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> ProgramRun:
-    """Read a program, where it is a file, and choose its input frames.
-
-    Parameters
-    ----------
-    source : str, Path or ChipProgram
-        A program or its file.
-    frames, random
-        As :func:`neuromap.exchange.to_file.export_file` takes them.
-
-    Returns
-    -------
-    ProgramRun
-        Until the slowest output has shown the last frame.
-
-    Raises
-    ------
-    ProgramError
-        If the file cannot be read, or the program has no output.
-    StimulusError
-        If the frames do not fit.
-    """
+    """Read a program, where it is a file, and choose its input frames."""
     program = source if isinstance(source, ChipProgram) else load_program(source)
     chosen, made = choose_frames(program, frames, random)
     n_frames = frame_count(chosen)

@@ -30,30 +30,9 @@ def export_ranc(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for RANC.
-
-    Parameters
-    ----------
-    source : str, Path or ChipProgram
-        A program or its file.
-    frames, random
-        As :func:`neuromap.exchange.to_file.export_file` takes them.
-
-    Returns
-    -------
-    Exported
-        ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, what it must print, byte by byte;
-        ``README.md``, which says how to run it and what its outputs are.
-
-    Raises
-    ------
-    ProgramError
-        If the file cannot be read, or the program has no output.
-    StimulusError
-        If the frames do not fit.
-    NotSupportedError
-        If RANC has not what the program asks for.
-    """
+    """Write a program and what the host feeds it for RANC."""
+    # gives ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, what it must print, byte by byte;
+    # ``README.md``, which says how to run it and what its outputs are
     run, image = _image(source, frames, random)
     n_ticks = run.spikes.n_ticks
     contents = {
@@ -88,26 +67,9 @@ def export_ranc_vectors(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for RANC's FPGA design.
-
-    Parameters
-    ----------
-    source, frames, random
-        As :func:`export_ranc` takes them.
-
-    Returns
-    -------
-    Exported
-        Memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.to_vectors`), and
-        ``README.md``. What the design must answer begins with tick 0.
-
-    Raises
-    ------
-    ProgramError, StimulusError
-        As :func:`export_ranc`.
-    NotSupportedError
-        If RANC has not what the program asks for, or a value does not fit its memory.
-    """
+    """Write a program and what the host feeds it for RANC's FPGA design."""
+    # gives memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.to_vectors`), and
+    # ``README.md``. What the design must answer begins with tick 0
     run, image = _image(source, frames, random)
     table = _output_table(run, image)
     kept, approximated, refused = _notes(run, image)

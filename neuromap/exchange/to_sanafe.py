@@ -34,31 +34,7 @@ def export_sanafe(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for SANA-FE.
-
-    Parameters
-    ----------
-    source : str, Path or ChipProgram
-        A program or its file.
-    frames, random
-        As :func:`neuromap.exchange.to_file.export_file` takes them.
-
-    Returns
-    -------
-    Exported
-        ``arch.yaml`` and ``network.yaml``; ``neurons.csv``, which neuron of the program each of SANA-FE's is;
-        ``expected_spikes.csv``, in the form of SANA-FE's trace; ``run.py``, which runs SANA-FE and compares;
-        ``README.md``.
-
-    Raises
-    ------
-    ProgramError
-        If the file cannot be read, or the program has no output.
-    StimulusError
-        If the frames do not fit.
-    NotSupportedError
-        If SANA-FE has not what the program asks for.
-    """
+    """Write a program and what the host feeds it for SANA-FE."""
     run = program_run(source, frames, random)
     program = run.program
     cells = sanafe_cells(program, run.spikes)

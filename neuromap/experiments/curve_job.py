@@ -52,33 +52,15 @@ class CurveResult:
 
 @dataclass(frozen=True)
 class CurveRun:
-    """A run that is to be done; it travels to a worker process.
+    """A run that is to be done; it travels to a worker process."""
 
-    Attributes
-    ----------
-    curve : Curve
-        Network and pattern.
-    repetition : int
-        Added to the seed of the options.
-    options : TrainingOptions
-        Of the experiment.
-    data : str
-        Where the images are.
-    limit : int or None
-        Only so many images of every part.
-    folder : Path
-        Holds the checkpoints.
-    starts : tuple of int
-        Start indices within a track.
-    """
-
-    curve: Curve
-    repetition: int
-    options: TrainingOptions
-    data: str
-    limit: int | None
-    folder: Path
-    starts: tuple[int, ...] = ()
+    curve: Curve  # network and pattern
+    repetition: int  # added to the seed of the options
+    options: TrainingOptions  # of the experiment
+    data: str  # where the images are
+    limit: int | None  # only so many images of every part
+    folder: Path  # holds the checkpoints
+    starts: tuple[int, ...] = ()  # start indices within a track
 
 
 def checkpoint_name(curve: Curve, repetition: int) -> str:

@@ -130,15 +130,7 @@ class ExperimentResult(Formed):
 
 
 def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> ExperimentResult:
-    """Put the runs of an experiment together.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        What was asked for.
-    results : tuple of CurveResult
-        Runs, in any order; curves without any are left out.
-    """
+    """Put the runs of an experiment together."""
     points = []
     for curve in experiment.curves:
         mine = [result for result in results if result.curve == curve.name]

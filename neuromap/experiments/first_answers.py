@@ -12,42 +12,20 @@ __all__ = ["FirstAnswer", "first_answers", "is_over_networks"]
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """One curve at the update step of the first response of its network's sequential pattern.
+    """One curve at the update step of the first response of its network's sequential pattern."""
 
-    Attributes
-    ----------
-    network : str
-        Its name.
-    pattern : {"streaming", "sequential"}
-        Of the curve.
-    step : int
-        Update steps since onset, windowed: the longest path of the network.
-    accuracy : float
-        Fraction of test images that the frame known at this step names rightly, mean over the repetitions.
-    standard_error : float or None
-        Of that mean; ``None`` for one run.
-    published : float or None
-        What the publication gives at this step.
-    """
-
-    network: str
-    pattern: str
-    step: int
+    network: str  # its name
+    pattern: str  # of the curve
+    step: int  # update steps since onset, windowed: the longest path of the network
+    # fraction of test images that the frame known at this step names rightly, mean over the repetitions
     accuracy: float
-    standard_error: float | None
-    published: float | None
+    standard_error: float | None  # of that mean; ``None`` for one run
+    published: float | None  # what the publication gives at this step
 
 
 def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
-    """Give the answers of all networks that were run under both patterns, network by network, streaming first.
-
-    A network whose streaming curve has too few frames to reach that step is left out.
-
-    Parameters
-    ----------
-    result : ExperimentResult
-        Its curves are ``sequential`` and ``streaming``; others are left out, and those of tracks.
-    """
+    """Give the answers of all networks that were run under both patterns, network by network, streaming first."""
+    # A network whose streaming curve has too few frames to reach that step is left out.
     of_network: dict[str, dict[str, CurvePoints]] = {}
     for curve in (c for c in result.curves if c.start is None):
         of_network.setdefault(curve.network, {})[curve.pattern] = curve

@@ -32,20 +32,7 @@ class Estimate(Card):
 
 
 def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
-    """Give the mean with Student's t interval, cut off at 0 and at the most that a value can be.
-
-    Parameters
-    ----------
-    values : sequence of float
-        One of every seed, 0 or more; one or more of them.
-    most : float
-        What no value can be above; 1 for parts.
-
-    Returns
-    -------
-    Estimate
-        Without an interval where there is one value only.
-    """
+    """Give the mean with Student's t interval, cut off at 0 and at the most that a value can be."""
     from scipy.special import stdtrit  # takes a while to import
 
     n, mean = len(values), math.fsum(values) / len(values)
@@ -57,17 +44,7 @@ def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
 
 
 def share_of(count: int, n: int) -> Estimate:
-    """Give a share of seeds with Wilson's interval (JASA 22, 1927), which holds for few seeds, and at 0 and 1 too.
-
-    Parameters
-    ----------
-    count, n : int
-        So many of so many.
-
-    Returns
-    -------
-    Estimate
-    """
+    """Give a share of seeds with Wilson's interval (JASA 22, 1927), which holds for few seeds, and at 0 and 1 too."""
     from scipy.special import ndtri
 
     z = float(ndtri((1 + LEVEL) / 2))

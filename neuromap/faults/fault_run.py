@@ -72,41 +72,16 @@ class FaultRun(Card):
 
 
 class FaultJob(NamedTuple):
-    """Chips with faults of one kind, by one seed, at several rates.
+    """Chips with faults of one kind, by one seed, at several rates."""
 
-    Attributes
-    ----------
-    setup : int
-        Number of what they run.
-    kind : str
-        Of faults.
-    seed : int
-        Of faults.
-    rates : tuple of float
-        One chip each.
-    """
-
-    setup: int
-    kind: str
-    seed: int
-    rates: tuple[float, ...]
+    setup: int  # number of what they run
+    kind: str  # of faults
+    seed: int  # of faults
+    rates: tuple[float, ...]  # one chip each
 
 
 def run_job(setups: Sequence[FaultSetup], job: FaultJob) -> tuple[FaultRun, ...]:
-    """Measure the chips of a job.
-
-    Parameters
-    ----------
-    setups : sequence of FaultSetup
-        What all jobs run.
-    job : FaultJob
-        Chips.
-
-    Returns
-    -------
-    tuple of FaultRun
-        One for every rate.
-    """
+    """Measure the chips of a job."""
     return tuple(_run(setups[job.setup], Faults({job.kind: rate}, job.seed)) for rate in job.rates)
 
 

@@ -29,37 +29,19 @@ Frames = Mapping[str, NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class FaultSetup(Value):
-    """A mapped rollout and what it is shown.
+    """A mapped rollout and what it is shown."""
 
-    Attributes
-    ----------
-    pattern, execution : str
-        Names.
-    program : ChipProgram
-        Without faults.
-    stimuli : mapping of str to ndarray of bool, shape (S, n_frames, size)
-        Input frames by input node.
-    expected : mapping of str to ndarray of bool, shape (S, n_frames, size)
-        By output node, without faults.
-    first : mapping of str to int
-        By output node, its first frame that depends on the stimulus; from there on frames are compared.
-    choice : EngineChoice
-        What runs the ticks.
-    labels : ndarray of int64, shape (S,), or None
-        Classes of the stimuli, where they are images.
-    classes : int
-        How many there are; 0 where there are no labels.
-    """
-
+    # pattern, execution: names
     pattern: str
     execution: str
-    program: ChipProgram
-    stimuli: Frames
-    expected: Frames
+    program: ChipProgram  # without faults
+    stimuli: Frames  # (S, n_frames, size): input frames by input node
+    expected: Frames  # (S, n_frames, size): by output node, without faults
+    # by output node, its first frame that depends on the stimulus; from there on frames are compared
     first: Mapping[str, int]
-    choice: EngineChoice
-    labels: NDArray[np.int64] | None = None
-    classes: int = 0
+    choice: EngineChoice  # what runs the ticks
+    labels: NDArray[np.int64] | None = None  # (S,): classes of the stimuli, where they are images
+    classes: int = 0  # how many there are; 0 where there are no labels
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -87,30 +69,8 @@ class FaultSetup(Value):
 
 
 def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames, choice: EngineChoice) -> FaultSetup:
-    """Run a program without faults.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        As it was mapped.
-    program : ChipProgram
-        Of this rollout.
-    stimuli : mapping of str to ndarray of bool, shape (S, n_frames, size), or ImageFrames
-        What it is shown.
-    choice : EngineChoice
-        What runs the ticks, here and with faults.
-
-    Returns
-    -------
-    FaultSetup
-
-    Raises
-    ------
-    StimulusError
-        If the stimuli do not match the program's input nodes, or have too few frames.
-    InputError
-        If the frames would take more than 2 GiB.
-    """
+    """Run a program without faults."""
+    # shapes: stimuli (S, n_frames, size)
     images = stimuli if isinstance(stimuli, ImageFrames) else None
     shown = stimuli if not isinstance(stimuli, ImageFrames) else stimuli.stimuli(slice(None))
     first = {name: _first(rollout, name) for name in rollout.network.outputs}

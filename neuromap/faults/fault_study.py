@@ -153,16 +153,7 @@ class FaultStudy(Formed):
 
 
 def points_of(runs: Iterable[FaultRun]) -> tuple[FaultPoint, ...]:
-    """Put the seeds of every pattern, execution, kind and rate together, in the order in which these come first.
-
-    Parameters
-    ----------
-    runs : iterable of FaultRun
-
-    Returns
-    -------
-    tuple of FaultPoint
-    """
+    """Put the seeds of every pattern, execution, kind and rate together, in the order in which these come first."""
     found: dict[tuple[str, str, str, float], list[FaultRun]] = {}
     for run in runs:
         found.setdefault((run.pattern, run.execution, run.kind, run.rate), []).append(run)

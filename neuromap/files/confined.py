@@ -59,41 +59,8 @@ def confined(
     error: type[InputError] = InputError,
     keep: bool = False,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Call a reader in a child process.
-
-    Parameters
-    ----------
-    reader : str
-        ``module:function`` of this package; the function takes ``asked`` as keywords and returns an :data:`Answer`.
-    asked : mapping
-        What JSON can hold.
-    kind : str
-        What the file should be, for messages.
-    seconds : float
-        Wall time that the child has; afterwards it is killed.
-    work : float or None
-        Processor time that it has, which a busy machine does not shorten, its start not counted; by default as much
-        as wall time.
-    memory : int
-        Bytes that it may take.
-    error : type of InputError
-        What is raised.
-    keep : bool
-        Let the child wait for the next file of this kind: for readers that keep nothing of one. What it began with
-        counts for its memory, and one that fails is not used again.
-
-    Returns
-    -------
-    told : any
-        What the reader said.
-    arrays : dict of str to ndarray
-        Its arrays, read-only.
-
-    Raises
-    ------
-    NeuromapError
-        What the reader raised; ``error``, if it crashed, ran out of memory or took too long.
-    """
+    """Call a reader in a child process."""
+    # gives arrays: its arrays, read-only
     kept_as = (os.getpid(), memory, tuple(sys.path))
     child = _kept.pop(kept_as, None) if keep else None
     if child is None or not child.is_there():
@@ -156,11 +123,9 @@ class _Child:
         return answer
 
     def _answer(self) -> tuple[bool, Any, dict[str, NDArray[Any]]]:
-        """Take an answer array by array, so that nothing is in memory twice.
-
-        It is a line of JSON, ``[is refused, told, [[name, dtype, shape], ...]]``, with the bytes of the arrays behind
-        it. A child that a file has taken over may say anything: no more room is made than it was allowed itself.
-        """
+        """Take an answer array by array, so that nothing is in memory twice."""
+        # It is a line of JSON, ``[is refused, told, [[name, dtype, shape], ...]]``, with the bytes of the arrays behind
+        # it. A child that a file has taken over may say anything: no more room is made than it was allowed itself.
         stdout: Any = self._process.stdout
         is_refused, told, forms = json.loads(stdout.readline(self._memory))
         room, arrays = self._memory, {}

@@ -43,18 +43,9 @@ _OWN = (
 
 
 def file_kind(head: bytes) -> str | None:
-    """Tell what a file is.
-
-    Parameters
-    ----------
-    head : bytes
-        Its first bytes, up to ``HEAD``.
-
-    Returns
-    -------
-    str or None
-        With its article; ``None`` where it could be text of any kind.
-    """
+    """Tell what a file is."""
+    # head: its first bytes, up to ``HEAD``
+    # gives with its article; ``None`` where it could be text of any kind
     for start, kind in _STARTS:
         if head.startswith(start):
             return kind
@@ -88,22 +79,7 @@ def _kind_of_safetensors(head: bytes) -> str:
 
 
 def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
-    """Refuse a file that is known to be of another kind; one that cannot be read is left to who reads it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    expected : str
-        What it should be, for the message.
-    error : type of InputError
-        What is raised.
-
-    Raises
-    ------
-    InputError
-        Saying what the file is.
-    """
+    """Refuse a file that is known to be of another kind; one that cannot be read is left to who reads it."""
     try:
         if not path.is_file():
             return
@@ -119,27 +95,9 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
 def foreign_boundary(
     kind: str, error: type[NeuromapError] = InputError, where: str = "", remedy: str = "it is damaged"
 ) -> Iterator[None]:
-    """Let nothing out of a reader of foreign files but the errors of this package.
-
-    Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
-    foresaw becomes one line here; its cause stays with it.
-
-    Parameters
-    ----------
-    kind : str
-        What the file should be, such as ``"RANC JSON"``, for the message.
-    error : type of NeuromapError
-        What is raised.
-    where : str
-        The file, for the beginning of the message, where the caller does not put it there.
-    remedy : str
-        What to make of it.
-
-    Raises
-    ------
-    NeuromapError
-        ``error``, in place of any other exception.
-    """
+    """Let nothing out of a reader of foreign files but the errors of this package."""
+    # Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
+    # foresaw becomes one line here; its cause stays with it.
     start = f"{where}: " if where else ""
     try:
         yield

@@ -51,24 +51,8 @@ _SPOKEN = {"ChipProgram": "Program"}
 
 
 def needs(where: str, value: object, wanted: type[Any], error: type[InputError] = InputError) -> None:
-    """Refuse what is of another class.
-
-    Parameters
-    ----------
-    where : str
-        The function, or the argument, for the message.
-    value : object
-        What was given.
-    wanted : type
-        What it must be.
-    error : type of InputError
-        What is raised.
-
-    Raises
-    ------
-    InputError
-        If it is something else; the message says what, and where it is known what would do.
-    """
+    """Refuse what is of another class."""
+    # wanted: what it must be
     if isinstance(value, wanted):
         return
     names = [base.__name__ for base in type(value).__mro__]
@@ -77,151 +61,43 @@ def needs(where: str, value: object, wanted: type[Any], error: type[InputError] 
 
 
 def refuse_swapped(call: str, first: object, wanted: type[Any], second: object) -> None:
-    """Refuse two arguments that were given in each other's place.
-
-    Parameters
-    ----------
-    call : str
-        How the function is called, such as ``verify(rollout, program)``.
-    first, second : object
-        What was given.
-    wanted : type
-        What the first must be.
-
-    Raises
-    ------
-    InputError
-        If only the second is that.
-    """
+    """Refuse two arguments that were given in each other's place."""
+    # wanted: what the first must be
     if isinstance(second, wanted) and not isinstance(first, wanted):
         where = call.partition("(")[0]
         raise InputError(f"{where}: needs {_article(wanted)} first, got {_kind(first)}; swap them: {call}")
 
 
 def path_given(where: str, path: object, error: type[InputError] = InputError) -> Path:
-    """Take a path.
-
-    Parameters
-    ----------
-    where : str
-        The function, for the message.
-    path : object
-        What was given.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If it is neither text nor a path.
-    """
+    """Take a path."""
     if not isinstance(path, (str, os.PathLike)):
         raise error(f"{where}: needs a path, got {_kind(path)}; give a str or a pathlib.Path")
     return Path(path)
 
 
 def whole_number(name: str, value: object, error: type[InputError] = InputError) -> int:
-    """Take an integer of Python or NumPy; no Boolean, and no float, however whole.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    value : object
-        What was given.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Take an integer of Python or NumPy; no Boolean, and no float, however whole."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise error(f"{name} = {show(value)}: must be a whole number, not {_kind(value)}")
     return int(value)
 
 
 def real_number(name: str, value: object, error: type[InputError] = InputError) -> float:
-    """Take an integer or a float of Python or NumPy; no Boolean.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    value : object
-        What was given.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    float
-        As it was given.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Take an integer or a float of Python or NumPy; no Boolean."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise error(f"{name} = {show(value)}: must be a number, not {_kind(value)}")
     return value  # type: ignore[return-value] # a Real, as floats are
 
 
 def yes_or_no(name: str, value: object, error: type[InputError] = InputError) -> bool:
-    """Take a Boolean of Python or NumPy.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    value : object
-        What was given.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Take a Boolean of Python or NumPy."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # NumPy's, which need not be imported
         return bool(value)
     raise error(f"{name} = {show(value)}: must be True or False, not {_kind(value)}")
 
 
 def mapping_given(name: str, value: object, holds: str, error: type[InputError] = InputError) -> None:
-    """Refuse what is no mapping.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    value : object
-        What was given.
-    holds : str
-        What a mapping would look like.
-    error : type of InputError
-        What is raised.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Refuse what is no mapping."""
     if not isinstance(value, Mapping):
         raise error(f"{name}: needs a mapping, got {_kind(value)}; give {holds}")
 

@@ -24,21 +24,7 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
 
 
 def counted(number: int | Fraction, what: str, plural: str = "") -> str:
-    """Write a number with what is counted: ``1 tick``, ``2 ticks``, ``3/2 ticks``.
-
-    Parameters
-    ----------
-    number : int or Fraction
-        Any.
-    what : str
-        One of it.
-    plural : str
-        Several of it, where that takes more than an ``s``.
-
-    Returns
-    -------
-    str
-    """
+    """Write a number with what is counted: ``1 tick``, ``2 ticks``, ``3/2 ticks``."""
     return f"{number} {what if number == 1 else plural or what + 's'}"
 
 

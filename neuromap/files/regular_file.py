@@ -12,29 +12,7 @@ __all__ = ["check_regular", "read_bytes"]
 
 
 def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
-    """Read a regular file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        What it should be, for messages, such as ``program file``.
-    largest : int
-        Bytes that it may have.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    bytes
-        All of it.
-
-    Raises
-    ------
-    InputError
-        If it is missing, too large, or anything but a regular file: a pipe may never end.
-    """
+    """Read a regular file."""
     if check_regular(path, kind, error).st_size > largest:
         raise error(f"is larger than {largest // 2**20} MiB; expected a {kind}")
     try:
@@ -44,27 +22,7 @@ def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> 
 
 
 def check_regular(path: Path, kind: str, error: type[InputError]) -> os.stat_result:
-    """Refuse what is no regular file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        What it should be, for messages.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    os.stat_result
-        Its size among others.
-
-    Raises
-    ------
-    InputError
-        If it is missing, or anything but a regular file.
-    """
+    """Refuse what is no regular file."""
     try:
         found = path.stat()
     except FileNotFoundError:

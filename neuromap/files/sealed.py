@@ -70,10 +70,8 @@ class Seal(Enum):
 
 
 def canonical_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
-    """Write arrays and texts as a safetensors file.
-
-    The library of the format orders metadata at random; here equal content gives equal bytes.
-    """
+    """Write arrays and texts as a safetensors file."""
+    # The library of the format orders metadata at random; here equal content gives equal bytes.
     return b"".join(_pieces(arrays, metadata))
 
 
@@ -113,18 +111,9 @@ def metadata_of(data: bytes | mmap) -> dict[str, str]:
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
-    """Hold the bytes of a file against their digest.
-
-    Two marks stand in the metadata, kind and digest. One of them alone is damage: a single flipped bit cannot make a
-    sealed file look like one that never was.
-
-    Parameters
-    ----------
-    data : bytes or mmap
-        All of the file.
-    metadata : mapping of str to str
-        Its metadata, as read.
-    """
+    """Hold the bytes of a file against their digest."""
+    # Two marks stand in the metadata, kind and digest. One of them alone is damage: a single flipped bit cannot make a
+    # sealed file look like one that never was.
     digest = metadata.get(DIGEST_KEY)
     if digest is None:
         return Seal.ABSENT if KIND_KEY not in metadata else Seal.DAMAGED

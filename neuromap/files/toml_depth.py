@@ -19,18 +19,8 @@ _DEEP = re.compile(rf"(?:\.{_PART}){{{MAX_KEY_PARTS}}}")
 
 
 def line_of_deep_key(text: str) -> int | None:
-    """Find the first key of more than :data:`MAX_KEY_PARTS` parts.
-
-    Parameters
-    ----------
-    text : str
-        What should be TOML.
-
-    Returns
-    -------
-    int or None
-        Its line, from 1; ``None`` where there is none.
-    """
+    """Find the first key of more than :data:`MAX_KEY_PARTS` parts."""
+    # gives its line, from 1; ``None`` where there is none
     if _MANY_DOTS.search(text) is None:
         return None
     bare = _TEXT_OR_COMMENT.sub(lambda found: "_" + "\n" * found[0].count("\n"), text)

@@ -23,26 +23,10 @@ _KEYS = re.compile(rf"^[ \t]*+{_KEY}", re.MULTILINE)
 def parse_with_empty_tables(
     text: str, name: str, parse: Callable[[str], dict[str, Any]] = tomllib.loads
 ) -> dict[str, Any]:
-    r"""Parse TOML of which one table holds a long list of ``"key" = {}``.
-
-    The lines that follow ``[name]`` are taken out and read in bulk, the rest is parsed as ever. Whatever is not as
-    simple as that (a key given twice, the table opened twice, texts of many lines, any error) is parsed as a whole,
-    so that what is read, and what is refused, is what ``parse`` makes of it.
-
-    Parameters
-    ----------
-    text : str
-        TOML, lines ended by ``\n``.
-    name : str
-        The table, of letters only.
-    parse : callable
-        What parses the rest.
-
-    Returns
-    -------
-    dict
-        Equal to ``parse(text)``, in the same order.
-    """
+    r"""Parse TOML of which one table holds a long list of ``"key" = {}``."""
+    # The lines that follow ``[name]`` are taken out and read in bulk, the rest is parsed as ever. Whatever is not as
+    # simple as that (a key given twice, the table opened twice, texts of many lines, any error) is parsed as a whole,
+    # so that what is read, and what is refused, is what ``parse`` makes of it.
     found = _cut(text, name)
     if found is None:
         return parse(text)

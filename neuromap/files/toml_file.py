@@ -17,57 +17,13 @@ __all__ = ["parse_toml", "read_toml"]
 
 
 def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        What it should be, for messages, such as ``network file``.
-    largest : int
-        Bytes that it may have.
-    error : type of InputError
-        What is raised.
-    long_table : str
-        A table that may hold very many empty tables, which are then read in bulk; letters only.
-
-    Returns
-    -------
-    dict
-        Its tables.
-
-    Raises
-    ------
-    InputError
-        If it is missing, no regular file, too large, not UTF-8, not TOML (then with the line), or nested too deep.
-    """
+    """Read a TOML file."""
     refuse_foreign(path, f"{kind} (TOML)", error)
     return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
 
 
 def parse_toml(data: bytes, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
-    """Read the bytes of a TOML file.
-
-    Parameters
-    ----------
-    data : bytes
-        All of it.
-    error : type of InputError
-        What is raised.
-    long_table : str
-        A table that may hold very many empty tables, which are then read in bulk; letters only.
-
-    Returns
-    -------
-    dict
-        Its tables.
-
-    Raises
-    ------
-    InputError
-        If they are not UTF-8, not TOML (then with the line), or nested too deep.
-    """
+    """Read the bytes of a TOML file."""
 
     def parse(text: str) -> dict[str, Any]:
         deep = line_of_deep_key(text)

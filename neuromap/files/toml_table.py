@@ -19,24 +19,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class TomlTable:
-    """One table of a file, with the path of its keys for messages.
+    """One table of a file, with the path of its keys for messages."""
 
-    Parameters
-    ----------
-    value : Any
-        What the file holds there.
-    path : str
-        Key path, such as ``edges."I -> H1"``; empty for the file itself.
-    error : type of InputError
-        What all methods raise: one line.
-    allowed : sequence of str or None
-        Keys that the table may have; ``None`` where the user chooses the keys.
-
-    Raises
-    ------
-    InputError
-        If ``value`` is no table, or has a key that is not allowed.
-    """
+    # allowed: keys that the table may have; ``None`` where the user chooses the keys
 
     def __init__(self, value: Any, path: str, error: type[InputError], allowed: Sequence[str] | None = None) -> None:
         if not isinstance(value, Mapping):
@@ -57,13 +42,7 @@ class TomlTable:
         return f"{self.path}.{written}" if self.path else written
 
     def allow(self, allowed: Sequence[str], because: str = "") -> None:
-        """Refuse keys other than these: a misspelt optional key must not be lost in silence.
-
-        Raises
-        ------
-        InputError
-            If there are any.
-        """
+        """Refuse keys other than these: a misspelt optional key must not be lost in silence."""
         for key in self.values:
             if key not in allowed:
                 raise self._error(
@@ -72,13 +51,7 @@ class TomlTable:
                 )
 
     def check_format(self, version: int, kind: str) -> None:
-        """Refuse another version of the format; asked first, as its keys may differ.
-
-        Raises
-        ------
-        InputError
-            If ``format`` is missing or anything but ``version``.
-        """
+        """Refuse another version of the format; asked first, as its keys may differ."""
         found = self.values.get("format")
         if isinstance(found, bool) or not isinstance(found, int) or found != version:
             raise self.wrong("format", f"is {version}; a {kind} starts with format = {version}")
@@ -89,39 +62,21 @@ class TomlTable:
         return self._error(f"{self.key_path(key)}: {found}; allowed {allowed}")
 
     def integer(self, key: str, low: int, high: int) -> int:
-        """Take an integer between two bounds.
-
-        Raises
-        ------
-        InputError
-            If it is missing, no integer, or outside.
-        """
+        """Take an integer between two bounds."""
         value = self.values.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self.wrong(key, f"are integers from {low} to {high}")
         return value
 
     def integers(self, key: str, allowed: str) -> list[int]:
-        """Take a list of integers; ``allowed`` completes the message.
-
-        Raises
-        ------
-        InputError
-            If it is missing or anything else.
-        """
+        """Take a list of integers; ``allowed`` completes the message."""
         value = self.values.get(key)
         if not isinstance(value, list) or any(isinstance(n, bool) or not isinstance(n, int) for n in value):
             raise self.wrong(key, allowed)
         return value
 
     def pair(self, key: str, low: int, high: int, names: str = "[x, y]") -> tuple[int, int]:
-        """Take a list of two integers between two bounds.
-
-        Raises
-        ------
-        InputError
-            If it is missing or anything else.
-        """
+        """Take a list of two integers between two bounds."""
         allowed = f"are two integers {names}, each from {low} to {high}"
         value = self.integers(key, allowed)
         if len(value) != 2 or not all(low <= n <= high for n in value):
@@ -129,13 +84,7 @@ class TomlTable:
         return value[0], value[1]
 
     def number(self, key: str, low: float, high: float) -> float:
-        """Take a number between two bounds, given as an integer or a float.
-
-        Raises
-        ------
-        InputError
-            If it is missing, no number, or outside.
-        """
+        """Take a number between two bounds, given as an integer or a float."""
         value = self.values.get(key)
         # a comparison with NaN is false
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -143,27 +92,14 @@ class TomlTable:
         return float(value)
 
     def boolean(self, key: str) -> bool:
-        """Take true or false.
-
-        Raises
-        ------
-        InputError
-            If it is missing or anything else.
-        """
+        """Take true or false."""
         value = self.values.get(key)
         if not isinstance(value, bool):
             raise self.wrong(key, "are true or false")
         return value
 
     def text(self, key: str, allowed: Sequence[str] = (), *, longest: int = 4096, lines: bool = False) -> str:
-        """Take a text that is not empty; one of ``allowed``, if any are given.
-
-        Raises
-        ------
-        InputError
-            If it is missing or anything else, longer than ``longest``, or not of one line where ``lines`` is
-            false.
-        """
+        """Take a text that is not empty; one of ``allowed``, if any are given."""
         value = self.values.get(key)
         if allowed:
             if not isinstance(value, str) or value not in allowed:
@@ -176,26 +112,14 @@ class TomlTable:
         return str(value)
 
     def texts(self, key: str) -> list[str]:
-        """Take a list of texts.
-
-        Raises
-        ------
-        InputError
-            If it is missing or anything else.
-        """
+        """Take a list of texts."""
         value = self.values.get(key)
         if not isinstance(value, list) or any(not isinstance(text, str) for text in value):
             raise self.wrong(key, "is a list of texts")
         return value
 
     def table(self, key: str, allowed: Sequence[str] | None = None) -> TomlTable:
-        """Take a table; an absent one is empty.
-
-        Raises
-        ------
-        InputError
-            If it is no table, or has a key that is not allowed.
-        """
+        """Take a table; an absent one is empty."""
         return TomlTable(self.values.get(key, {}), self.key_path(key), self._error, allowed)
 
     def tables(self) -> Iterable[tuple[str, TomlTable]]:
@@ -203,13 +127,7 @@ class TomlTable:
         return ((key, self.table(key)) for key in self.values)
 
     def tables_in(self, key: str) -> tuple[TomlTable, ...]:
-        """Take a list of tables; their paths are numbered from 1.
-
-        Raises
-        ------
-        InputError
-            If it is anything else.
-        """
+        """Take a list of tables; their paths are numbered from 1."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(part, Mapping) for part in value):
             raise self.wrong(key, f"is a list of tables, [[{self.key_path(key)}]]")

@@ -59,10 +59,8 @@ def _here() -> tuple[str, str]:
 
 
 def keep_on_disk(paths: Iterable[Path]) -> None:
-    """Wait until what the files hold is on the disk, so that no power cut leaves a new name with nothing behind it.
-
-    All are written before the first is waited for, and they are waited for together: file systems take many at once.
-    """
+    """Wait until what the files hold is on the disk, so that no power cut leaves a new name with nothing behind it."""
+    # All are written before the first is waited for, and they are waited for together: file systems take many at once.
     asked = list(paths)
     if len(asked) == 1:
         _wait_for(asked[0])
@@ -105,11 +103,9 @@ def sweep(folder: Path) -> None:
 
 
 def left_in(folder: Path) -> Iterator[Path]:
-    """Give what killed processes left in a folder.
-
-    That is what bears a name of :func:`unfinished_name` to the letter, is a file or a folder of this user, and was
-    written on this machine by a process that is no more.
-    """
+    """Give what killed processes left in a folder."""
+    # That is what bears a name of :func:`unfinished_name` to the letter, is a file or a folder of this user, and was
+    # written on this machine by a process that is no more.
     if sys.platform == "win32":  # there, whether a process lives is not asked without risk to it
         return
     try:

@@ -25,15 +25,7 @@ def most_unpacked(packed: int, most: int) -> int:
 
 
 class Unpacked(io.RawIOBase):
-    """What comes out of a packed stream, up to a bound; behind it, the next byte is refused before it is unpacked.
-
-    Parameters
-    ----------
-    stream : file object
-        Unpacks while it is read.
-    most : int
-        Bytes.
-    """
+    """What comes out of a packed stream, up to a bound; behind it, the next byte is refused before it is unpacked."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._most = stream, most

@@ -15,24 +15,9 @@ __all__ = ["check_target", "write_all", "write_whole"]
 
 
 def check_target(path: str | Path) -> Path | None:
-    """Find out what a write to ``path`` would replace, and refuse what cannot be written.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where a file is to be written.
-
-    Returns
-    -------
-    Path or None
-        The file itself, symbolic links followed; ``None`` for a device, a pipe, or what stdout and stderr are
-        already, which are written into and never replaced.
-
-    Raises
-    ------
-    InputError
-        If it is a folder, a loop of links or a read-only file, or its folder is missing or read-only.
-    """
+    """Find out what a write to ``path`` would replace, and refuse what cannot be written."""
+    # gives the file itself, symbolic links followed; ``None`` for a device, a pipe, or what stdout and stderr are
+    # already, which are written into and never replaced
     text = os.fspath(path)
     try:
         if not text or text.endswith(("/", os.sep)) or Path(text).is_dir():
@@ -62,25 +47,12 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 
 
 def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
-    """Write every file beside its destination, then rename all of them.
-
-    An error or an interrupt while they are written leaves what was there before; an interrupt while they are renamed
-    comes when all are. Text is written as UTF-8.
-    What is written is on the disk before it is renamed, and the new names are when the call returns: after a power cut
-    a file is the old one or the new one. What killed writers left in the folders is removed.
-    Symbolic links are followed, and a file that exists keeps its mode; as it is replaced, its other hard links
-    keep the old content. Devices and pipes are written into.
-
-    Parameters
-    ----------
-    files : sequence of (path, bytes or str)
-        Destinations and contents.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be written; see :func:`check_target`.
-    """
+    """Write every file beside its destination, then rename all of them."""
+    # An error or an interrupt while they are written leaves what was there before; an interrupt while they are renamed
+    # comes when all are. Text is written as UTF-8. What is written is on the disk before it is renamed, and the new
+    # names are when the call returns: after a power cut a file is the old one or the new one. What killed writers left
+    # in the folders is removed. Symbolic links are followed, and a file that exists keeps its mode; as it is replaced,
+    # its other hard links keep the old content. Devices and pipes are written into.
     for path, _ in files:
         path_given("save", path)
     targets = [check_target(path) for path, _ in files]

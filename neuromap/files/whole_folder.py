@@ -16,23 +16,8 @@ __all__ = ["check_folder", "write_folder"]
 
 
 def check_folder(path: str | Path) -> Path:
-    """Find out whether a folder can be written, and refuse what cannot.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder that exists, or is to be made; its parent must exist.
-
-    Returns
-    -------
-    Path
-        The folder, symbolic links followed.
-
-    Raises
-    ------
-    InputError
-        If it is a file, or cannot be written, or its parent is missing or read-only.
-    """
+    """Find out whether a folder can be written, and refuse what cannot."""
+    # path: A folder that exists, or is to be made; its parent must exist
     text = os.fspath(path)
     try:
         if not text:
@@ -55,23 +40,9 @@ def check_folder(path: str | Path) -> Path:
 
 
 def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
-    """Write files into a folder so that all of them appear, or none.
-
-    A folder that is not there is written beside its place and renamed. In one that is there, files of the same names
-    are replaced and all others stay.
-
-    Parameters
-    ----------
-    path : str or Path
-        As :func:`check_folder` takes it.
-    files : mapping of str to bytes or str
-        Contents by name, without folders; text is written as UTF-8.
-
-    Raises
-    ------
-    InputError
-        If the folder or one of the files cannot be written.
-    """
+    """Write files into a folder so that all of them appear, or none."""
+    # A folder that is not there is written beside its place and renamed. In one that is there, files of the same names
+    # are replaced and all others stay.
     path_given("save", path)
     target = check_folder(path)
     if target.is_dir():

@@ -15,43 +15,22 @@ Cell = float | int | str | None
 
 
 class Axis(NamedTuple):
-    """A figure that can be put on an axis.
+    """A figure that can be put on an axis."""
 
-    Attributes
-    ----------
-    key : str
-        Of the rows.
-    title : str
-        With unit, and time axis where it has one.
-    """
-
-    key: str
-    title: str
+    key: str  # of the rows
+    title: str  # with unit, and time axis where it has one
 
 
 class Chart(NamedTuple):
-    """Points in a plane whose axes are chosen by the reader; the script ``charts`` draws it.
+    """Points in a plane whose axes are chosen by the reader; the script ``charts`` draws it."""
 
-    Attributes
-    ----------
-    rows : sequence of mapping of str to value
-        Points; a row without a number on a chosen axis is left out.
-    axes : sequence of Axis
-        Of which two are chosen; the first two at first.
-    filters : mapping of str to str
-        Keys whose values can be switched off, and what they are called.
-    colour, shape : str
-        Keys that are told by colours and shapes.
-    told : sequence of Axis
-        Keys of the tooltip.
-    """
-
-    rows: Sequence[Mapping[str, Cell]]
-    axes: Sequence[Axis]
-    filters: Mapping[str, str]
+    rows: Sequence[Mapping[str, Cell]]  # points; a row without a number on a chosen axis is left out
+    axes: Sequence[Axis]  # of which two are chosen; the first two at first
+    filters: Mapping[str, str]  # keys whose values can be switched off, and what they are called
+    # colour, shape: keys that are told by colours and shapes
     colour: str
     shape: str
-    told: Sequence[Axis]
+    told: Sequence[Axis]  # keys of the tooltip
 
     def document(self) -> dict[str, object]:
         """Give the chart as plain values, as the script reads it."""

@@ -23,21 +23,9 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """Write lines as CSV (RFC 4180).
-
-    Parameters
-    ----------
-    lines : sequence of mapping
-        Column and cell; columns that a line lacks are empty in it, and so is ``None``. Texts are written as
-        :func:`csv_cells` says.
-    columns : sequence of str
-        Those that come first, also where there is no line; the others follow as they come up.
-
-    Returns
-    -------
-    str
-        Header and lines.
-    """
+    """Write lines as CSV (RFC 4180)."""
+    # lines: column and cell; columns that a line lacks are empty in it, and so is ``None``. Texts are written as
+    # :func:`csv_cells` says
     names = _names(lines, columns)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
@@ -47,41 +35,15 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
 
 
 def csv_cells(values: Sequence[Any]) -> list[Any]:
-    """Give cells of CSV that a spreadsheet shows as they are and never runs.
-
-    Parameters
-    ----------
-    values : sequence
-        Of a line.
-
-    Returns
-    -------
-    list
-        Numbers as they are, negative ones and those written as texts too; ``true`` and ``false``; an apostrophe before
-        other texts that a spreadsheet would take for a formula, and before those that look like one with apostrophes
-        before it, so that taking one off gives every text back.
-    """
+    """Give cells of CSV that a spreadsheet shows as they are and never runs."""
+    # gives numbers as they are, negative ones and those written as texts too; ``true`` and ``false``; an apostrophe
+    # before other texts that a spreadsheet would take for a formula, and before those that look like one with
+    # apostrophes before it, so that taking one off gives every text back
     return [_cell(value) for value in values]
 
 
 def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
-    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes.
-
-    Parameters
-    ----------
-    lines, columns
-        As there.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Integers stay integers and booleans booleans where some are not defined: these are ``pandas.NA``.
-
-    Raises
-    ------
-    NotSupportedError
-        If pandas is not installed.
-    """
+    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes."""
     try:
         import pandas
     except ImportError:

@@ -34,13 +34,7 @@ class Formed(Card):
     """What people call it, with its article, for messages."""
 
     def save(self, path: str | Path) -> None:
-        """Write the value whole or not at all, in the form of the suffix, such as .json or .html.
-
-        Raises
-        ------
-        InputError
-            If the suffix is that of no form of the value, or the file cannot be written.
-        """
+        """Write the value whole or not at all, in the form of the suffix, such as .json or .html."""
         known = forms_of(type(self))
         forms = {suffix: name for suffix, name in _OF_SUFFIX.items() if name in known}
         suffix = Path(path).suffix.lower()
@@ -61,18 +55,7 @@ class Formed(Card):
 
 
 def forms_of(cls: type[Any]) -> Mapping[str, str]:
-    """Give the forms of a class; a class without any has those of the class that it is derived from.
-
-    Parameters
-    ----------
-    cls : type
-        Of a value of this package.
-
-    Returns
-    -------
-    mapping of str to str
-        For every form the function that makes it, as ``"module.function"`` from ``neuromap`` on; empty without any.
-    """
+    """Give the forms of a class; a class without any has those of the class that it is derived from."""
     found = (_declared(base.__module__, base.__name__) for base in cls.__mro__)
     return next(filter(None, found), _NONE)
 
@@ -90,21 +73,6 @@ def _declared(module: str, name: str) -> Mapping[str, str]:
 
 
 def form(value: object, name: str, /, *words: Any, **options: Any) -> Any:
-    """Make a form of a value; the code of the form is imported when it is first made.
-
-    Parameters
-    ----------
-    value : object
-        Of this package.
-    name : str
-        Of the form, such as ``"json"``.
-    *words, **options
-        For the function that makes it.
-
-    Returns
-    -------
-    object
-        What the function gives.
-    """
+    """Make a form of a value; the code of the form is imported when it is first made."""
     module, _, function = forms_of(type(value))[name].rpartition(".")
     return getattr(importlib.import_module(module), function)(value, *words, **options)

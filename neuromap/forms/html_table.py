@@ -11,24 +11,7 @@ __all__ = ["html_table"]
 
 
 def html_table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[object]], *, names: int) -> str:
-    """Make a table.
-
-    Parameters
-    ----------
-    caption : str
-        What it is about.
-    columns : sequence of Column
-        Headers and sides; without any header there is no row of them.
-    rows : sequence of sequence
-        The cells.
-    names : int
-        The first columns, which name the row.
-
-    Returns
-    -------
-    str
-        One ``<table>`` element.
-    """
+    """Make a table."""
     sides = [f'style="text-align:{"left" if column.left else "right"}"' for column in columns]
 
     def line(tags: Sequence[str], cells: Sequence[object]) -> str:

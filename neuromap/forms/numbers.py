@@ -106,11 +106,9 @@ def _with_unit(value: float | None, unit: str, n_prefixes: int) -> str:
 
 
 def decimal_string(number: int) -> str:
-    """Write an integer of any length in decimal digits.
-
-    ``str`` refuses more than 4300 digits; ``decimal`` does not, and counts of patterns have as many digits as
-    a network has edges.
-    """
+    """Write an integer of any length in decimal digits."""
+    # ``str`` refuses more than 4300 digits; ``decimal`` does not, and counts of patterns have as many digits as a
+    # network has edges.
     if abs(number) < EXACT_IN_DOUBLES:
         return str(number)
     from decimal import Decimal

@@ -15,69 +15,25 @@ _LONGEST_FACT = 72
 
 
 def one_line(name: str, facts: Mapping[str, object]) -> str:
-    """Say what a value is and how large, by facts about it.
-
-    Parameters
-    ----------
-    name : str
-        Of its class.
-    facts : mapping of str to object
-        What tells it from others.
-
-    Returns
-    -------
-    str
-        One line of at most ``LONGEST`` characters.
-    """
+    """Say what a value is and how large, by facts about it."""
+    # gives one line of at most ``LONGEST`` characters
     return _cut(f"<{name}: {'; '.join(f'{key} {_cut(str(fact), _LONGEST_FACT)}' for key, fact in facts.items())}>")
 
 
 def as_call(value: Any) -> str:
-    """Say what a value is, as the call that makes one like it.
-
-    Parameters
-    ----------
-    value : dataclass
-        Its fields stand there as in :func:`field_facts`.
-
-    Returns
-    -------
-    str
-        One line of at most ``LONGEST`` characters.
-    """
+    """Say what a value is, as the call that makes one like it."""
+    # gives one line of at most ``LONGEST`` characters
     return _cut(f"{type(value).__name__}({', '.join(f'{key}={part}' for key, part in field_facts(value).items())})")
 
 
 def field_facts(value: Any) -> dict[str, str]:
-    """Give the fields of a dataclass that are not as by default.
-
-    Parameters
-    ----------
-    value : dataclass
-        Fields that its ``repr`` would leave out are left out here too.
-
-    Returns
-    -------
-    dict of str to str
-        Each as :func:`brief` says it.
-    """
+    """Give the fields of a dataclass that are not as by default."""
     shown = [field for field in fields(value) if field.repr and not field.name.startswith("_")]
     return {field.name: brief(part) for field in shown if not _is_default(field, part := getattr(value, field.name))}
 
 
 def brief(part: Any) -> str:
-    """Say what a part of a value is: small ones in full, large ones by their size.
-
-    Parameters
-    ----------
-    part : object
-        Of a value.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Say what a part of a value is: small ones in full, large ones by their size."""
     if _is_array(part):
         return f"{part.dtype}{list(part.shape)}"
     if isinstance(part, Collection) and not isinstance(part, str | bytes) and len(part) > 4:

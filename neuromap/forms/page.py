@@ -18,17 +18,7 @@ _SHARED = "neuromap.forms"
 
 
 def page_environment(package: str) -> Environment:
-    """Make the Jinja environment of a folder of forms: names are escaped, an unknown one is an error.
-
-    Parameters
-    ----------
-    package : str
-        Whose folder ``templates`` holds the page; style sheets of ``neuromap.forms`` are found too.
-
-    Returns
-    -------
-    jinja2.Environment
-    """
+    """Make the Jinja environment of a folder of forms: names are escaped, an unknown one is an error."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -41,34 +31,14 @@ def page_environment(package: str) -> Environment:
 
 
 class PageScript(NamedTuple):
-    """Scripts of a page, as one.
+    """Scripts of a page, as one."""
 
-    Attributes
-    ----------
-    text : Markup
-        What stands between the tags.
-    policy : Markup
-        The page's content security policy: styles of its own, this very script, nothing from elsewhere.
-    """
-
-    text: Markup
-    policy: Markup
+    text: Markup  # what stands between the tags
+    policy: Markup  # the page's content security policy: styles of its own, this very script, nothing from elsewhere
 
 
 def page_script(*names: str, library: str = "") -> PageScript:
-    """Join scripts of ``neuromap.forms.scripts``.
-
-    Parameters
-    ----------
-    *names : str
-        Such as ``"tables"``, in the order in which they run.
-    library : str
-        A script that comes before them.
-
-    Returns
-    -------
-    PageScript
-    """
+    """Join scripts of ``neuromap.forms.scripts``."""
     from markupsafe import Markup
 
     folder = files(_SHARED).joinpath("scripts")
@@ -81,57 +51,23 @@ def page_script(*names: str, library: str = "") -> PageScript:
 
 
 class Definition(NamedTuple):
-    """What a figure of a page means; ``definitions.jinja`` lists them, with anchors.
+    """What a figure of a page means; ``definitions.jinja`` lists them, with anchors."""
 
-    Attributes
-    ----------
-    name : str
-        As tables call it.
-    unit : str
-        With the time axis where it has one; empty without one.
-    text : str
-        What it is, in sentences.
-    """
-
-    name: str
-    unit: str
-    text: str
+    name: str  # as tables call it
+    unit: str  # with the time axis where it has one; empty without one
+    text: str  # what it is, in sentences
 
 
 class DataBlock(NamedTuple):
-    """Data that lies in a page, for people to save.
+    """Data that lies in a page, for people to save."""
 
-    Attributes
-    ----------
-    file : str
-        Name of the file that it is saved as.
-    what : str
-        What the button calls it.
-    text : Markup
-        JSON without ``<``, so that nothing in it ends the element.
-    """
-
-    file: str
-    what: str
-    text: Markup
+    file: str  # name of the file that it is saved as
+    what: str  # what the button calls it
+    text: Markup  # JSON without ``<``, so that nothing in it ends the element
 
 
 def data_block(file: str, what: str, value: str | Any) -> DataBlock:
-    """Put data into a page.
-
-    Parameters
-    ----------
-    file : str
-        Ends in ``.json`` for a document, given as plain values; in ``.csv`` for its text.
-    what : str
-        What the button calls it.
-    value : object
-        Plain values.
-
-    Returns
-    -------
-    DataBlock
-    """
+    """Put data into a page."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -11,18 +11,6 @@ def escaped(text: str) -> str:
 
 
 def printable_line(text: str, longest: int) -> str:
-    """Make a text fit for one line of a terminal: a text in a file can hold anything.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    longest : int
-        Characters that are kept, at most.
-
-    Returns
-    -------
-    str
-        Blanks joined, cut, what is no printable character escaped.
-    """
+    """Make a text fit for one line of a terminal: a text in a file can hold anything."""
+    # longest: characters that are kept, at most
     return escaped(" ".join(text[: 2 * longest].split())[:longest])

@@ -16,18 +16,7 @@ _FONT = 'svg { font-family: system-ui, "Helvetica Neue", Arial, "DejaVu Sans", s
 
 
 def standalone(drawing: str) -> str:
-    """Make an SVG file of a drawing of this package.
-
-    Parameters
-    ----------
-    drawing : str
-        One ``<svg>`` element, as the ``draw_…`` functions make it.
-
-    Returns
-    -------
-    str
-        A document that needs nothing else.
-    """
+    """Make an SVG file of a drawing of this package."""
     head, rest = drawing.split(">", 1)  # attributes are escaped, so the first one ends the tag
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     own = "".join(_STYLE.findall(rest))

@@ -21,24 +21,8 @@ def number(value: float) -> str:
 
 
 def element(tag: str, *children: str, title: str = "", **attributes: str | float) -> str:
-    """Make an element.
-
-    Parameters
-    ----------
-    tag : str
-        Its name.
-    *children : str
-        Markup; text must have been escaped.
-    title : str
-        Tooltip, escaped here.
-    **attributes : str or float
-        Escaped here; ``class_`` becomes ``class``, other underscores become hyphens.
-
-    Returns
-    -------
-    str
-        Markup.
-    """
+    """Make an element."""
+    # *children: markup; text must have been escaped
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else number(value)}"'
         for name, value in attributes.items()
@@ -66,26 +50,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **attributes: str | float) -> str:
-    """Make a path with a head at its end.
-
-    Parameters
-    ----------
-    path : str
-        Path data that ends at ``end``.
-    before, end : tuple of float
-        A point on the last stretch, which gives the direction, and the tip.
-    class_ : str
-        Class of the group.
-    title : str
-        Tooltip.
-    **attributes : str or float
-        Of the group, as in :func:`element`.
-
-    Returns
-    -------
-    str
-        A group of path and head.
-    """
+    """Make a path with a head at its end."""
     angle = math.atan2(end[1] - before[1], end[0] - before[0])
     length, half = 7.5, 3.2
     corners = [end]

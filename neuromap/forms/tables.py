@@ -36,26 +36,8 @@ def new_table(*headers: str, title: str = "", left: int = 1) -> Table:
 def columns_in_blocks(
     headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
 ) -> list[list[int]]:
-    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out.
-
-    Parameters
-    ----------
-    headers : sequence of str
-        One per column, with line feeds where they may be broken.
-    rows : sequence of sequence of str
-        The cells.
-    width : int
-        Columns of text that a block may take.
-    gap : int
-        Columns of text between two columns of the table.
-    repeated : collection of int
-        Columns that name the rows and stand in every block.
-
-    Returns
-    -------
-    list of list of int
-        The columns of every block; each block has at least one that is not repeated, however narrow it is.
-    """
+    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out."""
+    # gives the columns of every block; each block has at least one that is not repeated, however narrow it is
     widths = [
         max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
         for k, header in enumerate(headers)
@@ -75,46 +57,18 @@ def columns_in_blocks(
 
 
 class Column(NamedTuple):
-    """A column of :func:`block_table`.
+    """A column of :func:`block_table`."""
 
-    Attributes
-    ----------
-    header : str
-        With its unit; line feeds where it may be broken.
-    left : bool
-        Whether it is aligned to the left, as names are.
-    wraps : bool
-        Whether long cells are wrapped rather than cut.
-    least : int or None
-        Columns of text that it takes at least.
-    """
-
-    header: str
-    left: bool = False
-    wraps: bool = False
-    least: int | None = None
+    header: str  # with its unit; line feeds where it may be broken
+    left: bool = False  # whether it is aligned to the left, as names are
+    wraps: bool = False  # whether long cells are wrapped rather than cut
+    least: int | None = None  # columns of text that it takes at least
 
 
 def block_table(
     columns: Sequence[Column], block: Sequence[int], rows: Sequence[Sequence[str]], styles: Sequence[str]
 ) -> Table:
-    """Make the table of one block of columns.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        Of all blocks.
-    block : sequence of int
-        The columns of this one.
-    rows : sequence of sequence of str
-        The cells of all columns.
-    styles : sequence of str
-        Of each row; its last cell has it, which gives the verdict.
-
-    Returns
-    -------
-    rich.table.Table
-    """
+    """Make the table of one block of columns."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -141,21 +95,7 @@ def print_blocks(
     styles: Sequence[str],
     repeated: Collection[int],
 ) -> None:
-    """Print a table, in several parts where the console is narrow.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        Where to.
-    columns : sequence of Column
-        All columns.
-    rows : sequence of sequence of str
-        The cells.
-    styles : sequence of str
-        Of the last cell of each row.
-    repeated : collection of int
-        Columns that name the rows and stand in every part.
-    """
+    """Print a table, in several parts where the console is narrow."""
     for block in columns_in_blocks([c.header for c in columns], rows, console.width, gap=2, repeated=repeated):
         console.print(block_table(columns, block, rows, styles))
 
@@ -167,20 +107,7 @@ def print_text(console: Console, text: str, *, wraps: bool = False) -> None:
 
 
 def printed(show: Callable[[Console], object], width: int) -> str:
-    """Give what is printed to a console, as lines without colours.
-
-    Parameters
-    ----------
-    show : callable
-        Prints to the console that it is given.
-    width : int
-        Columns of text of that console.
-
-    Returns
-    -------
-    str
-        Lines without blanks at their ends, with a line feed after the last.
-    """
+    """Give what is printed to a console, as lines without colours."""
     from rich.console import Console
 
     stream = io.StringIO()

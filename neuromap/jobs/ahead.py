@@ -13,13 +13,7 @@ Result = TypeVar("Result")
 
 
 class Ahead(Generic[Job, Result]):
-    """Gives results in the order in which they are asked for, whatever is done first.
-
-    Parameters
-    ----------
-    runner : JobRunner
-        Does pairs of a name and a job, and nothing else meanwhile.
-    """
+    """Gives results in the order in which they are asked for, whatever is done first."""
 
     def __init__(self, runner: JobRunner[tuple[str, Job], Result]) -> None:
         self._runner = runner
@@ -33,13 +27,7 @@ class Ahead(Generic[Job, Result]):
             self._runner.give((name, job))
 
     def get(self, name: str, job: Job) -> Result:
-        """Do a job, or wait for it where it was begun.
-
-        Raises
-        ------
-        NeuromapError
-            If no worker can be had, or every process that did it was ended. What the work raises is the caller's.
-        """
+        """Do a job, or wait for it where it was begun."""
         self.prepare(name, job)
         while name not in self._ended:
             self._ended |= {ended: result for (ended, _), result in self._runner.next_done()}

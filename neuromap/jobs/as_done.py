@@ -15,65 +15,36 @@ Result = TypeVar("Result")
 
 
 class Lost(NamedTuple):
-    """In the place of a result: every process that did the job was ended from outside.
+    """In the place of a result: every process that did the job was ended from outside."""
 
-    Attributes
-    ----------
-    message : str
-        What became of them, in one line.
-    """
-
-    message: str
+    message: str  # what became of them, in one line
 
 
 class Failed(NamedTuple):
-    """In the place of a result: what the work raised.
+    """In the place of a result: what the work raised."""
 
-    Attributes
-    ----------
-    error : Exception
-        The exception.
-    """
-
-    error: Exception
+    error: Exception  # the exception
 
 
 class DoneJob(NamedTuple, Generic[Job, Result]):
-    """A job with its result.
+    """A job with its result."""
 
-    Attributes
-    ----------
-    job : Job
-        As it was given.
-    result : Result or Lost
-        What came of it.
-    """
-
-    job: Job
-    result: Result | Lost
+    job: Job  # as it was given
+    result: Result | Lost  # what came of it
 
 
 class EndedJob(NamedTuple, Generic[Job, Result]):
-    """A job that is no longer under way.
+    """A job that is no longer under way."""
 
-    Attributes
-    ----------
-    job : Job
-        As it was given.
-    result : Result, Lost or Failed
-        What came of it.
-    """
-
-    job: Job
-    result: Result | Lost | Failed
+    job: Job  # as it was given
+    result: Result | Lost | Failed  # what came of it
 
 
 class JobRunner(ABC, Generic[Job, Result]):
-    """Does jobs as there are workers for them; a context manager.
+    """Does jobs as there are workers for them; a context manager."""
 
-    Workers are given ``work(shared, job)``, ``shared`` once each. Who wants all of many jobs done takes ``results``;
-    who decides from job to job gives each and waits for what is done next.
-    """
+    # Workers are given ``work(shared, job)``, ``shared`` once each. Who wants all of many jobs done takes ``results``;
+    # who decides from job to job gives each and waits for what is done next.
 
     @property
     @abstractmethod
@@ -91,13 +62,7 @@ class JobRunner(ABC, Generic[Job, Result]):
 
     @abstractmethod
     def next_done(self) -> list[EndedJob[Job, Result]]:
-        """Wait until some of the jobs under way, one or more, have ended; there must be one.
-
-        Raises
-        ------
-        NeuromapError
-            If no worker can be had.
-        """
+        """Wait until some of the jobs under way, one or more, have ended; there must be one."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -106,23 +71,7 @@ class JobRunner(ABC, Generic[Job, Result]):
     def __exit__(self, kind: object, error: object, trace: object) -> None: ...
 
     def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Do all jobs; they are taken from their iterable as workers come free, no more than these need.
-
-        Parameters
-        ----------
-        jobs : iterable of Job
-            What is done; no other job is under way.
-
-        Yields
-        ------
-        list of DoneJob
-            What was done at the same time, one or more; in no order.
-
-        Raises
-        ------
-        NeuromapError
-            If no worker can be had. An exception of ``work`` itself is the caller's.
-        """
+        """Do all jobs; they are taken from their iterable as workers come free, no more than these need."""
         todo, n_under_way = iter(jobs), 0
         while True:
             for job in _some(todo, self.enough - n_under_way):
@@ -136,13 +85,7 @@ class JobRunner(ABC, Generic[Job, Result]):
 
 
 def not_lost(result: Result | Lost) -> Result:
-    """Give a result back, unless it is none.
-
-    Raises
-    ------
-    NeuromapError
-        If every process that did the job was ended from outside.
-    """
+    """Give a result back, unless it is none."""
     if isinstance(result, Lost):
         raise NeuromapError(result.message)
     return result

@@ -27,23 +27,11 @@ _logger = logging.getLogger("neuromap")
 
 
 class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
-    """Does jobs on a Dask cluster; see :class:`~neuromap.jobs.as_done.JobRunner`.
+    """Does jobs on a Dask cluster; see :class:`~neuromap.jobs.as_done.JobRunner`."""
 
-    The scheduler gives the jobs of a worker that died to others, and gives one up that took more of them along than its
-    ``allowed-failures``, by default with the fourth. What jobs share is a task of its own, so that it, too, is made
-    again where its workers died.
-
-    Parameters
-    ----------
-    work : callable
-        ``work(shared, job)``: a function of a module that the workers can import.
-    shared : Shared
-        Goes to every worker once, pickled.
-    address : str
-        Of the scheduler, such as ``"tcp://10.0.0.1:8786"``.
-    what : str
-        What messages call the whole work, such as ``"sweep"``.
-    """
+    # The scheduler gives the jobs of a worker that died to others, and gives one up that took more of them along than
+    # its ``allowed-failures``, by default with the fourth. What jobs share is a task of its own, so that it, too, is
+    # made again where its workers died.
 
     def __init__(self, work: Callable[[Shared, Job], Result], shared: Shared, address: str, what: str) -> None:
         self._work, self._shared, self._address, self._what = work, shared, address, what
@@ -105,13 +93,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._running.add(future)
 
     def next_done(self) -> list[EndedJob[Job, Result]]:
-        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`.
-
-        Raises
-        ------
-        NeuromapError
-            If the scheduler went away, or the workers cannot do any job, as where neuromap is not installed there.
-        """
+        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`."""
         batch = self._running.next_batch()
         return [EndedJob(self._under_way.pop(future.key)[1], self._result(future)) for future in batch]
 
@@ -172,10 +154,8 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
 
 def _client(address: str, seconds: float) -> Any:
-    """Connect to a scheduler, or give up after some seconds.
-
-    Dask bounds how long a connection takes to be made, not how long the other end then takes to say who it is.
-    """
+    """Connect to a scheduler, or give up after some seconds."""
+    # Dask bounds how long a connection takes to be made, not how long the other end then takes to say who it is.
     from distributed import Client
 
     class Bounded(Client):

@@ -17,13 +17,7 @@ __all__ = ["Fingerprint", "fingerprint_of_chip"]
 
 
 class Fingerprint:
-    """A digest of everything that was added, in its order.
-
-    Parameters
-    ----------
-    text : str
-        What is added first.
-    """
+    """A digest of everything that was added, in its order."""
 
     def __init__(self, text: str) -> None:
         self._digest = sha256(text.encode())

@@ -47,23 +47,11 @@ class _Worker(Generic[Job]):
 
 
 class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
-    """Does jobs in processes of this machine; see :class:`~neuromap.jobs.as_done.JobRunner`.
+    """Does jobs in processes of this machine; see :class:`~neuromap.jobs.as_done.JobRunner`."""
 
-    Every process has a pipe of its own, so that one that dies names its job: it is given to a new one, three times at
-    most. The processes are started anew (spawned), so a script that asks for more than one needs
-    ``if __name__ == "__main__"``; they end with this one, however it ends.
-
-    Parameters
-    ----------
-    work : callable
-        ``work(shared, job)``: a function of a module.
-    shared : Shared
-        Goes to every process once, pickled.
-    processes : int
-        1 for none but this one, in which jobs are done as results are waited for; see :func:`check_processes`.
-    what : str
-        What messages call the whole work, such as ``"sweep"``.
-    """
+    # Every process has a pipe of its own, so that one that dies names its job: it is given to a new one, three times at
+    # most. The processes are started anew (spawned), so a script that asks for more than one needs ``if __name__ ==
+    # "__main__"``; they end with this one, however it ends.
 
     def __init__(self, work: Callable[[Shared, Job], Result], shared: Shared, processes: int, what: str) -> None:
         self._work, self._shared, self._what = work, shared, what
@@ -95,13 +83,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             self._hand_out()
 
     def next_done(self) -> list[EndedJob[Job, Result]]:
-        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`.
-
-        Raises
-        ------
-        NeuromapError
-            If processes end before they have begun.
-        """
+        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`."""
         if self._processes == 1:
             job = self._todo.popleft().job
             return [EndedJob(job, self._work(self._shared, job))]
@@ -221,13 +203,7 @@ def _end_with_parent() -> None:
 
 
 def check_processes(processes: int, name: str = "processes =") -> int:
-    """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it.
-
-    Raises
-    ------
-    InputError
-        If it is below 1, or beyond what any machine can use.
-    """
+    """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it."""
     whole_number("processes", processes)
     if not 1 <= processes <= _MOST_PROCESSES:
         raise InputError(f"{name} {processes}: must be 1 to {_MOST_PROCESSES}")

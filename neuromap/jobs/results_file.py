@@ -29,27 +29,14 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class ResultKind(Generic[Result]):
-    """A kind of results: how they are written to a file and read again.
+    """A kind of results: how they are written to a file and read again."""
 
-    Attributes
-    ----------
-    format : str
-        Name of the format, which the first line gives.
-    title : str
-        What messages call the results, such as ``"explorer results"``.
-    to_record : callable
-        Result -> members of its JSON object, all but ``"key"``.
-    from_record : callable
-        JSON object -> result; ``None`` where it is wrong in any way.
-    older : tuple of str
-        Formats of earlier versions, whose files are refused with what to do.
-    """
-
-    format: str
-    title: str
-    to_record: Callable[[Result], Mapping[str, Any]]
+    format: str  # name of the format, which the first line gives
+    title: str  # what messages call the results, such as ``"explorer results"``
+    to_record: Callable[[Result], Mapping[str, Any]]  # result -> members of its JSON object, all but ``"key"``
+    # JSON object -> result; ``None`` where it is wrong in any way
     from_record: Callable[[Mapping[str, Any]], Result | None]
-    older: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()  # formats of earlier versions, whose files are refused with what to do
 
     @property
     def first_line(self) -> str:
@@ -58,20 +45,9 @@ class ResultKind(Generic[Result]):
 
 
 class ResultsFile(Generic[Result]):
-    """Results by fingerprint, kept in memory and, if there is a path, in a file.
+    """Results by fingerprint, kept in memory and, if there is a path, in a file."""
 
-    Parameters
-    ----------
-    path : str, path or None
-        Read if it exists; else made with the first result. ``None`` for memory only.
-    kind : ResultKind
-        What it holds.
-
-    Raises
-    ------
-    InputError
-        If the file is no file of such results, or cannot be read or written.
-    """
+    # path: read if it exists; else made with the first result. ``None`` for memory only
 
     def __init__(self, path: str | Path | None, kind: ResultKind[Result]) -> None:
         self._path = None if path is None else Path(path)
@@ -92,20 +68,7 @@ class ResultsFile(Generic[Result]):
         return self._known.get(fingerprint)
 
     def add(self, fingerprint: str, result: Result) -> None:
-        """Keep a result, in the file too: it is there when the call returns.
-
-        Parameters
-        ----------
-        fingerprint : str
-            Of what the result depends on.
-        result : Result
-            The result.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
+        """Keep a result, in the file too: it is there when the call returns."""
         self._known[fingerprint] = result
         if self._path is None:
             return
@@ -177,18 +140,8 @@ class ResultsFile(Generic[Result]):
 
 
 def with_checksum(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the members of a line with the checksum of all others as the last.
-
-    Parameters
-    ----------
-    members : mapping of str to any
-        As JSON writes them; a ``"checksum"`` among them is replaced.
-
-    Returns
-    -------
-    dict
-        ``"checksum"``: 16 hexadecimal digits of the SHA-256 of the rest, which is in the order of its names.
-    """
+    """Give the members of a line with the checksum of all others as the last."""
+    # gives ``"checksum"``: 16 hexadecimal digits of the SHA-256 of the rest, which is in the order of its names
     rest = {name: value for name, value in members.items() if name != "checksum"}
     return {**rest, "checksum": _checksum(rest)}
 

@@ -18,27 +18,13 @@ Result = TypeVar("Result")
 
 
 class Workers(NamedTuple):
-    """Who does jobs.
+    """Who does jobs."""
 
-    Attributes
-    ----------
-    processes : int
-        Processes of this machine; 1 for none but this one.
-    scheduler : str or None
-        Address of the scheduler of a Dask cluster, whose workers do the jobs instead.
-    """
-
-    processes: int = 1
-    scheduler: str | None = None
+    processes: int = 1  # processes of this machine; 1 for none but this one
+    scheduler: str | None = None  # address of the scheduler of a Dask cluster, whose workers do the jobs instead
 
     def check(self) -> Workers:
-        """Give them back, unless they are out of range or both are asked for.
-
-        Raises
-        ------
-        InputError
-            If they are.
-        """
+        """Give them back, unless they are out of range or both are asked for."""
         check_processes(self.processes)
         if self.scheduler is not None and self.processes != 1:
             raise InputError(
@@ -55,31 +41,7 @@ class Workers(NamedTuple):
 def job_runner(
     work: Callable[[Shared, Job], Result], shared: Shared, workers: Workers, what: str
 ) -> JobRunner[Job, Result]:
-    """Make what does jobs.
-
-    Parameters
-    ----------
-    work : callable
-        ``work(shared, job)``: a function of a module that the workers can import.
-    shared : Shared
-        Goes to every worker once, pickled.
-    workers : Workers
-        Who does them.
-    what : str
-        What messages call the whole work, such as ``"sweep"``.
-
-    Returns
-    -------
-    JobRunner
-        To be entered.
-
-    Raises
-    ------
-    InputError
-        If the workers are out of range; when it is entered, if the scheduler does not answer.
-    NotSupportedError
-        When it is entered, if there is a scheduler and Dask is not installed.
-    """
+    """Make what does jobs."""
     processes, scheduler = workers.check()
     if scheduler is not None:
         return DaskCluster(work, shared, scheduler, what)

@@ -65,15 +65,8 @@ def require_weights(network: Network) -> None:
 
 
 def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
-    """Refuse a node that only pools, but at a threshold other than 1: it would not be an OR.
-
-    Where other edges come in too, the pool is one term of a sum, and any threshold has a meaning.
-
-    Raises
-    ------
-    NetworkError
-        Naming the node, its threshold and the edge.
-    """
+    """Refuse a node that only pools, but at a threshold other than 1: it would not be an OR."""
+    # Where other edges come in too, the pool is one term of a sum, and any threshold has a meaning.
     incoming: dict[str, list[Edge]] = {}
     for edge in edges:
         incoming.setdefault(edge.target, []).append(edge)
@@ -104,20 +97,6 @@ def _require_shapes(network: Network, edge: Edge) -> None:
 
 
 def require_frames(network: Network, what: str, instead: str) -> None:
-    """Refuse a spiking network where frame networks alone have a meaning.
-
-    Parameters
-    ----------
-    network : Network
-    what : str
-        What takes frame networks, for the message.
-    instead : str
-        What a user of a spiking network can do, for the message.
-
-    Raises
-    ------
-    InputError
-        If its nodes are spiking.
-    """
+    """Refuse a spiking network where frame networks alone have a meaning."""
     if network.is_spiking:
         raise InputError(f"{what}: network {network.name} is spiking; {instead}")

@@ -17,12 +17,6 @@ NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
 
 
 def check_name(name: str, path: str) -> None:
-    """Refuse a node or pattern name of other characters than the rule allows.
-
-    Raises
-    ------
-    NetworkError
-        Naming ``path``.
-    """
+    """Refuse a node or pattern name of other characters than the rule allows."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")

@@ -35,13 +35,7 @@ RESERVED_PATTERNS = ("streaming", "sequential")
 
 
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
-    """Refuse edges from or to nodes that do not exist.
-
-    Raises
-    ------
-    NetworkError
-        Naming the first such edge.
-    """
+    """Refuse edges from or to nodes that do not exist."""
     for u, v in edges:
         for n in (u, v):
             if n not in nodes:

@@ -33,24 +33,8 @@ _ALLOWED = "texts, numbers, true, false, lists and tables"
 
 
 def frozen_tables(tables: Mapping[str, Any]) -> ReadOnlyMapping[str, Any]:
-    """Take tables as they are given, read-only down to the last list.
-
-    Parameters
-    ----------
-    tables : mapping of str to mapping
-        Of plain values: texts, numbers, Booleans, lists, tables of them. Tables of input nodes may hold float32 arrays
-        at the keys :data:`ENCODER`.
-
-    Returns
-    -------
-    ReadOnlyMapping
-        Its tables are read-only mappings, its lists tuples, its arrays locked.
-
-    Raises
-    ------
-    NetworkError
-        On an unknown table, or a value of another kind; with its key path.
-    """
+    """Take tables as they are given, read-only down to the last list."""
+    # gives its tables are read-only mappings, its lists tuples, its arrays locked
     for name, table in tables.items():
         if name not in TABLES:
             raise NetworkError(f"table {show(name)}: is unknown; allowed are {', '.join(TABLES)}")
@@ -60,20 +44,7 @@ def frozen_tables(tables: Mapping[str, Any]) -> ReadOnlyMapping[str, Any]:
 
 
 def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Collection[str]) -> None:
-    """Refuse tables of nodes that are not there.
-
-    Parameters
-    ----------
-    tables : mapping
-        As :func:`frozen_tables` gives it.
-    inputs, nodes : collection of str
-        Names of the input nodes, and of all nodes.
-
-    Raises
-    ------
-    NetworkError
-        Naming the first such table, or what should be a table.
-    """
+    """Refuse tables of nodes that are not there."""
     _check_names(tables.get("inputs", {}), "inputs", inputs, "input node")
     for name, table in tables.get("inputs", {}).items():
         if table.get("code") != "layer" and any(isinstance(table.get(key), np.ndarray) for key in ENCODER):
@@ -87,24 +58,7 @@ def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Coll
 
 
 def encoder_tensors(tables: Mapping[str, Any]) -> dict[str, int]:
-    """Give the float tensors that the weights file holds for the tables of input nodes.
-
-    Parameters
-    ----------
-    tables : mapping
-        As :func:`frozen_tables` gives it.
-
-    Returns
-    -------
-    dict of str to int
-        ``NAME.encoder`` and ``NAME.encoder.threshold``, of the inputs whose table says ``code = "layer"``, and how many
-        axes they have: (kernel rows, kernel columns, image features, node features) and (node features).
-
-    Raises
-    ------
-    NetworkError
-        If such a table has a value of its own there.
-    """
+    """Give the float tensors that the weights file holds for the tables of input nodes."""
     wanted = {}
     for name, table in tables.get("inputs", {}).items():
         if table.get("code") == "layer":

@@ -31,21 +31,11 @@ class MatrixSource(Protocol):
 
 
 class Term(NamedTuple):
-    """Weights of an edge that share a delay and a current.
+    """Weights of an edge that share a delay and a current."""
 
-    Attributes
-    ----------
-    matrix : csr_array of int64, shape (n_target, n_source)
-        Weights, without explicit zeros.
-    delay : int
-        Ticks.
-    current : int
-        Which current of the target's neurons they feed.
-    """
-
-    matrix: csr_array
-    delay: int
-    current: int
+    matrix: csr_array  # (n_target, n_source): weights, without explicit zeros
+    delay: int  # ticks
+    current: int  # which current of the target's neurons they feed
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,23 +68,7 @@ class EdgeTerm(Card):
 
 
 def checked_term(delay: object, current: object) -> tuple[int, int]:
-    """Take a delay and the number of a current, as integers of Python or NumPy; refuse those that cannot be.
-
-    Parameters
-    ----------
-    delay, current : object
-        As they were given.
-
-    Returns
-    -------
-    tuple of int
-        Both.
-
-    Raises
-    ------
-    NetworkError
-        Naming the one at fault.
-    """
+    """Take a delay and the number of a current, as integers of Python or NumPy; refuse those that cannot be."""
     return _within("delay", delay, 1, MAX_DELAY), _within("current", current, 0, MAX_CURRENTS - 1)
 
 

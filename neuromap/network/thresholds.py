@@ -20,25 +20,8 @@ def threshold_shapes(shape: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]
 
 
 def spread_threshold(values: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    """Give every neuron its threshold.
-
-    Parameters
-    ----------
-    values : ndarray of int64
-        Shape (), (size,), (rows, columns, features) or (features,).
-    shape : tuple of three int
-        Of the node.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        Read-only. One number for all is not stored more than once.
-
-    Raises
-    ------
-    NetworkError
-        If ``values`` has another shape.
-    """
+    """Give every neuron its threshold."""
+    # shapes: returns (size,)
     size = math.prod(shape)
     if values.ndim == 0:
         return np.broadcast_to(frozen(values), (size,))

@@ -36,21 +36,11 @@ CROSSBAR_SEARCH = (
 
 
 class CrossbarNode(NamedTuple):
-    """A node in integers.
+    """A node in integers."""
 
-    Attributes
-    ----------
-    integers : NodeIntegers
-        Its neurons.
-    weights : ndarray of int64, shape (s,)
-        Its synapses, in their order.
-    note : str
-        How many axons a source takes.
-    """
-
-    integers: NodeIntegers
-    weights: Ints
-    note: str
+    integers: NodeIntegers  # its neurons
+    weights: Ints  # (s,): its synapses, in their order
+    note: str  # how many axons a source takes
 
 
 class _Rounded(NamedTuple):
@@ -65,24 +55,7 @@ class _Rounded(NamedTuple):
 
 
 def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> CrossbarNode:
-    """Put the neurons of a node and the synapses onto them into integers.
-
-    Parameters
-    ----------
-    network : FloatNetwork
-        Whose neurons neither decay nor rest, and take pulses only.
-    name : str
-        The node.
-    synapses : SummedSynapses
-        All onto it.
-    chip : ChipSpec
-        With crossbar cores.
-
-    Raises
-    ------
-    NetworkError
-        If a threshold would be less than one unit, or an initial voltage is not below its threshold.
-    """
+    """Put the neurons of a node and the synapses onto them into integers."""
     neuron = network.nodes[name]
     above, leak = neuron.threshold - neuron.reset, neuron.drive * network.dt
     if ((neuron.voltage > neuron.threshold) & (neuron.voltage > neuron.reset)).any():

@@ -19,24 +19,12 @@ _LISTS = ("synapse_taus", "gains", "currents")
 
 
 class Propagators(NamedTuple):
-    """What one tick makes of a float neuron without spikes; arrays of shape (size,), lists one array per current.
+    """What one tick makes of a float neuron without spikes; arrays of shape (size,), lists one array per current."""
 
-    Attributes
-    ----------
-    voltage : ndarray
-        What is left of v - v_infinity.
-    current : list of ndarray
-        What is left of each current; 0 where it is a pulse.
-    coupling : list of ndarray
-        What a current of 1 at the beginning of a tick adds to v until its end.
-    added : ndarray
-        What rest and drive add to v - reset, from v = reset.
-    """
-
-    voltage: Floats
-    current: list[Floats]
-    coupling: list[Floats]
-    added: Floats
+    voltage: Floats  # what is left of v - v_infinity
+    current: list[Floats]  # what is left of each current; 0 where it is a pulse
+    coupling: list[Floats]  # what a current of 1 at the beginning of a tick adds to v until its end
+    added: Floats  # what rest and drive add to v - reset, from v = reset
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,24 +24,9 @@ def greatest_bias(chip: ChipSpec) -> int:
 
 
 def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec) -> Ints:
-    """Round weights so that all of one source are mantissas times one power of 2.
-
-    Parameters
-    ----------
-    weights : ndarray of float, shape (s,)
-        In units of the chip's currents, at most :func:`greatest_weight`.
-    source : ndarray of int64, shape (s,)
-        Who sends them: what lies in one list, wherever the targets are.
-    n_sources : int
-        Sources.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    ndarray of int64, shape (s,)
-        Each source has the least power of 2 that holds its greatest weight; halves go to the even mantissa.
-    """
+    """Round weights so that all of one source are mantissas times one power of 2."""
+    # weights: in units of the chip's currents, at most :func:`greatest_weight`
+    # shapes: weights (s,); source (s,); returns (s,)
     greatest = np.zeros(n_sources)
     np.maximum.at(greatest, source, np.abs(weights))
     has_plus, has_minus = np.zeros(n_sources, np.bool_), np.zeros(n_sources, np.bool_)

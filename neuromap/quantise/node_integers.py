@@ -28,27 +28,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class NodeIntegers(Value):
-    """Neurons of a node as the chip computes them, and how to read them.
+    """Neurons of a node as the chip computes them, and how to read them."""
 
-    Attributes
-    ----------
-    neuron : SpikingNeuron
-        In integers; a :class:`LeakNeuron` on crossbar cores.
-    scale : float
-        v of the float model is the chip's voltage / scale + reset.
-    reset : ndarray of float, shape (size,)
-        Where the chip has 0.
-    current_units : ndarray of float, shape (currents, size)
-        Units of the chip's current per unit of the float model's.
-    errors : NodeErrors
-        What it cost.
-    """
-
-    neuron: SpikingNeuron
-    scale: float
-    reset: Floats
-    current_units: Floats
-    errors: NodeErrors
+    neuron: SpikingNeuron  # in integers; a :class:`LeakNeuron` on crossbar cores
+    scale: float  # v of the float model is the chip's voltage / scale + reset
+    reset: Floats  # (size,): where the chip has 0
+    current_units: Floats  # (currents, size): units of the chip's current per unit of the float model's
+    errors: NodeErrors  # what it cost
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -115,23 +101,7 @@ def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
 
 
 def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> NodeIntegers:
-    """Put the neurons of a node into integers.
-
-    Parameters
-    ----------
-    network : FloatNetwork
-    name : str
-        The node.
-    synapses : SummedSynapses
-        All onto it.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Raises
-    ------
-    NetworkError
-        If a value is out of the chip's range at every scale.
-    """
+    """Put the neurons of a node into integers."""
     neuron, dt = network.nodes[name], network.dt
     rest = neuron.rest_ticks(dt)
     if (longest := int(rest.max(initial=0))) > chip.lists.greatest_refractory:

@@ -13,107 +13,50 @@ __all__ = ["EdgeErrors", "NodeErrors", "Quantisation", "TrainDistance"]
 
 @dataclass(frozen=True)
 class NodeErrors(Card):
-    """What a node's neurons lost; errors are relative to the float value and the greatest of all neurons.
+    """What a node's neurons lost; errors are relative to the float value and the greatest of all neurons."""
 
-    Attributes
-    ----------
-    node : str
-        Its name.
-    neurons : int
-        How many.
-    scale : float
-        Units of the chip's voltage per unit of v.
-    threshold : int
-        Greatest threshold in units of the chip's voltage.
-    tau_error : float
-        Of the time constant of the membrane; 0 where there is none.
-    synapse_tau_errors : tuple of float
-        Of those of the currents.
-    threshold_error : float
-        Of threshold less reset.
-    bias_error : float
-        Of what rest and drive add in a tick.
-    truncation : float or None
-        What rounding toward zero in every tick can add up to, as a part of the threshold; None where it has no bound,
-        in voltages without leak that currents feed.
-    current_headroom : float or None
-        Range of the current by what it reaches if all sources of one sign fire as often as they can: below 1 it
-        may wrap; None without synapses.
-    lowest_voltage : float
-        The lower rail of the voltage in the unit of v.
-    """
-
-    node: str
-    neurons: int
-    scale: float
-    threshold: int
-    tau_error: float
-    synapse_tau_errors: tuple[float, ...]
-    threshold_error: float
-    bias_error: float
+    node: str  # its name
+    neurons: int  # how many
+    scale: float  # units of the chip's voltage per unit of v
+    threshold: int  # greatest threshold in units of the chip's voltage
+    tau_error: float  # of the time constant of the membrane; 0 where there is none
+    synapse_tau_errors: tuple[float, ...]  # of those of the currents
+    threshold_error: float  # of threshold less reset
+    bias_error: float  # of what rest and drive add in a tick
+    # what rounding toward zero in every tick can add up to, as a part of the threshold; None where it has no bound, in
+    # voltages without leak that currents feed
     truncation: float | None
+    # range of the current by what it reaches if all sources of one sign fire as often as they can: below 1 it may wrap;
+    # None without synapses
     current_headroom: float | None
-    lowest_voltage: float
+    lowest_voltage: float  # the lower rail of the voltage in the unit of v
 
 
 @dataclass(frozen=True)
 class EdgeErrors(Card):
-    """What the synapses between two nodes lost.
+    """What the synapses between two nodes lost."""
 
-    Attributes
-    ----------
-    edge : str
-        Source and target.
-    synapses : int
-        How many, after those that share neurons, delay and current were added up.
-    weight_error : float
-        Sum of errors by sum of weights.
-    greatest_weight_error : float
-        Greatest error of a weight, relative to it.
-    lost : int
-        Synapses whose weight became 0.
-    delay_error : float
-        Greatest error of a delay in seconds: delays are whole ticks.
-    """
-
-    edge: str
-    synapses: int
-    weight_error: float
-    greatest_weight_error: float
-    lost: int
-    delay_error: float
+    edge: str  # source and target
+    synapses: int  # how many, after those that share neurons, delay and current were added up
+    weight_error: float  # sum of errors by sum of weights
+    greatest_weight_error: float  # greatest error of a weight, relative to it
+    lost: int  # synapses whose weight became 0
+    delay_error: float  # greatest error of a delay in seconds: delays are whole ticks
 
 
 @dataclass(frozen=True)
 class TrainDistance(Card):
-    """How far spike trains of a node are from the float original's.
+    """How far spike trains of a node are from the float original's."""
 
-    Attributes
-    ----------
-    node : str
-        Its name.
-    original : str
-        Who computed the original.
-    neurons : int
-        Neurons that were compared, evenly over the node.
-    spikes, original_spikes : int
-        Spikes of these on the chip and in the original.
-    time_constant : float
-        Of the van Rossum distance, in seconds.
-    distance : float
-        Mean over neurons; a spike without a partner is 1 (van Rossum 2001, as Elephant computes it).
-    of_silence : float
-        Mean distance of the original from silence: what no spike at all would have.
-    """
-
-    node: str
-    original: str
-    neurons: int
+    node: str  # its name
+    original: str  # who computed the original
+    neurons: int  # neurons that were compared, evenly over the node
+    # spikes, original_spikes: spikes of these on the chip and in the original
     spikes: int
     original_spikes: int
-    time_constant: float
-    distance: float
-    of_silence: float
+    time_constant: float  # of the van Rossum distance, in seconds
+    distance: float  # mean over neurons; a spike without a partner is 1 (van Rossum 2001, as Elephant computes it)
+    of_silence: float  # mean distance of the original from silence: what no spike at all would have
 
 
 @dataclass(frozen=True)

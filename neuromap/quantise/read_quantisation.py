@@ -11,17 +11,7 @@ __all__ = ["read_quantisation"]
 
 
 def read_quantisation(document: Mapping[str, Any]) -> Quantisation:
-    """Make a quantisation of what :meth:`~neuromap.quantise.quantisation.Quantisation.to_dict` gave.
-
-    Parameters
-    ----------
-    document : mapping of str to object
-        Plain values of the form ``neuromap quantisation 1``, written by this package.
-
-    Returns
-    -------
-    Quantisation
-    """
+    """Make a quantisation of what :meth:`~neuromap.quantise.quantisation.Quantisation.to_dict` gave."""
     nodes = [{**node, "synapse_tau_errors": tuple(node["synapse_tau_errors"])} for node in document["nodes"]]
     return Quantisation(
         network=document["network"],

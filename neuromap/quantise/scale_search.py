@@ -44,33 +44,17 @@ SEARCH = (
 
 @dataclass(frozen=True, eq=False)
 class ScaleDemand(Value):
-    """What a node asks of its scale, in units of v.
+    """What a node asks of its scale, in units of v."""
 
-    Attributes
-    ----------
-    node : str
-        Its name.
-    thresholds : ndarray of float, shape (n,)
-        Above the reset.
-    biases : ndarray of float, shape (n,)
-        Added in every tick.
-    weights : ndarray of float, shape (s,)
-        Added to currents.
-    source : ndarray of int64, shape (s,)
-        Who sends them.
-    greatest_voltage, greatest_current : float
-        Of initial and resting values, against the reset.
-    worst_current : float
-        What the current of a neuron reaches if all its sources of one sign fire as often as they can.
-    """
-
-    node: str
-    thresholds: Floats
-    biases: Floats
-    weights: Floats
-    source: Ints
+    node: str  # its name
+    thresholds: Floats  # (n,): above the reset
+    biases: Floats  # (n,): added in every tick
+    weights: Floats  # (s,): added to currents
+    source: Ints  # (s,): who sends them
+    # greatest_voltage, greatest_current: of initial and resting values, against the reset
     greatest_voltage: float
     greatest_current: float
+    # what the current of a neuron reaches if all its sources of one sign fire as often as they can
     worst_current: float
 
     def __post_init__(self) -> None:
@@ -78,24 +62,7 @@ class ScaleDemand(Value):
 
 
 def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
-    """Find the scale of a node.
-
-    Parameters
-    ----------
-    demand : ScaleDemand
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    float
-        Units of the chip's voltage per unit of v, as ``SEARCH`` says.
-
-    Raises
-    ------
-    NetworkError
-        If a threshold would be less than one of the chip's steps.
-    """
+    """Find the scale of a node."""
     greatest = _greatest(demand, chip)
     step = 1 << chip.lists.threshold_shift
     if greatest * demand.thresholds.min(initial=np.inf) < step:

@@ -77,25 +77,8 @@ def _times(spikes: NDArray[np.bool_], dt: float) -> Floats:
 
 
 def van_rossum(train: Floats, other: Floats, time_constant: float) -> float:
-    """Compute van Rossum's distance of two spike trains (van Rossum, Neural Computation 2001).
-
-    Parameters
-    ----------
-    train, other : ndarray of float
-        Times of spikes in seconds, sorted.
-    time_constant : float
-        Seconds.
-
-    Returns
-    -------
-    float
-        0 for equal trains; 1 for a single spike against none.
-
-    Raises
-    ------
-    NotSupportedError
-        If Elephant is not installed.
-    """
+    """Compute van Rossum's distance of two spike trains (van Rossum, Neural Computation 2001)."""
+    # train, other: times of spikes in seconds, sorted
     try:
         from elephant.spike_train_dissimilarity import van_rossum_distance
         from neo import SpikeTrain

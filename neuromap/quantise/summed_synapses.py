@@ -19,29 +19,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SummedSynapses(Value):
-    """Synapses onto a node, ordered by source node, delay, current, target and source; arrays of shape (s,).
+    """Synapses onto a node, ordered by source node, delay, current, target and source; arrays of shape (s,)."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Source nodes.
-    names_of : ndarray of int64
-        Position of each synapse's source node in ``names``.
-    source : ndarray of int64
-        Number of the source over all nodes of the network, inputs first.
-    source_neuron, target_neuron, delay, current : ndarray of int64
-        Neurons within their nodes, whole ticks, number of the current.
-    weight, delay_error : ndarray of float
-        In the unit of the current, and in seconds.
-    """
-
-    names: tuple[str, ...]
-    names_of: Ints
-    source: Ints
+    names: tuple[str, ...]  # source nodes
+    names_of: Ints  # position of each synapse's source node in ``names``
+    source: Ints  # number of the source over all nodes of the network, inputs first
+    # source_neuron, target_neuron, delay, current: neurons within their nodes, whole ticks, number of the current
     source_neuron: Ints
     target_neuron: Ints
     delay: Ints
     current: Ints
+    # weight, delay_error: in the unit of the current, and in seconds
     weight: Floats
     delay_error: Floats
 
@@ -67,14 +55,7 @@ class SummedSynapses(Value):
 
 
 def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
-    """Put all synapses onto a node into one table.
-
-    Parameters
-    ----------
-    network : FloatNetwork
-    target : str
-        The node.
-    """
+    """Put all synapses onto a node into one table."""
     sizes = dict(network.inputs) | {name: neuron.size for name, neuron in network.nodes.items()}
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     parts = [part for part in network.synapses if part.target == target and len(part.weight)]

@@ -240,10 +240,8 @@ def _report(
 def _patterns(
     network: Network, patterns: Sequence[str | RolloutPattern]
 ) -> tuple[list[RolloutPattern], MostSequential | None]:
-    """Patterns with names, those without one numbered; and what is known of the one called sequential.
-
-    The search for it is the longest of all steps on some networks, so it is done once.
-    """
+    """Patterns with names, those without one numbered; and what is known of the one called sequential."""
+    # The search for it is the longest of all steps on some networks, so it is done once.
     if isinstance(patterns, (str, RolloutPattern)) or not isinstance(patterns, Iterable):
         patterns = [patterns]
     if not patterns:

@@ -20,21 +20,11 @@ Bools = NDArray[np.bool_]
 
 
 class NeuronState(NamedTuple):
-    """State of the neurons of a node, int64.
+    """State of the neurons of a node, int64."""
 
-    Attributes
-    ----------
-    current : ndarray
-        u, shape (n_currents, size); zeros for neurons without.
-    potential : ndarray
-        v or V, shape (size,).
-    rest : ndarray
-        Ticks for which the neuron still rests, shape (size,).
-    """
-
-    current: Ints
-    potential: Ints
-    rest: Ints
+    current: Ints  # u, shape (n_currents, size); zeros for neurons without
+    potential: Ints  # v or V, shape (size,)
+    rest: Ints  # ticks for which the neuron still rests, shape (size,)
 
 
 def start(neuron: SpikingNeuron) -> NeuronState:
@@ -46,24 +36,8 @@ def start(neuron: SpikingNeuron) -> NeuronState:
 
 
 def step(neuron: SpikingNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
-    """Take one tick.
-
-    Parameters
-    ----------
-    neuron : SpikingNeuron
-        Of a node.
-    state : NeuronState
-        Before the tick.
-    drive : ndarray of int64, shape (n_currents, size)
-        Sums of the weights that arrive.
-
-    Returns
-    -------
-    state : NeuronState
-        After the tick.
-    spikes : ndarray of bool, shape (size,)
-        Who fires.
-    """
+    """Take one tick."""
+    # shapes: drive (n_currents, size); spikes (size,)
     return _STEPS[neuron.model](neuron, state, drive)
 
 

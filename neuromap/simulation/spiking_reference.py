@@ -14,23 +14,11 @@ __all__ = ["spiking_reference"]
 
 
 def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
-    """Compute every node of a spiking network tick by tick; a frame is a tick.
-
-    In frame i >= 1 a node's neurons take a step on
-    what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are silent, and x_v[0] = 0 for all but the inputs.
-
-    Parameters
-    ----------
-    network : Network
-        Spiking, with weights.
-    inputs : mapping of str to ndarray of bool, shape (n_frames, size)
-        Frames of the input nodes, checked.
-
-    Returns
-    -------
-    dict of str to ndarray of bool, shape (n_frames, size)
-        Frames of all nodes, in the order of the network.
-    """
+    """Compute every node of a spiking network tick by tick; a frame is a tick."""
+    # In frame i >= 1 a node's neurons take a step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
+    # silent, and x_v[0] = 0 for all but the inputs.
+    # gives frames of all nodes, in the order of the network
+    # shapes: inputs (n_frames, size); returns (n_frames, size)
     n_frames = len(next(iter(inputs.values())))
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
     for name, rows in inputs.items():

@@ -33,26 +33,8 @@ FIRST_RESPONSE = SweepColumn("first_response_ticks", "first response", "ticks")
 def each_chip(
     chip: ChipSpec, figures: Mapping[str, Sequence[Any]], progress: SweepProgress | None
 ) -> Iterator[ChipPoint]:
-    """Make all chips of a sweep, then hand them out one by one, and tell which is next.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        The chip whose figures are changed.
-    figures : mapping of str to sequence
-        Values of each figure.
-    progress : callable or None
-        Is told.
-
-    Returns
-    -------
-    iterator of ChipPoint
-
-    Raises
-    ------
-    ChipError
-        If a figure is unknown or out of range, or there are too many chips; before any is handed out.
-    """
+    """Make all chips of a sweep, then hand them out one by one, and tell which is next."""
+    # chip: the chip whose figures are changed
     return _told(chips_with_figures(chip, figures), figures, progress)
 
 
@@ -74,24 +56,7 @@ def bound_notes(options: MappingOptions | None) -> tuple[str, ...]:
 
 
 def reason_of(message: str, infeasibility: Any, point: ChipPoint, chip: ChipSpec) -> str:
-    """Give a refusal without its remedies, and without the values that were set: they stand beside it.
-
-    Parameters
-    ----------
-    message : str
-        All of it.
-    infeasibility : Infeasibility or None
-        The same as data, where the mapper refused.
-    point : ChipPoint
-        The chip that refuses.
-    chip : ChipSpec
-        The one whose figures were changed.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Give a refusal without its remedies, and without the values that were set: they stand beside it."""
     if infeasibility is not None:
         head = f"node {infeasibility.node}: " if infeasibility.node else ""
         message = f"{head}{infeasibility.statement}"

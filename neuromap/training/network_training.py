@@ -146,15 +146,7 @@ def accuracy_under(pattern: RolloutPattern, found: Iterable[float]) -> PatternAc
 
 
 def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, Any]:
-    """Name what is trained on what, as a checkpoint keeps it.
-
-    Parameters
-    ----------
-    patterns : sequence of RolloutPattern
-        Of one network.
-    shown : ImageSet
-        The training images.
-    """
+    """Name what is trained on what, as a checkpoint keeps it."""
     network = patterns[0].network
     return {
         "network": network_digest(network),
@@ -188,16 +180,7 @@ def encoding_given(network: Network) -> dict[str, Any]:
 
 
 def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
-    """Refuse images that a network cannot be trained on.
-
-    Raises
-    ------
-    InputError
-        If a part is missing or the images have another shape than the input node.
-    NetworkError
-        If the network has several inputs or outputs, an output that classes cannot share equally, or an input whose
-        code gives spikes.
-    """
+    """Refuse images that a network cannot be trained on."""
     require_parts(images)
     require_labelled_nodes(network, len(images["train"].classes), "training")
     name = network.inputs[0]
@@ -216,13 +199,7 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
 
 
 def require_parts(images: Mapping[str, ImageSet]) -> None:
-    """Refuse images without a part to train on, or without one to measure on.
-
-    Raises
-    ------
-    InputError
-        Naming what is there.
-    """
+    """Refuse images without a part to train on, or without one to measure on."""
     if "train" not in images or not {"validation", "test"} & images.keys():
         raise InputError(
             f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"

@@ -21,13 +21,7 @@ _ROWS = 4096
 
 
 class CrossbarWiring(Wiring):
-    """A program of crossbars as the wave walks it; axon a of core c has the number ``c * A + a``.
-
-    Parameters
-    ----------
-    program : Program
-        Mapped or written by hand.
-    """
+    """A program of crossbars as the wave walks it; axon a of core c has the number ``c * A + a``."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)

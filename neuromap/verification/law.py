@@ -26,13 +26,7 @@ __all__ = ["require_belongs", "require_verified", "verify"]
 
 
 def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
-    """Refuse a program whose nodes are not those of the rollout's network.
-
-    Raises
-    ------
-    ProgramError
-        If names, sizes or roles of input and output nodes differ.
-    """
+    """Refuse a program whose nodes are not those of the rollout's network."""
     network = rollout.network
     ports = {port.name: port for port in program.nodes}
     for name, node in network.nodes.items():

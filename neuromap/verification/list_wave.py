@@ -28,13 +28,7 @@ class _Hits(NamedTuple):
 
 
 class ListWiring(Wiring):
-    """A program of synapse lists as the wave walks it.
-
-    Parameters
-    ----------
-    program : ListProgram
-        Mapped or written by hand.
-    """
+    """A program of synapse lists as the wave walks it."""
 
     def __init__(self, program: ListProgram) -> None:
         super().__init__(program)

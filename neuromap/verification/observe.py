@@ -59,13 +59,7 @@ def first_difference(
 def difference_of_runs(
     program: ChipProgram, frames: Mapping[str, ArrayLike], onset_frame: int, choice: EngineChoice
 ) -> dict[str, int | None]:
-    """Compare runs with and without a stimulus; see :func:`first_difference`.
-
-    Raises
-    ------
-    StimulusError
-        As there.
-    """
+    """Compare runs with and without a stimulus; see :func:`first_difference`."""
     checked = check_frames(frames, program)
     n_frames = frame_count(checked)
     if not 1 <= onset_frame < n_frames:
@@ -98,18 +92,6 @@ def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
 
 
 def extend_frames(frames: Mapping[str, NDArray[np.bool_]], n_frames: int) -> dict[str, NDArray[np.bool_]]:
-    """Repeat or cut input frames to a number of frames.
-
-    Parameters
-    ----------
-    frames : mapping of str to ndarray of bool, shape (any, size)
-        Input frames.
-    n_frames : int
-        Number of frames wanted.
-
-    Returns
-    -------
-    dict of str to ndarray of bool, shape (n_frames, size)
-        The frames, from the start again where they are too few.
-    """
+    """Repeat or cut input frames to a number of frames."""
+    # shapes: frames (any, size); returns (n_frames, size)
     return {name: rows[np.arange(n_frames) % len(rows)] for name, rows in frames.items()}

@@ -13,47 +13,24 @@ __all__ = ["Mismatch", "Stray", "Verification"]
 
 @dataclass(frozen=True)
 class Mismatch(Card):
-    """One neuron of one output frame where chip and reference differ.
+    """One neuron of one output frame where chip and reference differ."""
 
-    Attributes
-    ----------
-    node : str
-        Output node.
-    frame : int
-        Frame.
-    neuron : int
-        Neuron within the node.
-    chip, reference : bool
-        Whether the neuron spikes on the chip, and in the reference.
-    tick : int
-        Tick at which the frame leaves the chip.
-    """
-
-    node: str
-    frame: int
-    neuron: int
+    node: str  # output node
+    frame: int  # frame
+    neuron: int  # neuron within the node
+    # chip, reference: whether the neuron spikes on the chip, and in the reference
     chip: bool
     reference: bool
-    tick: int
+    tick: int  # tick at which the frame leaves the chip
 
 
 @dataclass(frozen=True)
 class Stray(Card):
-    """A spike of an output neuron at a tick that belongs to no frame.
+    """A spike of an output neuron at a tick that belongs to no frame."""
 
-    Attributes
-    ----------
-    node : str
-        Output node.
-    tick : int
-        When it left the chip.
-    neuron : int
-        Neuron within the node.
-    """
-
-    node: str
-    tick: int
-    neuron: int
+    node: str  # output node
+    tick: int  # when it left the chip
+    neuron: int  # neuron within the node
 
 
 @dataclass(frozen=True)

@@ -27,22 +27,11 @@ def ticks_since_sampling(program: ChipProgram, node: int, rows: NDArray[np.int64
 
 
 class Wiring(ABC):
-    """A program as the wave walks it; neuron n of core c has the number ``c * N + n``.
+    """A program as the wave walks it; neuron n of core c has the number ``c * N + n``."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        Its labels are used.
-
-    Attributes
-    ----------
-    label : ndarray of int64, shape (C * N,)
-        Node of every neuron, -1 without.
-    relay : ndarray of bool, shape (C * N,)
-        Whether it is a relay, a splitter or a part of a sum.
-    part : ndarray of bool, shape (C * N,)
-        Whether it is a part of a sum.
-    """
+    # label: (C * N,): node of every neuron, -1 without
+    # relay: (C * N,): whether it is a relay, a splitter or a part of a sum
+    # part: (C * N,): whether it is a part of a sum
 
     def __init__(self, program: ChipProgram) -> None:
         self.label = program.neuron_node.astype(np.int64).ravel()
@@ -60,11 +49,9 @@ class Wiring(ABC):
 
     @abstractmethod
     def latest(self, node: int) -> Ticks | None:
-        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked.
-
-        ``NEVER`` where it does not; ``None`` where the wave runs in circles, through relays or neurons without a
-        label.
-        """
+        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked."""
+        # ``NEVER`` where it does not; ``None`` where the wave runs in circles, through relays or neurons without a
+        # label.
 
     @property
     def self_edges_only(self) -> bool:

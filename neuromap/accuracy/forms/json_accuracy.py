@@ -12,18 +12,8 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(found: Accuracy) -> dict[str, Any]:
-    """Give an accuracy as plain values; times are since the onset of the stimulus, costs per frame.
-
-    Parameters
-    ----------
-    found : Accuracy
-        As :func:`neuromap.accuracy.accuracy_on_chip` gives it.
-
-    Returns
-    -------
-    dict
-        ``None`` for what is not known.
-    """
+    """Give an accuracy as plain values; times are since the onset of the stimulus, costs per frame."""
+    # gives ``None`` for what is not known
     return {
         "format": "neuromap accuracy 1",
         "network": found.network,

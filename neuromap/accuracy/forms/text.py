@@ -10,15 +10,7 @@ __all__ = ["render_text"]
 
 
 def render_text(found: Accuracy, width: int = 100) -> str:
-    """Write the accuracy by frame, update step and tick, under what was run and above what it costs.
-
-    Parameters
-    ----------
-    found : Accuracy
-        As :func:`neuromap.accuracy.accuracy_on_chip` gives it.
-    width : int
-        Columns of text.
-    """
+    """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
     table = new_table("frame", "known at\n[update step]", "known at\n[tick]", "right\n[images]", "accuracy")
     for frame in found.frames:
         step = "-" if frame.update_step is None else str(frame.update_step)

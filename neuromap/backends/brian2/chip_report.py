@@ -27,72 +27,40 @@ __all__ = ["ChipReport", "NodeLatency", "chip_report"]
 
 @dataclass(frozen=True)
 class NodeLatency(Card):
-    """When a node can answer first.
+    """When a node can answer first."""
 
-    Attributes
-    ----------
-    node : str
-        Its name.
-    ticks : int or None
-        Ticks from a spike of the host to the first that can depend on it: least sum of delays; None where none does.
-    """
-
-    node: str
+    node: str  # its name
+    # ticks from a spike of the host to the first that can depend on it: least sum of delays; None where none does
     ticks: int | None
 
 
 @dataclass(frozen=True)
 class ChipReport(Formed):
-    """What a run took on the chip.
-
-    Attributes
-    ----------
-    network, chip : str
-        Names.
-    cores, usable_cores : int
-        Cores in use, and of the chip.
-    compartments : int
-        Neurons and compartments of further currents in use.
-    synapses : int
-        On the chip.
-    ticks : int
-        Ticks since the chip was loaded, one for every step.
-    model_seconds, chip_seconds : float
-        What they are of the model, and on the chip.
-    spikes, synaptic_events : int
-        Of neurons on the chip, and of their synapses, those of the host included.
-    hops : int
-        Links that spikes crossed.
-    joules : float or None
-        Energy of the terms that the chip file has figures for; None where it has none.
-    energy_absent : tuple of str
-        Terms that it has none for.
-    latencies : tuple of NodeLatency
-    quantisation : Quantisation
-        With distances from the float original.
-    is_exact : bool
-        Whether the spikes are those of the integer reference.
-    """
+    """What a run took on the chip."""
 
     _called = "a report"
 
+    # network, chip: names
     network: str
     chip: str
+    # cores, usable_cores: cores in use, and of the chip
     cores: int
     usable_cores: int
-    compartments: int
-    synapses: int
-    ticks: int
+    compartments: int  # neurons and compartments of further currents in use
+    synapses: int  # on the chip
+    ticks: int  # ticks since the chip was loaded, one for every step
+    # model_seconds, chip_seconds: what they are of the model, and on the chip
     model_seconds: float
     chip_seconds: float
+    # spikes, synaptic_events: of neurons on the chip, and of their synapses, those of the host included
     spikes: int
     synaptic_events: int
-    hops: int
-    joules: float | None
-    energy_absent: tuple[str, ...]
+    hops: int  # links that spikes crossed
+    joules: float | None  # energy of the terms that the chip file has figures for; None where it has none
+    energy_absent: tuple[str, ...]  # terms that it has none for
     latencies: tuple[NodeLatency, ...]
-    quantisation: Quantisation
-    is_exact: bool
+    quantisation: Quantisation  # with distances from the float original
+    is_exact: bool  # whether the spikes are those of the integer reference
 
     def _facts(self) -> dict[str, object]:
         return {"network": self.network, "chip": self.chip, "cores": self.cores, "ticks": self.ticks}
@@ -108,19 +76,8 @@ class ChipReport(Formed):
 
 
 def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
-    """Count what a chip did, in a run of its own on the same spikes of the host.
-
-    Parameters
-    ----------
-    chip : LoadedChip
-        That has run.
-    time_constant : float
-        Of the distance of spike trains, in seconds.
-
-    Returns
-    -------
-    ChipReport
-    """
+    """Count what a chip did, in a run of its own on the same spikes of the host."""
+    # time_constant: of the distance of spike trains, in seconds
     program, spec, frames = chip.program, chip.program.chip, chip.frames
     activity = measure_activity(program, frames, n_ticks=chip.n_steps)
     energy = energy_of(spec, activity.counts)

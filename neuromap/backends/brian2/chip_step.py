@@ -22,15 +22,7 @@ _ORDER = 0.5
 
 
 class ChipStep(BrianObject):
-    """Runs the chip for one tick and tells Brian2's groups who has spiked.
-
-    Parameters
-    ----------
-    chip : LoadedChip
-        What runs.
-    watched : bool
-        Whether state variables are read in every step; otherwise at the end only.
-    """
+    """Runs the chip for one tick and tells Brian2's groups who has spiked."""
 
     add_to_magic_network = False
     invalidates_magic_network = False
@@ -85,14 +77,7 @@ def _tell_spikes(group: Any, spikes: Ints, rest_steps: Ints) -> None:
 
 @contextmanager
 def on_the_chip(chip: LoadedChip, step: ChipStep) -> Iterator[None]:
-    """Let the chip do what groups and synapses would do, as long as the context lasts.
-
-    Parameters
-    ----------
-    chip : LoadedChip
-    step : ChipStep
-        Stands in the network meanwhile, contained in the first group.
-    """
+    """Let the chip do what groups and synapses would do, as long as the context lasts."""
     groups = list(chip.translated.groups.values())
     replaced = list(replaced_parts(chip.translated))
     was_active = [part.active for part in replaced]

@@ -44,19 +44,7 @@ _CLOCKS = ("dt", "N", "i", "j")
 
 
 class Constants:
-    """Values of names as an object of Brian2 knows them.
-
-    Parameters
-    ----------
-    group : brian2.Group
-        Resolves the names.
-    namespace : mapping
-        Names outside, of the script that calls ``run``.
-    fixed : sequence of str
-        Variables of the group, parameters of its equations, that nothing changes in a run.
-    take : callable, optional
-        Brings the values of one of its variables into shape; by default they stay.
-    """
+    """Values of names as an object of Brian2 knows them."""
 
     def __init__(self, group: Any, namespace: Mapping[str, Any], fixed: tuple[str, ...], take: Any = None) -> None:
         self._group, self._namespace = group, namespace
@@ -67,13 +55,7 @@ class Constants:
         return self.of_sympy(str_to_sympy(text), quoted)
 
     def of_sympy(self, expression: Any, quoted: str) -> Floats:
-        """Give the value of an expression of sympy, SI units, shape () or that of the variables.
-
-        Raises
-        ------
-        NotSupportedError
-            If a variable of it may change in a run.
-        """
+        """Give the value of an expression of sympy, SI units, shape () or that of the variables."""
         expression = sympy.sympify(expression)
         for call in expression.atoms(sympy.Function):
             self._check_function(str(call.func.__name__).lower(), quoted)

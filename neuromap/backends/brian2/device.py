@@ -36,12 +36,11 @@ _OPTIONS = ("chip", "engine", "profile")
 
 
 class NeuromapDevice(RuntimeDevice):
-    """Runs networks of Brian2 on a simulated chip; ``set_device("neuromap", chip="loihi1", engine="fast")``.
+    """Runs networks of Brian2 on a simulated chip; ``set_device("neuromap", chip="loihi1", engine="fast")``."""
 
-    Groups and synapses are translated, put into integers and mapped when a network is run for the first time; then
-    the chip takes a tick for every step of Brian2, which goes on with monitors, Poisson and generator groups,
-    operations and reports of its own.
-    """
+    # Groups and synapses are translated, put into integers and mapped when a network is run for the first time; then
+    # the chip takes a tick for every step of Brian2, which goes on with monitors, Poisson and generator groups,
+    # operations and reports of its own.
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,13 +49,7 @@ class NeuromapDevice(RuntimeDevice):
         self._last: LoadedChip | None = None
 
     def activate(self, build_on_run: bool = True, **options: Any) -> None:
-        """Take the options of ``set_device``.
-
-        Raises
-        ------
-        InputError
-            If there is no such option.
-        """
+        """Take the options of ``set_device``."""
         wrong = [name for name in options if name not in _OPTIONS]
         if wrong:
             raise InputError(f"set_device: option {wrong[0]!r} is unknown; options are {', '.join(_OPTIONS)}")
@@ -69,13 +62,7 @@ class NeuromapDevice(RuntimeDevice):
 
     @property
     def chip(self) -> LoadedChip:
-        """The chip that ran last.
-
-        Raises
-        ------
-        InputError
-            If none did.
-        """
+        """The chip that ran last."""
         if self._last is None:
             raise InputError("device neuromap: nothing has run yet; call run first")
         return self._last
@@ -90,15 +77,7 @@ class NeuromapDevice(RuntimeDevice):
         profile: bool | None = None,
         level: int = 0,
     ) -> None:
-        """Run a network on the chip; called by Brian2 in place of ``Network.run``.
-
-        Raises
-        ------
-        NotSupportedError
-            If something is outside the supported class, or changed since the chip was loaded.
-        NetworkError, DoesNotFitError
-            If it cannot be put into integers, or not onto the chip.
-        """
+        """Run a network on the chip; called by Brian2 in place of ``Network.run``."""
         if namespace is None:
             namespace = get_local_namespace(level=level + 2)
         check_network(net)
@@ -122,13 +101,7 @@ class NeuromapDevice(RuntimeDevice):
         self._last = chip
 
     def network_store(self, net: Any, name: str = "default", filename: str | None = None) -> None:
-        """Store the state of a network with that of its chip.
-
-        Raises
-        ------
-        NotSupportedError
-            If a file is named: states of the chip are kept in memory.
-        """
+        """Store the state of a network with that of its chip."""
         _in_memory("store", filename)
         Network.store.original_function(net, name)
         loaded = self._loaded.get(net)
@@ -138,13 +111,7 @@ class NeuromapDevice(RuntimeDevice):
     def network_restore(
         self, net: Any, name: str = "default", filename: str | None = None, restore_random_state: bool = False
     ) -> None:
-        """Restore the state of a network and of its chip.
-
-        Raises
-        ------
-        NotSupportedError
-            As :meth:`network_store`.
-        """
+        """Restore the state of a network and of its chip."""
         _in_memory("restore", filename)
         kept = self._stored.get(net, {}).get(name)
         if kept is None and name in net._stored_state and float(net._stored_state[name]["0_t"]) > 0:
@@ -157,13 +124,8 @@ class NeuromapDevice(RuntimeDevice):
             self._loaded[net] = loaded
 
     def report(self, *, time_constant: float = 0.01) -> ChipReport:
-        """Tell what ran last: cores, spikes, hops, energy, delays, quantisation and distance to the float original.
-
-        Parameters
-        ----------
-        time_constant : float
-            Of the distance of spike trains, in seconds.
-        """
+        """Tell what ran last: cores, spikes, hops, energy, delays, quantisation and distance to the float original."""
+        # time_constant: of the distance of spike trains, in seconds
         return chip_report(self.chip, time_constant)
 
     def _load(self, net: Any, namespace: Mapping[str, Any]) -> _Loaded:

@@ -31,18 +31,10 @@ _REMEDY = "set it before the first run, or restore a state from before"
 
 
 class Fingerprint(NamedTuple):
-    """What a chip was loaded with.
+    """What a chip was loaded with."""
 
-    Attributes
-    ----------
-    values : mapping of str to object
-        Numbers, arrays and settings that were read, by what they are of.
-    objects : mapping of str to object
-        Objects of Brian2 that the chip stands for.
-    """
-
-    values: Mapping[str, Any]
-    objects: Mapping[str, Any]
+    values: Mapping[str, Any]  # numbers, arrays and settings that were read, by what they are of
+    objects: Mapping[str, Any]  # objects of Brian2 that the chip stands for
 
 
 def fingerprint(translated: Translated, chip: ChipSpec, engine: str) -> Fingerprint:
@@ -83,13 +75,7 @@ def replaced_parts(translated: Translated) -> Iterator[Any]:
 
 
 def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
-    """Refuse to go on where anything that was read is not as it was.
-
-    Raises
-    ------
-    NotSupportedError
-        Naming the first that differs.
-    """
+    """Refuse to go on where anything that was read is not as it was."""
     for name in [*before.objects, *now.objects]:
         if (name in before.objects) != (name in now.objects):
             raise _changed(f"{name}: was {'taken out of' if name in before.objects else 'added to'} the network")
@@ -102,13 +88,7 @@ def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
 
 
 def require_same_state(written: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on where a script has set what the chip computes.
-
-    Raises
-    ------
-    NotSupportedError
-        Naming the first variable that differs.
-    """
+    """Refuse to go on where a script has set what the chip computes."""
     for name, values in now.items():
         if name not in written or not np.array_equal(values, written[name], equal_nan=True):
             raise _changed(f"{name}: was changed")

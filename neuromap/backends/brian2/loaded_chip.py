@@ -29,47 +29,18 @@ Floats = NDArray[np.float64]
 
 
 class Snapshot(NamedTuple):
-    """State of a chip, as what it takes to come back to it: engines are deterministic.
+    """State of a chip, as what it takes to come back to it: engines are deterministic."""
 
-    Attributes
-    ----------
-    n_steps : int
-        Steps since the chip was loaded.
-    frames : mapping of str to ndarray of bool, shape (n_steps + 1, size)
-        What the host sent.
-    """
-
-    n_steps: int
-    frames: Mapping[str, Bools]
+    n_steps: int  # steps since the chip was loaded
+    frames: Mapping[str, Bools]  # (n_steps + 1, size): what the host sent
 
 
 class LoadedChip:
-    """A chip with a program; what changes from step to step is here.
+    """A chip with a program; what changes from step to step is here."""
 
-    Parameters
-    ----------
-    translated : Translated
-        What it runs.
-    chip : ChipSpec
-        What it is for.
-    engine : str
-        What runs the ticks.
-
-    Attributes
-    ----------
-    quantised : Quantised
-        Network and price.
-    rollout : Rollout
-        What the program computes.
-    program : ChipProgram
-    n_steps : int
-        Steps since it was loaded.
-
-    Raises
-    ------
-    NetworkError, DoesNotFitError
-        If the network cannot be put into integers, or not onto the chip.
-    """
+    # quantised: network and price
+    # rollout: what the program computes
+    # n_steps: steps since it was loaded
 
     def __init__(self, translated: Translated, chip: ChipSpec, engine: str = "fast") -> None:
         self.translated = translated

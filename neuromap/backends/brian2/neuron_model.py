@@ -32,28 +32,15 @@ _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 
 @dataclass(frozen=True, eq=False)
 class NeuronModel(Value):
-    """What a group's equations say.
+    """What a group's equations say."""
 
-    Attributes
-    ----------
-    v : str
-        The variable of threshold and reset.
-    currents : tuple of str
-        Variables that decay by themselves and feed v.
-    taus, gains : tuple of ndarray
-        Of the currents.
-    values : mapping of str to ndarray
-        Of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory.
-    initial : mapping of str to ndarray
-        Of v and the currents at the beginning of the run.
-    """
-
-    v: str
-    currents: tuple[str, ...]
+    v: str  # the variable of threshold and reset
+    currents: tuple[str, ...]  # variables that decay by themselves and feed v
+    # taus, gains: of the currents
     taus: tuple[Floats, ...]
     gains: tuple[Floats, ...]
-    values: Mapping[str, Floats]
-    initial: Mapping[str, Floats]
+    values: Mapping[str, Floats]  # of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory
+    initial: Mapping[str, Floats]  # of v and the currents at the beginning of the run
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -75,21 +62,7 @@ class NeuronModel(Value):
 
 
 def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> NeuronModel:
-    """Analyse a NeuronGroup.
-
-    Parameters
-    ----------
-    group : brian2.NeuronGroup
-    namespace : mapping
-        Names of the script.
-    chip : ChipSpec
-        What it is for: crossbar cores have no decay.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is outside the supported class, quoting the equation.
-    """
+    """Analyse a NeuronGroup."""
     equations = group.user_equations
     fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER and "linked" not in eq.flags)
     constants = Constants(group, namespace, fixed)
@@ -208,13 +181,7 @@ def _check_flags(group: Any, v: str) -> None:
 
 
 def check_method(group: Any, model: NeuronModel) -> None:
-    """Refuse methods that come close to the solution of the equations, or not even that: the chip follows it.
-
-    Raises
-    ------
-    NotSupportedError
-        If a neuron decays, and the group's method is not exact.
-    """
+    """Refuse methods that come close to the solution of the equations, or not even that: the chip follows it."""
     decays = bool(model.currents) or np.isfinite(model.values["tau"]).any()
     choice = group.state_updater.method_choice
     first = choice[0] if isinstance(choice, (tuple, list)) and choice else choice

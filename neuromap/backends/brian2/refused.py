@@ -14,18 +14,6 @@ INSIDE = (
 
 
 def refused(name: str, what: str, why: str, remedy: str = INSIDE) -> NotSupportedError:
-    """Make the error for something that is outside the supported class.
-
-    Parameters
-    ----------
-    name : str
-        Of the object of Brian2.
-    what : str
-        The equation, statement or setting, quoted.
-    why : str
-        What keeps it out.
-    remedy : str
-        What would do.
-    """
+    """Make the error for something that is outside the supported class."""
     quoted = " ".join(str(what).split())
     return NotSupportedError(f"{name}: {quoted}: {why}; {remedy}")

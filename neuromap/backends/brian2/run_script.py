@@ -24,27 +24,8 @@ __all__ = ["main", "run_script"]
 
 
 def run_script(script: str, chip: str | None) -> NeuromapDevice:
-    """Run a script as ``python SCRIPT`` would, with the device "neuromap" set.
-
-    Parameters
-    ----------
-    script : str
-        Path of the script.
-    chip : str or None
-        A packaged chip or a chip file; None takes loihi1, or the one that the script sets.
-
-    Returns
-    -------
-    NeuromapDevice
-        That has run a network.
-
-    Raises
-    ------
-    InputError
-        If the script raises, ends with an exit code, sets another device or chip, or runs no network.
-    NotSupportedError, NetworkError, DoesNotFitError
-        As the device raises them.
-    """
+    """Run a script as ``python SCRIPT`` would, with the device "neuromap" set."""
+    # chip: A packaged chip or a chip file; None takes loihi1, or the one that the script sets
     device = register()
     for name, other in all_devices.items():
         if other is not device:
@@ -117,19 +98,8 @@ def _head(figures: dict[str, Any]) -> str:
 
 
 def main(script: str, folder: str, chip: str, width: str) -> None:
-    """Run a script, and write its network and what it took into a folder: the outcome last.
-
-    Parameters
-    ----------
-    script : str
-        Path of the script.
-    folder : str
-        Absolute; for ``network.toml`` and ``outcome.json``.
-    chip : str
-        As :func:`run_script` takes it; empty for None.
-    width : str
-        Columns of text.
-    """
+    """Run a script, and write its network and what it took into a folder: the outcome last."""
+    # chip: as :func:`run_script` takes it; empty for None
     try:
         device = run_script(script, chip or None)
         report = device.report()

@@ -20,50 +20,24 @@ Floats = NDArray[np.float64]
 
 
 class SynapseStatement(NamedTuple):
-    """A statement ``variable += weight`` of a pathway, for all its synapses.
+    """A statement ``variable += weight`` of a pathway, for all its synapses."""
 
-    Attributes
-    ----------
-    label : str
-        Object and pathway.
-    source, target : str
-        Names of the groups.
-    variable : str
-        Of the target.
-    source_neuron, target_neuron : ndarray of int64, shape (s,)
-        Numbers in the whole groups.
-    weight, delay : ndarray of float, shape (s,)
-        SI units.
-    quoted : str
-        The statement.
-    """
-
-    label: str
+    label: str  # object and pathway
+    # source, target: names of the groups
     source: str
     target: str
-    variable: str
+    variable: str  # of the target
+    # source_neuron, target_neuron: (s,): numbers in the whole groups
     source_neuron: Ints
     target_neuron: Ints
+    # weight, delay: (s,): SI units
     weight: Floats
     delay: Floats
-    quoted: str
+    quoted: str  # the statement
 
 
 def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[SynapseStatement]:
-    """Analyse an object Synapses.
-
-    Parameters
-    ----------
-    synapses : brian2.Synapses
-        Connected.
-    namespace : mapping
-        Names of the script.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is outside the supported class, quoting the equation or statement.
-    """
+    """Analyse an object Synapses."""
     name = synapses.name
     if not any(part.active for part in synapses.contained_objects):
         return []

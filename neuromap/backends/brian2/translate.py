@@ -21,55 +21,18 @@ __all__ = ["Translated", "translate"]
 
 @dataclass(frozen=True, eq=False)
 class Translated(Value):
-    """A network of Brian2 in the terms of the chip.
+    """A network of Brian2 in the terms of the chip."""
 
-    Attributes
-    ----------
-    network : FloatNetwork
-        In SI units; names are those of Brian2's objects.
-    models : mapping of str to NeuronModel
-        Of every group on the chip.
-    groups : mapping of str to object
-        NeuronGroups on the chip.
-    sources : mapping of str to object
-        Groups whose spikes the host sends.
-    synapses : tuple of object
-        Synapses on the chip.
-    labels : tuple of str
-        Of all synapses of the network: object and pathway that they come from.
-    """
-
-    network: FloatNetwork
-    models: Mapping[str, NeuronModel]
-    groups: Mapping[str, Any]
-    sources: Mapping[str, Any]
-    synapses: tuple[Any, ...]
-    labels: tuple[str, ...]
+    network: FloatNetwork  # in SI units; names are those of Brian2's objects
+    models: Mapping[str, NeuronModel]  # of every group on the chip
+    groups: Mapping[str, Any]  # neuronGroups on the chip
+    sources: Mapping[str, Any]  # groups whose spikes the host sends
+    synapses: tuple[Any, ...]  # synapses on the chip
+    labels: tuple[str, ...]  # of all synapses of the network: object and pathway that they come from
 
 
 def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSpec, name: str = "brian2") -> Translated:
-    """Translate objects of Brian2.
-
-    Parameters
-    ----------
-    objects : iterable of brian2.BrianObject
-        Of a network, without what they contain.
-    namespace : mapping
-        Names of the script that runs it.
-    chip : ChipSpec
-        What it is for.
-    name : str
-        Of the network.
-
-    Returns
-    -------
-    Translated
-
-    Raises
-    ------
-    NotSupportedError
-        If something is outside the supported class; one line that quotes it.
-    """
+    """Translate objects of Brian2."""
     ordered = check_objects(objects)
     groups = {thing.name: thing for thing in ordered if isinstance(thing, brian2.NeuronGroup)}
     sources = {thing.name: thing for thing in ordered if isinstance(thing, SOURCES)}

@@ -51,18 +51,7 @@ def check_network(net: Any) -> None:
 
 
 def check_objects(objects: Iterable[Any]) -> list[Any]:
-    """Refuse objects, parts and settings that the translation does not read; the objects by name, parts left out.
-
-    Parameters
-    ----------
-    objects : iterable of brian2.BrianObject
-        Of a network.
-
-    Raises
-    ------
-    NotSupportedError
-        If one of them is not listed here; one line that names it.
-    """
+    """Refuse objects, parts and settings that the translation does not read; the objects by name, parts left out."""
     given = list(objects)
     contained = {id(part) for thing in given for part in thing.contained_objects}
     ordered = sorted((thing for thing in given if id(thing) not in contained), key=lambda thing: str(thing.name))
@@ -72,13 +61,7 @@ def check_objects(objects: Iterable[Any]) -> list[Any]:
 
 
 def check_monitors(objects: Iterable[Any]) -> None:
-    """Refuse monitors that would see the chip otherwise than they see Brian2's own groups.
-
-    Raises
-    ------
-    NotSupportedError
-        Naming the monitor.
-    """
+    """Refuse monitors that would see the chip otherwise than they see Brian2's own groups."""
     for thing in objects:
         if type(thing) in _EVENT_MONITORS:
             _check_event_monitor(thing)

@@ -38,26 +38,11 @@ _WIDE = 16.0
 
 
 class ChipBuilder(Builder):
-    """Builds a network for the host, and plans for the chip what runs there.
+    """Builds a network for the host, and plans for the chip what runs there."""
 
-    Parameters
-    ----------
-    chip : ChipSpec
-        With synapse-list cores; :class:`~neuromap.backends.nengo.crossbar_builder.CrossbarBuilder` is for others.
-    choice : EngineChoice
-        What runs its ticks.
-    ticks_per_step : int
-        Ticks of the chip in a step of the simulator.
-
-    Attributes
-    ----------
-    placement : Placement or None
-        What runs where; None before a network is built.
-    mapped : MappedPlan or None
-        What is on the chip; None where that is nothing.
-    operator : ChipOperator or None
-        What runs the chip.
-    """
+    # placement: what runs where; None before a network is built
+    # mapped: what is on the chip; None where that is nothing
+    # operator: what runs the chip
 
     def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int) -> None:
         self.chip, self._choice, self.ticks_per_step = chip, choice, ticks_per_step

@@ -33,33 +33,16 @@ _DECAY_ERROR = 0.002
 
 
 class Filter(NamedTuple):
-    """A current that filters a share of what comes.
+    """A current that filters a share of what comes."""
 
-    Attributes
-    ----------
-    decay : int
-        In parts of 2**decay_bits.
-    share : float
-        Of the weights.
-    """
-
-    decay: int
-    share: float
+    decay: int  # in parts of 2**decay_bits
+    share: float  # of the weights
 
 
 def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
-    """Give the currents that filter as an exponential of time constant ``tau`` does; one that forgets where it is 0.
-
-    Where the decay that is nearest would be too far from the right one, two currents share the weights, so that the
-    time by which the filter delays a slow signal is right.
-
-    Parameters
-    ----------
-    tau, dt : float
-        Seconds.
-    chip : ChipSpec
-        Widths.
-    """
+    """Give the currents that filter as an exponential of time constant ``tau`` does; one that forgets where it is 0."""
+    # Where the decay that is nearest would be too far from the right one, two currents share the weights, so that the
+    # time by which the filter delays a slow signal is right.
     whole = 1 << chip.lists.decay_bits
     if tau <= 0:
         return (Filter(whole, 1.0),)
@@ -79,21 +62,8 @@ def link_factor(plan: ChipPlan, link: PlannedLink, part: Filter, chip: ChipSpec)
 
 
 def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
-    """Choose the thresholds S of an ensemble's neurons.
-
-    Parameters
-    ----------
-    plan : ChipPlan
-        With all links.
-    number : int
-        Position of the ensemble.
-    chip : ChipSpec
-        Widths.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Choose the thresholds S of an ensemble's neurons."""
+    # shapes: returns (n,)
     ensemble = plan.ensembles[number]
     step, most = 1 << chip.lists.threshold_shift, (1 << chip.threshold_bits) - 1
     scale = np.full(len(ensemble.bias), min(most * step, chip.potential_range[1] / ensemble.neuron.depth))
@@ -122,21 +92,10 @@ def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
 
 
 def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[int], chip: ChipSpec) -> CurrentNeuron:
-    """Write an ensemble's neurons in integers.
-
-    The bias is a current that nothing decays, which is wider than the chip's biases, and exact. Neurons whose bias is
-    beyond all bounds, as their intercept is at the edge of what can come, stay silent as they should.
-
-    Parameters
-    ----------
-    ensemble : PlannedEnsemble
-    scales : ndarray of int64, shape (n,)
-        Thresholds.
-    decays : sequence of int
-        Of all currents but that of the bias.
-    chip : ChipSpec
-        Widths.
-    """
+    """Write an ensemble's neurons in integers."""
+    # The bias is a current that nothing decays, which is wider than the chip's biases, and exact. Neurons whose bias is
+    # beyond all bounds, as their intercept is at the edge of what can come, stay silent as they should.
+    # shapes: scales (n,)
     most = chip.lists.current_range[1]
     return CurrentNeuron(
         threshold=scales,
@@ -153,34 +112,16 @@ def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[
 
 
 def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
-    """Round weights, all that a source has, to mantissas times one power of 2 per source; clip what is too great.
-
-    Parameters
-    ----------
-    weights : ndarray of float, shape (n_target, n_source)
-        In units of the chip.
-    chip : ChipSpec
-        Widths.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_target, n_source)
-    """
+    """Round weights, all that a source has, to mantissas times one power of 2 per source; clip what is too great."""
+    # shapes: weights (n_target, n_source); returns (n_target, n_source)
     most, n_sources = greatest_weight(chip), weights.shape[1]
     source = np.tile(np.arange(n_sources), len(weights))
     return round_weights(weights.clip(-most, most).reshape(-1), source, n_sources, chip).reshape(weights.shape)
 
 
 def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, chip: ChipSpec) -> tuple[Ints, Floats]:
-    """Write a feed's weights in integers.
-
-    Returns
-    -------
-    weights : ndarray of int64, shape (n, m * CODE_SIZE)
-        Of all spikes that value 0 is sent as, then value 1, and so on (:mod:`neuromap.backends.nengo.value_code`).
-    unit : ndarray of float, shape (m,)
-        What the least spike is worth.
-    """
+    """Write a feed's weights in integers."""
+    # shapes: weights (n, m * CODE_SIZE); unit (m,)
     unit = unit_of(feed.limit)
     most = greatest_weight(chip) >> GREATEST_POWER
     weights = feed.weights * unit * (scales * ensemble.neuron.share)[:, None]

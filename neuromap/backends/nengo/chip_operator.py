@@ -23,21 +23,13 @@ Floats = NDArray[np.float64]
 
 
 class ChipState:
-    """What a run has done on the chip; mutable, made anew by every reset.
+    """What a run has done on the chip; mutable, made anew by every reset."""
 
-    Attributes
-    ----------
-    engine : Engine
-        The chip.
-    ticks : list of TickSpikes
-        All that was sent.
-    inputs : list of ndarray of int64
-        Neurons of the input nodes that spiked, tick by tick, numbered through.
-    clipped : int
-        Values that did not fit their feed.
-    rests : list of ndarray of float
-        What rounding has left over of every feed's values, in units.
-    """
+    # engine: the chip
+    # ticks: all that was sent
+    # inputs: neurons of the input nodes that spiked, tick by tick, numbered through
+    # clipped: values that did not fit their feed
+    # rests: what rounding has left over of every feed's values, in units
 
     def __init__(self, engine: Engine | None, rests: list[Floats]) -> None:
         self._engine = engine
@@ -66,30 +58,12 @@ class ChipState:
 
 
 class ChipOperator(Operator):
-    """Runs the chip within Nengo's own simulator.
+    """Runs the chip within Nengo's own simulator."""
 
-    Parameters
-    ----------
-    mapped : MappedPlan
-        What is on the chip.
-    choice : EngineChoice
-        What runs its ticks.
-    inputs : sequence of Signal or None
-        What the host feeds every ensemble.
-    offsets : sequence of array_like or None
-        What is taken from it first.
-    outputs, voltages : sequence of Signal
-        Spikes and voltages of every ensemble.
-    probed : sequence of bool
-        Whose voltages are wanted.
-
-    Notes
-    -----
-    1. sets outputs and voltages
-    2. incs nothing
-    3. reads inputs
-    4. updates nothing
-    """
+    # 1. sets outputs and voltages
+    # 2. incs nothing
+    # 3. reads inputs
+    # 4. updates nothing
 
     def __init__(
         self,

@@ -25,19 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class CrossbarBuilder(ChipBuilder):
-    """Builds a network for the host, and plans for a chip with crossbar cores what runs there.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        With crossbar cores.
-    choice : EngineChoice
-        What runs its ticks.
-    ticks_per_step : int
-        Ticks of the chip in a step of the simulator.
-    decoder_error : float
-        Relative error of decoded values that axons are replicated for.
-    """
+    """Builds a network for the host, and plans for a chip with crossbar cores what runs there."""
 
     def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int, decoder_error: float) -> None:
         super().__init__(chip, choice, ticks_per_step)

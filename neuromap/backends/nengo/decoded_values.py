@@ -15,33 +15,16 @@ __all__ = ["DecodedValue", "decoded_values"]
 
 @dataclass(frozen=True)
 class DecodedValue(Card):
-    """A dimension of a link on crossbar cores.
+    """A dimension of a link on crossbar cores."""
 
-    Attributes
-    ----------
-    link : str
-        Nodes of source and target.
-    dimension : int
-        Of the target.
-    axons : int
-        Axons that the spikes of a source come on, at most, in the mean over sources.
-    error : float
-        Root mean square of what rounding the decoders changes, by that of the value, over the points of the solver.
-    bound : float
-        What was asked of the error.
-    lines : int
-        Neurons that carry the value.
-    delays : tuple of int
-        Least and greatest ticks from these to the target.
-    """
-
-    link: str
-    dimension: int
-    axons: int
+    link: str  # nodes of source and target
+    dimension: int  # of the target
+    axons: int  # axons that the spikes of a source come on, at most, in the mean over sources
+    # root mean square of what rounding the decoders changes, by that of the value, over the points of the solver
     error: float
-    bound: float
-    lines: int
-    delays: tuple[int, int]
+    bound: float  # what was asked of the error
+    lines: int  # neurons that carry the value
+    delays: tuple[int, int]  # least and greatest ticks from these to the target
 
     def __str__(self) -> str:
         kept = "" if self.error <= self.bound else f", above the bound of {self.bound:.2%}"

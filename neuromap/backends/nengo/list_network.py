@@ -32,19 +32,7 @@ SILENT = "silent"
 
 
 def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
-    """Write a plan in integers.
-
-    Parameters
-    ----------
-    plan : ChipPlan
-        At least one ensemble.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    ChipNetwork
-    """
+    """Write a plan in integers."""
     scales = tuple(neuron_scales(plan, i, chip) for i in range(len(plan.ensembles)))
     decays = tuple(_decays(plan, i, chip) for i in range(len(plan.ensembles)))
     nodes: dict[str, Node] = {}

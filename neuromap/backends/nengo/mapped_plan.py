@@ -30,42 +30,23 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class MappedPlan(Card):
-    """What is loaded onto the chip.
+    """What is loaded onto the chip."""
 
-    Attributes
-    ----------
-    plan : ChipPlan or CrossbarPlan
-        In units of Nengo.
-    built : ChipNetwork
-        In integers.
-    program : ChipProgram
-        On the chip.
-    first_input : mapping of str to int
-        Number of neuron 0 of every input node, among the neurons of all input nodes.
-    n_inputs : int
-        Their number.
-    host_input, host_core, host_axon : ndarray of int64, shape (K,)
-        Axons that a neuron of the input nodes feeds.
-    place : ndarray of int64, shape (C, N)
-        Number of a neuron among those of all ensembles, in their order; -1 where there is none that is read out.
-    neuron_core, neuron_slot : ndarray of int64, shape (n,)
-        The other way round.
-    lines : tuple of LineGroup
-        What carries decoded values on crossbar cores; empty for other chips.
-    """
-
-    plan: ChipPlan | CrossbarPlan
-    built: ChipNetwork
-    program: ChipProgram
-    first_input: Mapping[str, int]
-    n_inputs: int
+    plan: ChipPlan | CrossbarPlan  # in units of Nengo
+    built: ChipNetwork  # in integers
+    program: ChipProgram  # on the chip
+    first_input: Mapping[str, int]  # number of neuron 0 of every input node, among the neurons of all input nodes
+    n_inputs: int  # their number
+    # host_input, host_core, host_axon: (K,): axons that a neuron of the input nodes feeds
     host_input: Ints
     host_core: Ints
     host_axon: Ints
+    # (C, N): number of a neuron among those of all ensembles, in their order; -1 where there is none that is read out
     place: Ints
+    # neuron_core, neuron_slot: (n,): the other way round
     neuron_core: Ints
     neuron_slot: Ints
-    lines: tuple[LineGroup, ...] = ()
+    lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -77,13 +58,7 @@ class MappedPlan(Card):
 
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
-    """Put a plan onto a chip.
-
-    Raises
-    ------
-    DoesNotFitError
-        If it does not fit.
-    """
+    """Put a plan onto a chip."""
     lines: tuple[LineGroup, ...] = ()
     if isinstance(plan, CrossbarPlan):
         built, lines = as_crossbar_network(plan, chip)

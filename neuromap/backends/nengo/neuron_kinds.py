@@ -16,17 +16,7 @@ _DEEPEST = 64.0
 
 
 def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
-    """Say why the chip cannot compute a type of neurons; empty where it can.
-
-    Parameters
-    ----------
-    neuron : nengo.neurons.NeuronType
-        Of an ensemble.
-    dt : float
-        Seconds of a tick.
-    greatest_refractory : int
-        Ticks that the chip's neurons can rest.
-    """
+    """Say why the chip cannot compute a type of neurons; empty where it can."""
     if type(neuron) not in (LIF, SpikingRectifiedLinear):
         return f"its neurons are {type(neuron).__name__}; the chip computes LIF and SpikingRectifiedLinear"
     if type(neuron) is LIF and (rest := _rest(neuron, dt)) > greatest_refractory:
@@ -40,19 +30,8 @@ def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
 
 
 def as_chip_neuron(neuron: Any, dt: float, decay_bits: int, ticks_per_step: int) -> ChipNeuron:
-    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip.
-
-    Parameters
-    ----------
-    neuron : nengo.neurons.NeuronType
-        Of an ensemble.
-    dt : float
-        Seconds of a tick.
-    decay_bits : int
-        Width of decays.
-    ticks_per_step : int
-        Ticks of a step, in which Nengo's LIF spikes once at most.
-    """
+    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip."""
+    # ticks_per_step: ticks of a step, in which Nengo's LIF spikes once at most
     amplitude = float(neuron.amplitude)
     if not isinstance(neuron, LIF):
         return ChipNeuron(float(dt), 0, decay_bits, 0, amplitude, 1.0)

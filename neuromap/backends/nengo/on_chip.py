@@ -11,16 +11,9 @@ __all__ = ["add_params", "asked_place"]
 
 
 def add_params(network: Network) -> None:
-    """Let the configuration of a network say what runs on the chip.
-
-    Afterwards ``network.config[ensemble].on_chip`` is None (on the chip if it can be), True (an error if it cannot be)
-    or False (on the host); ``network.config[nengo.Ensemble].on_chip`` is that of all ensembles which say nothing.
-
-    Parameters
-    ----------
-    network : nengo.Network
-        The outermost network; ensembles of networks within it are configured there too.
-    """
+    """Let the configuration of a network say what runs on the chip."""
+    # Afterwards ``network.config[ensemble].on_chip`` is None (on the chip if it can be), True (an error if it cannot
+    # be) or False (on the host); ``network.config[nengo.Ensemble].on_chip`` is that of all ensembles which say nothing.
     config = network.config[Ensemble]
     if "on_chip" not in config._extra_params:
         config.set_param("on_chip", BoolParam("on_chip", default=None, optional=True))

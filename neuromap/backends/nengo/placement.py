@@ -32,21 +32,11 @@ _MOST_TAUS = 7
 
 @dataclass(frozen=True)
 class Placed(Card):
-    """Where an object of the network runs.
+    """Where an object of the network runs."""
 
-    Attributes
-    ----------
-    object : object
-        An ensemble, node or connection.
-    where : str
-        "chip" or "host".
-    why : str
-        The reason; empty for what is on the chip because nothing speaks against it.
-    """
-
-    object: Any
-    where: Where
-    why: str
+    object: Any  # an ensemble, node or connection
+    where: Where  # "chip" or "host"
+    why: str  # the reason; empty for what is on the chip because nothing speaks against it
 
     def _facts(self) -> dict[str, object]:
         return {"object": str(self.object), "where": self.where, "why": self.why}
@@ -54,15 +44,9 @@ class Placed(Card):
 
 @dataclass(frozen=True, eq=False)
 class Placement(Card):
-    """Where everything of a network runs.
+    """Where everything of a network runs."""
 
-    Attributes
-    ----------
-    places : mapping of object to Placed
-        Ensembles, then nodes, then connections, in the order of the network.
-    """
-
-    places: Mapping[Any, Placed]
+    places: Mapping[Any, Placed]  # ensembles, then nodes, then connections, in the order of the network
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.places.values())
@@ -92,30 +76,11 @@ class Placement(Card):
 
 
 def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placement:
-    """Decide what of a network runs on the chip.
-
-    Ensembles are on the chip unless something speaks against it; connections between two of them too. What an ensemble
-    is told and what it asks within one step decides as well: a chip computes a step in one go, so where a way without a
-    synapse leads from the chip over the host back to the chip, the ensemble at its end is moved to the host.
-
-    Parameters
-    ----------
-    network : nengo.Network
-        With all it holds.
-    dt : float
-        Seconds of a tick.
-    chip : ChipSpec
-        What it is to run on.
-
-    Returns
-    -------
-    Placement
-
-    Raises
-    ------
-    NotSupportedError
-        If an ensemble with ``on_chip = True`` cannot be on the chip.
-    """
+    """Decide what of a network runs on the chip."""
+    # Ensembles are on the chip unless something speaks against it; connections between two of them too. What an
+    # ensemble is told and what it asks within one step decides as well: a chip computes a step in one go, so where a
+    # way without a synapse leads from the chip over the host back to the chip, the ensemble at its end is moved to the
+    # host.
     reasons: dict[Any, str] = {}
     known, connections = set(network.all_ensembles), network.all_connections
     probed = {probe.obj for probe in network.all_probes}

@@ -26,48 +26,26 @@ __all__ = ["ChipReport", "RunReport", "report_run"]
 
 @dataclass(frozen=True, eq=False)
 class ChipReport(Card):
-    """What the chip did.
+    """What the chip did."""
 
-    Attributes
-    ----------
-    chip : str
-        Name of the chip.
-    cores, usable_cores : int
-        In use, and of the chip.
-    neurons, compartments : int
-        Neurons, and compartments that their currents take.
-    synapses : int
-        On all axons.
-    ticks_per_step : int
-        Ticks in a step of the simulator.
-    tick_seconds : float
-        Length of a tick in the time of the model.
-    activity : Activity
-        Spikes, hops, synaptic events, from the first tick to the last.
-    energy : Energy
-        By the chip file.
-    fed_values, clipped_values : int
-        Values that a tick takes from the host; those that were beyond their limits, over the run.
-    is_crossbar : bool
-        Whether its cores are crossbars.
-    decoded : tuple of DecodedValue
-        What decoded values lose there, by link and dimension; empty for other chips.
-    """
-
-    chip: str
+    chip: str  # name of the chip
+    # cores, usable_cores: in use, and of the chip
     cores: int
     usable_cores: int
+    # neurons, compartments: neurons, and compartments that their currents take
     neurons: int
     compartments: int
-    synapses: int
-    ticks_per_step: int
-    tick_seconds: float
-    activity: Activity
-    energy: Energy
+    synapses: int  # on all axons
+    ticks_per_step: int  # ticks in a step of the simulator
+    tick_seconds: float  # length of a tick in the time of the model
+    activity: Activity  # spikes, hops, synaptic events, from the first tick to the last
+    energy: Energy  # by the chip file
+    # fed_values, clipped_values: values that a tick takes from the host; those that were beyond their limits, over the
+    # run
     fed_values: int
     clipped_values: int
-    is_crossbar: bool
-    decoded: tuple[DecodedValue, ...]
+    is_crossbar: bool  # whether its cores are crossbars
+    decoded: tuple[DecodedValue, ...]  # what decoded values lose there, by link and dimension; empty for other chips
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -102,24 +80,12 @@ class ChipReport(Card):
 
 @dataclass(frozen=True, eq=False)
 class RunReport(Card):
-    """What ran where, and what it took.
+    """What ran where, and what it took."""
 
-    Attributes
-    ----------
-    steps : int
-        Of the simulator since the last reset.
-    dt : float
-        Seconds of a step.
-    placement : Placement or None
-        What ran where, and why.
-    chip : ChipReport or None
-        None where nothing ran on the chip.
-    """
-
-    steps: int
-    dt: float
-    placement: Placement | None
-    chip: ChipReport | None
+    steps: int  # of the simulator since the last reset
+    dt: float  # seconds of a step
+    placement: Placement | None  # what ran where, and why
+    chip: ChipReport | None  # none where nothing ran on the chip
 
     def __str__(self) -> str:
         lines = [f"{counted(self.steps, 'step')} of {seconds(self.dt)}"]
@@ -137,25 +103,7 @@ def _table(placed: Sequence[Placed]) -> list[str]:
 def report_run(
     steps: int, dt: float, placement: Placement | None, mapped: MappedPlan | None, state: ChipState | None
 ) -> RunReport:
-    """Report what ran since the last reset.
-
-    Parameters
-    ----------
-    steps : int
-        Of the simulator.
-    dt : float
-        Seconds of a step.
-    placement : Placement or None
-        What ran where.
-    mapped : MappedPlan or None
-        What is on the chip.
-    state : ChipState or None
-        What it did.
-
-    Returns
-    -------
-    RunReport
-    """
+    """Report what ran since the last reset."""
     chip = _report_chip(mapped, state) if mapped is not None and state is not None else None
     return RunReport(steps, dt, placement, chip)
 

@@ -28,41 +28,9 @@ __all__ = ["Simulator"]
 
 
 class Simulator(nengo.Simulator):
-    """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself.
+    """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself."""
 
-    Parameters
-    ----------
-    network : nengo.Network or None
-        What is built; None if ``model`` has been built already.
-    dt : float
-        Seconds of a step.
-    seed : int, optional
-        Of what is random while it runs; that of the network + 1 by default.
-    model : nengo.builder.Model, optional
-        To build into.
-    progress_bar, optimize
-        As :class:`nengo.Simulator`.
-    chip : str or ChipSpec
-        A chip file or the name of one.
-    engine : str
-        What runs the ticks: "fast" or "numpy"; their spikes are equal.
-    ticks_per_step : int, optional
-        Ticks of the chip in a step of ``dt``: 2 by default, 1 on crossbar cores. More of them make rates finer, as
-        spikes fall on ticks, and cost as much more time and energy; a spike takes a step from ensemble to ensemble all
-        the same.
-    decoder_error : float
-        On crossbar cores, relative error of decoded values: the spikes of a neuron come on as few axons, 1 to 4, as
-        keep it; on 4 where none does, with the error told by the report.
-
-    Raises
-    ------
-    InputError
-        If an option is out of range.
-    NotSupportedError
-        If an ensemble with ``on_chip = True`` cannot be on the chip.
-    DoesNotFitError
-        If what is to be on the chip does not fit.
-    """
+    # network: what is built; None if ``model`` has been built already
 
     def __init__(
         self,
@@ -122,13 +90,7 @@ class Simulator(nengo.Simulator):
         return self._builder.mapped if self._builder is not None else None
 
     def report(self) -> RunReport:
-        """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency.
-
-        Returns
-        -------
-        RunReport
-            ``print`` shows it; its fields hold the figures.
-        """
+        """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency."""
         builder = self._builder
         operator = builder.operator if builder is not None else None
         return report_run(
@@ -136,24 +98,8 @@ class Simulator(nengo.Simulator):
         )
 
     def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
-        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
-
-        Parameters
-        ----------
-        ensemble : nengo.Ensemble
-            On the chip.
-        original : array_like, shape (steps, n)
-            What a probe of its neurons saw in :class:`nengo.Simulator`; as many steps as were taken here.
-        time_constant : float
-            Seconds: spikes further apart are different ones.
-
-        Raises
-        ------
-        InputError
-            If the ensemble is not on the chip, or the shapes differ.
-        NotSupportedError
-            If Elephant is not installed.
-        """
+        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance."""
+        # shapes: original (steps, n)
         builder = self._builder
         places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
         if builder is None or ensemble not in places:
@@ -167,11 +113,10 @@ class Simulator(nengo.Simulator):
 
     @property
     def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
-        """Frames of ensembles on the chip and of what they were fed, for :func:`neuromap.reference` to check.
-
-        Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
-        the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the chip.
-        """
+        """Frames of ensembles on the chip and of what they were fed, for :func:`neuromap.reference` to check."""
+        # Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
+        # the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the
+        # chip.
         builder = self._builder
         if builder is None or builder.operator is None or builder.operator.state is None:
             return {}

@@ -56,16 +56,8 @@ def code_weights() -> Ints:
 
 
 def as_spikes(values: Ints) -> NDArray[np.bool_]:
-    """Say which spikes stand for integers between ``LOWEST`` and ``HIGHEST``.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (m,)
-
-    Returns
-    -------
-    ndarray of bool, shape (m, CODE_SIZE)
-    """
+    """Say which spikes stand for integers between ``LOWEST`` and ``HIGHEST``."""
+    # shapes: values (m,); returns (m, CODE_SIZE)
     bits = (values[:, None] >> np.arange(_LOW_BITS) & 1).astype(np.bool_)
     high = 2 * (values >> _LOW_BITS)[:, None]
     return np.concatenate([bits, np.arange(_UP) < high, np.arange(_DOWN) < -high], axis=1)

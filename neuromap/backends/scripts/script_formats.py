@@ -15,21 +15,11 @@ __all__ = ["SCRIPT_FORMATS", "ScriptFormat", "script_format"]
 
 @dataclass(frozen=True)
 class ScriptFormat:
-    """How scripts of a simulator are run.
+    """How scripts of a simulator are run."""
 
-    Attributes
-    ----------
-    runner : str
-        Module that is run with the script, a folder for its outcome, the chip and the columns of text.
-    package : str
-        Of the simulator; what the runner imports.
-    extra : str
-        That installs it.
-    """
-
-    runner: str
-    package: str
-    extra: str
+    runner: str  # module that is run with the script, a folder for its outcome, the chip and the columns of text
+    package: str  # of the simulator; what the runner imports
+    extra: str  # that installs it
 
 
 SCRIPT_FORMATS: Mapping[str, ScriptFormat] = ReadOnlyMapping(
@@ -38,15 +28,7 @@ SCRIPT_FORMATS: Mapping[str, ScriptFormat] = ReadOnlyMapping(
 
 
 def script_format(name: str) -> ScriptFormat:
-    """Find a format by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    NotSupportedError
-        If its simulator is not installed.
-    """
+    """Find a format by its name."""
     if name not in SCRIPT_FORMATS:
         known = ", ".join(SCRIPT_FORMATS)
         near = did_you_mean(name, SCRIPT_FORMATS)

@@ -16,29 +16,12 @@ BENCH_SCHEMA_ID = "neuromap-bench-1"
 
 
 def bench_schema() -> dict[str, Any]:
-    """Load the JSON Schema (draft 2020-12) that every bench follows.
-
-    Returns
-    -------
-    dict
-        The schema.
-    """
+    """Load the JSON Schema (draft 2020-12) that every bench follows."""
     return load_schema("bench")
 
 
 def bench_to_dict(report: BenchReport) -> dict[str, Any]:
-    """Make the JSON-ready form of a bench.
-
-    Parameters
-    ----------
-    report : BenchReport
-        The report.
-
-    Returns
-    -------
-    dict
-        Plain values only; every key is explained in ``docs/bench.md`` and in the schema.
-    """
+    """Make the JSON-ready form of a bench."""
     return {
         "format": BENCH_SCHEMA_ID,
         "neuromap_version": report.version,
@@ -97,16 +80,5 @@ def _in_cache(found: InCache) -> dict[str, Any]:
 
 
 def bench_to_json(report: BenchReport) -> str:
-    """Write a bench as JSON text.
-
-    Parameters
-    ----------
-    report : BenchReport
-        The report.
-
-    Returns
-    -------
-    str
-        Indented, with a line feed at the end.
-    """
+    """Write a bench as JSON text."""
     return json_text(bench_to_dict(report))

@@ -11,17 +11,6 @@ __all__ = ["bench_to_notebook"]
 
 
 def bench_to_notebook(report: BenchReport) -> str:
-    """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock.
-
-    Parameters
-    ----------
-    report : BenchReport
-        The report.
-
-    Returns
-    -------
-    str
-        One ``<table>`` element; all names are escaped.
-    """
+    """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock."""
     caption = f"engine {report.engine}; {machine_line(report.machine)}; {report.date}"
     return html_table(caption, [Column(header) for header in scaling_columns()], scaling_rows(report), names=0)

@@ -190,15 +190,7 @@ def _notes(report: BenchReport) -> list[str]:
 
 
 def print_bench(report: BenchReport, console: Console) -> None:
-    """Print the tables with what they hold for.
-
-    Parameters
-    ----------
-    report : BenchReport
-        The report.
-    console : rich.console.Console
-        Where to.
-    """
+    """Print the tables with what they hold for."""
     from rich.text import Text
 
     def line(text: str) -> None:
@@ -227,18 +219,5 @@ def print_bench(report: BenchReport, console: Console) -> None:
 
 
 def bench_to_text(report: BenchReport, width: int = 160) -> str:
-    """Print a bench into a string.
-
-    Parameters
-    ----------
-    report : BenchReport
-        The report.
-    width : int
-        Columns of text.
-
-    Returns
-    -------
-    str
-        Lines without colours.
-    """
+    """Print a bench into a string."""
     return printed(lambda console: print_bench(report, console), width)

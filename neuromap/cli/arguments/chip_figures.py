@@ -22,23 +22,7 @@ SetOption = Annotated[
 
 
 def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
-    """Take the values of ``--set`` apart.
-
-    Parameters
-    ----------
-    given : list of str or None
-        As typed.
-
-    Returns
-    -------
-    dict of str to list
-        Values of each figure, each once, in the order in which they were typed.
-
-    Raises
-    ------
-    InputError
-        If one has no name or value, or a figure is named twice.
-    """
+    """Take the values of ``--set`` apart."""
     figures: dict[str, list[Any]] = {}
     for words in given or ():
         name, sign, values = words.partition("=")
@@ -62,18 +46,8 @@ def one_value_each(figures: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def refuse_in_sweep(**given: object) -> None:
-    """Refuse options that are about one chip.
-
-    Parameters
-    ----------
-    **given
-        What was typed, by the name of its option; what was not is None or False.
-
-    Raises
-    ------
-    InputError
-        Naming the first.
-    """
+    """Refuse options that are about one chip."""
+    # **given: what was typed, by the name of its option; what was not is None or False
     for name, value in given.items():
         if value is not None and value is not False:
             option = f"--{name.replace('_', '-')}"

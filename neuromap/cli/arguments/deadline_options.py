@@ -65,25 +65,7 @@ class DeadlineOptions:
         return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
 
     def arguments(self, network: Network) -> dict[str, Any]:
-        """Make the arguments of ``explore``: read the images, take patterns and files apart.
-
-        Parameters
-        ----------
-        network : Network
-            The network that is explored.
-
-        Returns
-        -------
-        dict
-            Empty where there is no deadline.
-
-        Raises
-        ------
-        InputError
-            If an option is missing or wrong, or the images cannot be read.
-        PatternError
-            If a pattern is unknown.
-        """
+        """Make the arguments of ``explore``: read the images, take patterns and files apart."""
         from neuromap.datasets.sources import load_images
         from neuromap.explorer.answer.quantities import parse_quantity
 

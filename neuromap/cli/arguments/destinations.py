@@ -12,21 +12,8 @@ __all__ = ["check_destinations"]
 
 
 def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
-    """Refuse files that cannot be written, or must not be, before long work begins.
-
-    Parameters
-    ----------
-    outputs : mapping of str to str or None
-        Option and the file to be; ``None`` where none was asked for.
-    inputs : mapping of str to str, Path or None
-        What the command reads: a name for messages and the file. The weights files of the ``network file`` and of
-        every ``trained network ...`` are found here.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written, is one that the command reads, or is named twice.
-    """
+    """Refuse files that cannot be written, or must not be, before long work begins."""
+    # outputs: option and the file to be; ``None`` where none was asked for
     wanted = {option: path for option, path in outputs.items() if path is not None}
     taken: dict[Path, str] = {}
     for option, path in wanted.items():

@@ -20,13 +20,7 @@ class EngineOptions:
     noise_seed: NoiseSeedOption = 0
 
     def arguments(self) -> dict[str, Any]:
-        """Make the arguments ``engine``, ``threads`` and ``noise_seed`` of the library's functions.
-
-        Raises
-        ------
-        InputError
-            If there is no such engine, or a number is out of range.
-        """
+        """Make the arguments ``engine``, ``threads`` and ``noise_seed`` of the library's functions."""
         from neuromap.simulation.engine.engine_choice import EngineChoice
 
         try:

@@ -31,13 +31,7 @@ class FrameOptions:
     density: DensityOption = None
 
     def random(self) -> RandomFrames:
-        """Say which random frames are asked for, where no file of frames is given.
-
-        Raises
-        ------
-        InputError
-            If both a file and a number or density of random frames are given.
-        """
+        """Say which random frames are asked for, where no file of frames is given."""
         from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
         if self.stimulus is not None and self.n_frames is not None:
@@ -47,24 +41,12 @@ class FrameOptions:
         return RandomFrames(DEFAULT_FRAMES if self.n_frames is None else self.n_frames, self.seed, self.density)
 
     def arguments(self) -> dict[str, Any]:
-        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
-
-        Raises
-        ------
-        InputError
-            As :meth:`random`.
-        """
+        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions."""
         return {"frames": self.stimulus, **asdict(self.random())}
 
 
 def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any]:
-    """Make the arguments of functions that take several stimuli: those of the frames, and how many there are.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range, or a file of frames is given too; and as :meth:`FrameOptions.random`.
-    """
+    """Make the arguments of functions that take several stimuli: those of the frames, and how many there are."""
     from neuromap.simulation.stimulus.choose_frames import check_stimulus_count
 
     if n_stimuli is None:
@@ -77,20 +59,8 @@ def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any
 
 
 def check_run_length(n_frames: int | None, program: ChipProgram | None = None) -> None:
-    """Refuse runs that would take too long.
-
-    Parameters
-    ----------
-    n_frames : int or None
-        Frames; ``None`` for the default number.
-    program : ChipProgram, optional
-        What runs; as long as it is not known, a frame is counted as one tick.
-
-    Raises
-    ------
-    InputError
-        If there are more than ``MAX_TICKS`` ticks.
-    """
+    """Refuse runs that would take too long."""
+    # n_frames: frames; ``None`` for the default number
     frames = DEFAULT_FRAMES if n_frames is None else n_frames
     period = 1 if program is None else program.period
     first = 0 if program is None else max((port.tick(period, 0) for port in program.nodes), default=0)
@@ -104,19 +74,10 @@ def check_run_length(n_frames: int | None, program: ChipProgram | None = None) -
 
 
 def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
-    """Read many stimuli from a file, where its tensors say that it holds them.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (stimuli, frames, size), or None
-        Checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds frames, or
-        what is refused as such.
-
-    Raises
-    ------
-    StimulusError
-        If the file cannot be read, or the stimuli do not fit the program.
-    """
+    """Read many stimuli from a file, where its tensors say that it holds them."""
+    # gives checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds
+    # frames, or what is refused as such
+    # shapes: returns (stimuli, frames, size)
     from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
     from neuromap.simulation.stimulus.stimulus import load_frames
 

@@ -53,13 +53,7 @@ class LimitOptions:
     ] = None
 
     def limits(self) -> Limits:
-        """Make the limits of the options that were typed.
-
-        Raises
-        ------
-        InputError
-            Naming the option whose value is wrong.
-        """
+        """Make the limits of the options that were typed."""
         from neuromap.explorer.answer.limits import Limits, parse_bound
         from neuromap.explorer.answer.objectives import OBJECTIVES
 

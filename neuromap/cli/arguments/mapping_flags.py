@@ -26,10 +26,9 @@ _SEED_TEXT = "Seed of placement and METIS; the same seed gives the same program.
 
 @dataclass(frozen=True)
 class MappingFlags:
-    """Options of the mapper as they are typed; ``None`` where one is not given.
+    """Options of the mapper as they are typed; ``None`` where one is not given."""
 
-    One parameter of such a command (see ``option_blocks``).
-    """
+    # One parameter of such a command (see ``option_blocks``).
 
     placer: Annotated[
         str | None,
@@ -127,13 +126,7 @@ class MappingFlags:
         return [f"--{f.name.replace('_', '-')}" for f in fields(self) if getattr(self, f.name) is not None]
 
     def require_none(self, program_file: Path | None) -> None:
-        """Refuse options of the mapper where a program is given, which is mapped already.
-
-        Raises
-        ------
-        InputError
-            Naming the first option.
-        """
+        """Refuse options of the mapper where a program is given, which is mapped already."""
         if program_file is not None and self.given:
             raise InputError(f"{self.given[0]}: has no meaning with --program {program_file}; leave one of them away")
 
@@ -143,13 +136,7 @@ class MappingFlags:
         return {"pins file": self.pins, "defects file": self.defects}
 
     def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
-        """Load a chip, with other figures and the defects of the file if they are given.
-
-        Raises
-        ------
-        ChipError
-            If chip, figures or defects are wrong.
-        """
+        """Load a chip, with other figures and the defects of the file if they are given."""
         from neuromap.errors import ChipError
         from neuromap.hardware.chip.chip_file import load_chip
         from neuromap.hardware.chip.defects_file import load_defects
@@ -164,13 +151,7 @@ class MappingFlags:
             raise ChipError(f"{self.defects}: {error}") from None
 
     def options(self, network: Network, chip: ChipSpec) -> MappingOptions:
-        """Make the mapper's options of what was typed.
-
-        Raises
-        ------
-        InputError
-            If an option is unknown, out of range or of another kind of cores, or the pins do not fit network and chip.
-        """
+        """Make the mapper's options of what was typed."""
         from neuromap.mapping.asked.options import PLACERS, MappingOptions, Pins
         from neuromap.mapping.asked.pins_file import check_pins, load_pins
 

@@ -12,19 +12,7 @@ __all__ = ["with_option_blocks"]
 
 
 def with_option_blocks(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of its blocks.
-
-    Parameters
-    ----------
-    command : callable
-        Parameters whose type is a dataclass are blocks: its fields, with their types and defaults, are the options of
-        the command line in their place, and the command gets them as one value.
-
-    Returns
-    -------
-    callable
-        For typer.
-    """
+    """Give a command the options of its blocks."""
     shown = inspect.signature(command, eval_str=True)
     blocks: dict[str, Any] = {p.name: p.annotation for p in shown.parameters.values() if is_dataclass(p.annotation)}
     expanded: list[inspect.Parameter] = []

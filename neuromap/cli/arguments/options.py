@@ -142,13 +142,7 @@ SchedulerOption = Annotated[
 
 
 def check_workers(processes: int | None, scheduler: str | None) -> dict[str, Any]:
-    """Give who works as arguments, those that were typed.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range, or both are given.
-    """
+    """Give who works as arguments, those that were typed."""
     from neuromap.jobs.local_processes import check_processes
 
     if scheduler is not None and processes is not None:
@@ -161,13 +155,7 @@ def check_workers(processes: int | None, scheduler: str | None) -> dict[str, Any
 
 
 def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:
-    """Give the chip asked for, or the default one.
-
-    Raises
-    ------
-    InputError
-        If a program is given too, which has a chip of its own.
-    """
+    """Give the chip asked for, or the default one."""
     if chip is not None and program_file is not None:
         raise InputError(f"--program and --chip {chip}: give one of them, a program holds its chip")
     return DEFAULT_CHIP if chip is None else chip

@@ -28,23 +28,14 @@ _RANK_0_SECONDS = 1.0
 
 
 class Runner(NamedTuple):
-    """What runs a program.
+    """What runs a program."""
 
-    Attributes
-    ----------
-    simulate, simulate_to_file : callable
-        As :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, engine, threads and seed given; they
-        return None on ranks that do not speak.
-    load : callable
-        As :func:`neuromap.load_program`.
-    speaks : bool
-        Whether this process prints and writes: of several ranks the first.
-    """
-
+    # simulate, simulate_to_file: as :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, engine, threads
+    # and seed given; they return None on ranks that do not speak
     simulate: Callable[..., Any]
     simulate_to_file: Callable[..., Any]
-    load: Callable[..., Any]
-    speaks: bool
+    load: Callable[..., Any]  # as :func:`neuromap.load_program`
+    speaks: bool  # whether this process prints and writes: of several ranks the first
 
 
 @dataclass(frozen=True)
@@ -85,27 +76,8 @@ class RunOptions(EngineOptions):
         return self.engine == "mpi" or self.ranks is not None
 
     def start(self, words: Sequence[str]) -> int | None:
-        """Start ranks that run the command line where they are asked for, and wait for them.
-
-        Parameters
-        ----------
-        words : sequence of str
-            The command line.
-
-        Returns
-        -------
-        int or None
-            Their exit code; None where there are none to be started.
-
-        Raises
-        ------
-        InputError
-            If another engine is asked for too, or a number is out of range.
-        NotSupportedError
-            If there is no MPI.
-        NeuromapError
-            If a rank was killed.
-        """
+        """Start ranks that run the command line where they are asked for, and wait for them."""
+        # gives their exit code; None where there are none to be started
         if self.ranks is None:
             return None
         if self.engine not in ("fast", "mpi"):
@@ -118,15 +90,7 @@ class RunOptions(EngineOptions):
 
     @contextmanager
     def runner(self) -> Iterator[Runner]:
-        """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that.
-
-        Raises
-        ------
-        InputError
-            If there is no such engine, or a number is out of range.
-        NotSupportedError
-            If mpi4py is not installed.
-        """
+        """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that."""
         import neuromap as nm
         from neuromap.simulation.engine.engine_choice import ENGINES
 
@@ -194,13 +158,7 @@ class CheckpointOptions:
     ] = None
 
     def asked(self) -> Checkpoints:
-        """Say which checkpoints are asked for.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be written, or a number is out of range.
-        """
+        """Say which checkpoints are asked for."""
         from neuromap.simulation.checkpoint.checkpoints import DEFAULT_EVERY, Checkpoints
 
         if self.every is not None and self.checkpoint is None:
@@ -210,13 +168,7 @@ class CheckpointOptions:
         return Checkpoints(self.checkpoint, DEFAULT_EVERY if self.every is None else self.every, self.resume)
 
     def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
-        """Refuse names of files that are parts of a checkpoint: one would be written in the other's place.
-
-        Raises
-        ------
-        InputError
-            Naming the option and the checkpoint.
-        """
+        """Refuse names of files that are parts of a checkpoint: one would be written in the other's place."""
         from neuromap.simulation.checkpoint.parts import is_part
 
         written = {"--output": output, "--checkpoint": self.checkpoint}
@@ -232,13 +184,7 @@ class CheckpointOptions:
                 )
 
     def refuse_for_batches(self, on_ranks: bool) -> None:
-        """Refuse checkpoints and ranks where many stimuli run, one per thread.
-
-        Raises
-        ------
-        InputError
-            If either is asked for.
-        """
+        """Refuse checkpoints and ranks where many stimuli run, one per thread."""
         given = "--checkpoint" if self.checkpoint is not None else "--resume" if self.resume is not None else None
         if on_ranks or given is not None:
             raise InputError(

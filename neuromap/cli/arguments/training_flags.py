@@ -82,13 +82,7 @@ class TrainingFlags:
     device: Annotated[str, typer.Option("--device", metavar="NAME", help="cpu or cuda.")] = "cpu"
 
     def options(self) -> TrainingOptions:
-        """Make the library's options.
-
-        Raises
-        ------
-        InputError
-            If a value is out of range.
-        """
+        """Make the library's options."""
         from neuromap.training.asked.training_options import TrainingOptions
 
         return TrainingOptions(

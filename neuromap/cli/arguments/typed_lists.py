@@ -12,25 +12,8 @@ __all__ = ["above_zero", "split_executions", "split_names", "split_rates", "spli
 
 
 def split_executions(values: Sequence[str], most: int | None = None) -> list[str]:
-    """Take the values of ``--executions`` apart at commas and check them.
-
-    Parameters
-    ----------
-    values : sequence of str
-        As typed.
-    most : int, optional
-        Longest frame period that may be asked for, in update steps.
-
-    Returns
-    -------
-    list of str
-        Each once.
-
-    Raises
-    ------
-    InputError
-        If one is unknown, or none is left.
-    """
+    """Take the values of ``--executions`` apart at commas and check them."""
+    # most: longest frame period that may be asked for, in update steps
     from neuromap.rollout.schedule.execution import MAX_PERIOD, chosen_period
 
     names = list(dict.fromkeys(_at_commas(values)))
@@ -45,13 +28,7 @@ def split_executions(values: Sequence[str], most: int | None = None) -> list[str
 
 
 def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> list[str]:
-    """Take the values of a repeatable option apart at commas and check them.
-
-    Raises
-    ------
-    InputError
-        If a name is not allowed, or none is left.
-    """
+    """Take the values of a repeatable option apart at commas and check them."""
     names = list(dict.fromkeys(_at_commas(values)))
     for name in names:
         if name not in allowed:
@@ -62,13 +39,7 @@ def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> l
 
 
 def split_words(values: Sequence[str], option: str) -> list[str]:
-    """Take the values of a repeatable option apart at commas.
-
-    Raises
-    ------
-    InputError
-        If none is left.
-    """
+    """Take the values of a repeatable option apart at commas."""
     words = _at_commas(values)
     if not words:
         raise InputError(f"{option}: is empty; give words with commas between")
@@ -76,13 +47,7 @@ def split_words(values: Sequence[str], option: str) -> list[str]:
 
 
 def split_ticks(values: Sequence[str]) -> list[int]:
-    """Take the values of ``--ticks-per-step`` apart at commas.
-
-    Raises
-    ------
-    InputError
-        If one is no whole number, or out of range, or none is left.
-    """
+    """Take the values of ``--ticks-per-step`` apart at commas."""
     from neuromap.mapping.asked.options import MOST_TICKS
 
     words = _at_commas(values)
@@ -95,13 +60,7 @@ def split_ticks(values: Sequence[str]) -> list[int]:
 
 
 def split_rates(values: Sequence[str], option: str) -> list[float]:
-    """Take the values of a repeatable option apart at commas: parts from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If one is none, or none is left.
-    """
+    """Take the values of a repeatable option apart at commas: parts from 0 to 1."""
     words = _at_commas(values)
     for word in words:
         if not re.fullmatch(r"[0-9]{0,6}\.?[0-9]{1,18}(e-?[0-9]{1,2})?", word) or not 0 <= float(word) <= 1:
@@ -112,13 +71,7 @@ def split_rates(values: Sequence[str], option: str) -> list[float]:
 
 
 def split_wide(values: Sequence[str]) -> list[str | int]:
-    """Take the values of ``--wide`` apart at commas: strategies, or ticks of partial sums.
-
-    Raises
-    ------
-    InputError
-        If one is neither, or none is left.
-    """
+    """Take the values of ``--wide`` apart at commas: strategies, or ticks of partial sums."""
     from neuromap.mapping.asked.options import MOST_WIDE_TICKS, WIDE
 
     words = _at_commas(values)
@@ -134,13 +87,7 @@ def split_wide(values: Sequence[str]) -> list[str | int]:
 
 
 def above_zero(option: str, value: float | None) -> float | None:
-    """Give a number that must be above 0, ``None`` where it was not typed.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
+    """Give a number that must be above 0, ``None`` where it was not typed."""
     if value is not None and not 0 < value < math.inf:
         raise InputError(f"{option} {value:g}: must be above 0, and finite")
     return value

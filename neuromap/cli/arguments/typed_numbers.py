@@ -25,22 +25,8 @@ _ALLOWED = {
 
 
 def not_a_number(message: str, options: Sequence[str], words: Sequence[str]) -> str | None:
-    """Say what an option takes that was given something else than a number.
-
-    Parameters
-    ----------
-    message : str
-        What the parser says.
-    options : sequence of str
-        Names of the option at fault.
-    words : sequence of str
-        The command line.
-
-    Returns
-    -------
-    str or None
-        One line; ``None`` where the fault is another one.
-    """
+    """Say what an option takes that was given something else than a number."""
+    # gives one line; ``None`` where the fault is another one
     if "valid integer" not in message and "valid float" not in message and "valid number" not in message:
         return None
     allowed = next((_ALLOWED[name] for name in options if name in _ALLOWED), None)

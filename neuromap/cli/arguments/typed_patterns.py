@@ -28,17 +28,8 @@ def read_pattern(network: Network, text: str) -> RolloutPattern:
 def read_rollout(
     network: Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
 ) -> Rollout:
-    """Make the rollout that a program is held against: what is not given, its own labels say.
-
-    Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
-
-    Raises
-    ------
-    InputError
-        If neither says it, or the execution is unknown.
-    PatternError
-        As :func:`read_pattern`.
-    """
+    """Make the rollout that a program is held against: what is not given, its own labels say."""
+    # Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
     from neuromap.rollout.schedule.rollout import Rollout
 
     if pattern is None and program.pattern in ("", "unnamed"):

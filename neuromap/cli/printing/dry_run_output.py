@@ -19,15 +19,7 @@ __all__ = ["print_dry_run"]
 
 
 def print_dry_run(found: DryRun, console: Console) -> None:
-    """Print whether a rollout fits, what its nodes ask for, and what would help.
-
-    Parameters
-    ----------
-    found : DryRun
-        From :func:`neuromap.mapping.remedy.dry_run.dry_run`.
-    console : Console
-        Where to.
-    """
+    """Print whether a rollout fits, what its nodes ask for, and what would help."""
     say = partial(print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
     room = counted(found.chip.n_usable_cores, "core")

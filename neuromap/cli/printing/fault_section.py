@@ -58,13 +58,7 @@ class FaultSection:
     ] = None
 
     def require_none(self, why: str = "") -> None:
-        """Refuse options of a study where there is none, or all of them for a reason.
-
-        Raises
-        ------
-        InputError
-            Naming the first.
-        """
+        """Refuse options of a study where there is none, or all of them for a reason."""
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and (why or self.faults is None):
@@ -73,13 +67,7 @@ class FaultSection:
                 raise InputError(f"{option}: {why or 'is of a study of faults; give --faults, or drop it'}")
 
     def arguments(self) -> dict[str, Any]:
-        """Make the library's arguments.
-
-        Raises
-        ------
-        InputError
-            If a kind is unknown, or a rate is no part from 0 to 1.
-        """
+        """Make the library's arguments."""
         from neuromap.faults.effects.fault_model import KINDS
 
         kinds = split_names(self.faults or ["all"], "--faults", ("all", *KINDS))
@@ -96,21 +84,7 @@ class FaultSection:
         how: dict[str, Any],
         progress: Callable[..., object],
     ) -> LatencyReport:
-        """Give a report with the study as a section: of all rows that were mapped; the same where none was.
-
-        Parameters
-        ----------
-        report : LatencyReport
-            Its rows are mapped once more.
-        options : MappingOptions
-            How they were mapped.
-        shown : dict
-            The library's arguments that say what chips are shown.
-        how : dict
-            Those of the engine.
-        progress : callable
-            ``progress(text, chips done, chips)``.
-        """
+        """Give a report with the study as a section: of all rows that were mapped; the same where none was."""
         from neuromap.faults.measure_study import study_faults
         from neuromap.rollout.patterns.pattern import RolloutPattern
         from neuromap.rollout.schedule.rollout import Rollout
@@ -137,24 +111,7 @@ class FaultSection:
 def check_fault_frames(
     fed: FrameOptions, n_stimuli: int | None, images: ImageSet | None, n_frames: int | None
 ) -> dict[str, Any]:
-    """Make the library's arguments ``stimuli`` and ``n_stimuli``: the images, else what the report is shown.
-
-    Parameters
-    ----------
-    fed : FrameOptions
-        Frames of the report.
-    n_stimuli : int or None
-        How many random stimuli there are, where that was typed.
-    images : ImageSet or None
-        Labelled images.
-    n_frames : int or None
-        Frames of them that are decided on, where that was typed; else the first one.
-
-    Raises
-    ------
-    InputError
-        If that would take too long.
-    """
+    """Make the library's arguments ``stimuli`` and ``n_stimuli``: the images, else what the report is shown."""
     from neuromap.faults.measure_study import ShownImages
 
     if images is not None:

@@ -17,22 +17,10 @@ __all__ = ["count_members", "error_object", "print_json"]
 
 
 def count_members(name: str, number: int | None) -> dict[str, Any]:
-    """Make the JSON members of a count.
-
-    Parameters
-    ----------
-    name : str
-        Name of the member.
-    number : int or None
-        The count; ``None`` where it was not counted.
-
-    Returns
-    -------
-    dict
-        ``{name: number, name_log2: float}``; the number is a decimal string from 2^53 on, because readers
-        that use doubles would round it. Both are ``None`` where it was not counted, and the logarithm of 0 is
-        ``None``.
-    """
+    """Make the JSON members of a count."""
+    # number: the count; ``None`` where it was not counted
+    # gives ``{name: number, name_log2: float}``; the number is a decimal string from 2^53 on, because readers that use
+    # doubles would round it. Both are ``None`` where it was not counted, and the logarithm of 0 is ``None``
     if number is None:
         return {name: None, f"{name}_log2": None}
     return {name: json_count(number), f"{name}_log2": math.log2(number) if number > 0 else None}
@@ -73,14 +61,7 @@ def print_json(data: Any) -> None:
 
 
 def error_object(error: BaseException, message: str, exit_code: int) -> dict[str, Any]:
-    """Make the JSON document that ``--json`` prints where a command fails.
-
-    Returns
-    -------
-    dict
-        ``{"error": {"kind", "message", "exit_code"}}``; refusals of the mapper add ``infeasibility``, invalid
-        patterns ``cycle``.
-    """
+    """Make the JSON document that ``--json`` prints where a command fails."""
     kind = type(error).__name__
     if not isinstance(error, (NeuromapError, OSError)) and exit_code == 2:
         kind = "UsageError"  # whatever typer calls it

@@ -64,21 +64,9 @@ _NOT_IN_TABLE = frozenset(
 
 
 def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
-    """Count what a program takes of its chip.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    bound : CoreBound, optional
-        Lower bound on the cores of any mapping, from :func:`neuromap.mapping.bounds.lower_bounds.core_bound`.
-
-    Returns
-    -------
-    dict
-        Labels; the members of :class:`neuromap.report.figures.usage.Usage`; with a bound ``core_bound``, an object;
-        frame period and ticks per step in ticks, sampling frequency in frames per second.
-    """
+    """Count what a program takes of its chip."""
+    # gives labels; the members of :class:`neuromap.report.figures.usage.Usage`; with a bound ``core_bound``, an object;
+    # frame period and ticks per step in ticks, sampling frequency in frames per second
     from dataclasses import asdict
 
     from neuromap.report.forms.bound_object import bound_object
@@ -99,18 +87,7 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
 
 
 def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Write figures for people.
-
-    Parameters
-    ----------
-    figures : dict
-        From :func:`program_figures`.
-
-    Returns
-    -------
-    list of (name, value, unit)
-        Beside the cores stands their lower bound, where there is one, with the resource that gives it.
-    """
+    """Write figures for people."""
     rows, has_lists = [], figures["compartments"] is not None
     for key, value in figures.items():
         if key in _NOT_IN_TABLE or value is None:
@@ -141,23 +118,9 @@ def _with_gaps(rows: Rows, intervals: Mapping[str, int] | None) -> Rows:
 
 
 def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
-    """Write the six figures by which one rollout is preferred to another.
-
-    Parameters
-    ----------
-    figures : dict
-        From :func:`program_figures`.
-    rollout : Rollout
-        That was mapped, as the mapper scheduled it.
-    program : ChipProgram
-        Its program.
-
-    Returns
-    -------
-    list of (name, value, unit)
-        Cores, neurons, hops, frame period in ticks, and the responses that the schedule predicts, in ticks: over all
-        outputs the least first and the greatest full one.
-    """
+    """Write the six figures by which one rollout is preferred to another."""
+    # gives cores, neurons, hops, frame period in ticks, and the responses that the schedule predicts, in ticks: over
+    # all outputs the least first and the greatest full one
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     outputs = rollout.network.outputs
     first = scale * min(rollout.first_response(name) for name in outputs)

@@ -18,19 +18,7 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[..., None]]:
-    """Show a bar while the block runs.
-
-    Parameters
-    ----------
-    description : str
-        What is being done.
-
-    Yields
-    ------
-    callable
-        ``report(done, total)``, to be handed to the library's ``progress`` parameters; further words or
-        a leading stage name replace the description.
-    """
+    """Show a bar while the block runs."""
     if not sys.stderr.isatty():
         yield silent
         return

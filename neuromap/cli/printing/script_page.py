@@ -17,21 +17,7 @@ __all__ = ["import_of_script"]
 
 
 def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
-    """Give the network of a script as an import, with what its run told as notes.
-
-    Parameters
-    ----------
-    format : str
-        Of the script.
-    script : Path
-        Its file.
-    found : FromScript
-        As :func:`neuromap.backends.scripts.import_script.import_script` gives it.
-
-    Returns
-    -------
-    Imported
-    """
+    """Give the network of a script as an import, with what its run told as notes."""
     from neuromap.exchange.imported import Imported, Note
     from neuromap.quantise.read_quantisation import read_quantisation
 

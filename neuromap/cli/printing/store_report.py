@@ -60,32 +60,14 @@ class StoreOptions:
     ] = None
 
     def require_none(self) -> None:
-        """Refuse options that are about a store where none is given.
-
-        Raises
-        ------
-        InputError
-            Naming the first.
-        """
+        """Refuse options that are about a store where none is given."""
         for field in fields(self):
             if (value := getattr(self, field.name)) is not None:
                 raise InputError(f"--{field.name} {value}: is about runs of a store; give one with --from")
 
     def require_alone(self, others: Sequence[object], blocks: Sequence[object]) -> None:
-        """Refuse all that says how to map or simulate, and what needs another option.
-
-        Parameters
-        ----------
-        others : sequence
-            What was typed of other options; ``None`` where they were not.
-        blocks : sequence
-            Other blocks of options.
-
-        Raises
-        ------
-        InputError
-            If there is any.
-        """
+        """Refuse all that says how to map or simulate, and what needs another option."""
+        # others: what was typed of other options; ``None`` where they were not
         if any(other is not None for other in others) or any(block != type(block)() for block in blocks):
             raise InputError(
                 f"--from {self.store}: the runs are done; only --over, --figure, --svg, --csv, --parquet, --json-file "
@@ -97,22 +79,7 @@ class StoreOptions:
 
 
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, as_json: bool) -> None:
-    """Write the files that are asked for, and print the runs, or a figure over parameters.
-
-    Parameters
-    ----------
-    kept : StoreOptions
-        The store, and what is shown of it.
-    csv, json_file : str or None
-        Files to be written.
-    as_json : bool
-        Whether the runs are printed as JSON.
-
-    Raises
-    ------
-    typer.Exit
-        With the exit code of the runs.
-    """
+    """Write the files that are asked for, and print the runs, or a figure over parameters."""
     from neuromap.files.whole_file import write_all
     from neuromap.sweep.forms.text_of_runs import print_over, print_runs
     from neuromap.sweep.store.run_table import load_runs
@@ -154,13 +121,7 @@ def _over(table: RunTable, kept: StoreOptions) -> RunsOver | None:
 
 
 def leave_with(table: RunTable) -> None:
-    """Say in the exit code, and in one line, what is wrong with the runs of a table.
-
-    Raises
-    ------
-    typer.Exit
-        With the exit code of the table, where it is not 0.
-    """
+    """Say in the exit code, and in one line, what is wrong with the runs of a table."""
     if not table.exit_code:
         return
     wrong = [row for row in table.rows if row.outcome is not None and row.outcome.exit_code == table.exit_code]

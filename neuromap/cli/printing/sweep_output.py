@@ -17,22 +17,7 @@ __all__ = ["give_sweep"]
 
 
 def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, as_json: bool) -> None:
-    """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-    files : mapping of str to str or None
-        Form ("html", "csv", "json") and file.
-    as_json : bool
-        Whether the table is printed as JSON.
-
-    Raises
-    ------
-    typer.Exit
-        With 5 where a row is not verified, 3 where no chip is enough, 2 where no rollout is valid.
-    """
+    """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
     from neuromap.files.whole_file import write_all
     from neuromap.sweep.forms.text import print_sweep
 

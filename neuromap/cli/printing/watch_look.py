@@ -22,69 +22,36 @@ _FRAMES_KEPT = 32
 
 
 class NodeSeen(NamedTuple):
-    """A node.
+    """A node."""
 
-    Attributes
-    ----------
-    name, kind : str
-        The node, and whether it is an input, hidden or an output.
-    size : int
-        Its neurons.
-    spikes : int
-        Of the last frame period; of an input those of the frame that was sampled last.
-    mean : float or None
-        Spikes of a frame period, over the ticks that are remembered; None of inputs.
-    """
-
+    # name, kind: the node, and whether it is an input, hidden or an output
     name: str
     kind: str
-    size: int
-    spikes: int
-    mean: float | None
+    size: int  # its neurons
+    spikes: int  # of the last frame period; of an input those of the frame that was sampled last
+    mean: float | None  # spikes of a frame period, over the ticks that are remembered; None of inputs
 
 
 class CoreSeen(NamedTuple):
-    """A core.
+    """A core."""
 
-    Attributes
-    ----------
-    core : int
-        Its row in the program.
-    x, y : int
-        Its place on the board.
-    spikes : float
-        Of a tick, over the ticks that are remembered.
-    """
-
-    core: int
+    core: int  # its row in the program
+    # x, y: its place on the board
     x: int
     y: int
-    spikes: float
+    spikes: float  # of a tick, over the ticks that are remembered
 
 
 class OutputSeen(NamedTuple):
-    """A frame of an output.
+    """A frame of an output."""
 
-    Attributes
-    ----------
-    node : str
-        The output.
-    frame, tick : int
-        Which frame it is, and when it was shown.
-    neurons : ndarray of int64
-        Those that spiked.
-    named : int or None
-        The class with the most votes, where classes are asked for.
-    votes : int
-        For that class.
-    """
-
-    node: str
+    node: str  # the output
+    # frame, tick: which frame it is, and when it was shown
     frame: int
     tick: int
-    neurons: NDArray[np.int64]
-    named: int | None
-    votes: int
+    neurons: NDArray[np.int64]  # those that spiked
+    named: int | None  # the class with the most votes, where classes are asked for
+    votes: int  # for that class
 
 
 class _Counted(NamedTuple):
@@ -96,47 +63,21 @@ class _Counted(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A live run after a tick.
+    """A live run after a tick."""
 
-    Attributes
-    ----------
-    n_ticks : int
-        Ticks that were run.
-    n_frames : int
-        The last frame that an output showed.
-    n_remembered : int
-        Ticks that means are over.
-    nodes : list of NodeSeen
-        Inputs first, then as the program has them.
-    cores : list of CoreSeen
-        The busiest first; those that did not spike are left out.
-    outputs : list of OutputSeen
-        The last ones, the latest first.
-    n_strays : int
-        Spikes of outputs that belonged to no frame.
-    """
-
-    n_ticks: int
-    n_frames: int
-    n_remembered: int
-    nodes: list[NodeSeen]
-    cores: list[CoreSeen]
-    outputs: list[OutputSeen]
-    n_strays: int
+    n_ticks: int  # ticks that were run
+    n_frames: int  # the last frame that an output showed
+    n_remembered: int  # ticks that means are over
+    nodes: list[NodeSeen]  # inputs first, then as the program has them
+    cores: list[CoreSeen]  # the busiest first; those that did not spike are left out
+    outputs: list[OutputSeen]  # the last ones, the latest first
+    n_strays: int  # spikes of outputs that belonged to no frame
 
 
 class Watcher:
-    """Looks at a live run again and again; counts every tick once, as long as the run remembers it.
+    """Looks at a live run again and again; counts every tick once, as long as the run remembers it."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    classes : int, optional
-        Of the outputs; each names the class with the most spikes.
-    remembered : int
-        Ticks that means are over, at most.
-    """
+    # remembered: ticks that means are over, at most
 
     def __init__(self, program: ChipProgram, classes: int | None = None, remembered: int = 256) -> None:
         self._program, self._classes = program, classes

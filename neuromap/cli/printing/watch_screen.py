@@ -29,21 +29,11 @@ _KEYS = "keys: space pause | t tick | f frame | + - speed | q quit"
 
 
 class Pace(NamedTuple):
-    """How fast a run goes.
+    """How fast a run goes."""
 
-    Attributes
-    ----------
-    plays : bool
-        Whether it goes on by itself.
-    wanted : float
-        Ticks per second of wall time; 0 for as many as there can be.
-    measured : float or None
-        The same, as it was of late.
-    """
-
-    plays: bool
-    wanted: float
-    measured: float | None
+    plays: bool  # whether it goes on by itself
+    wanted: float  # ticks per second of wall time; 0 for as many as there can be
+    measured: float | None  # the same, as it was of late
 
 
 def head_lines(program: ChipProgram) -> list[str]:
@@ -65,26 +55,7 @@ def frame_line(shown: OutputSeen) -> str:
 
 
 def watch_screen(program: ChipProgram, look: Look, pace: Pace, console: Console, *, has_keys: bool) -> Group:
-    """Draw a run after a tick.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    look : Look
-        What it did.
-    pace : Pace
-        How fast it goes.
-    console : rich.console.Console
-        Where it is drawn.
-    has_keys : bool
-        Whether keys are read, which the last line tells then.
-
-    Returns
-    -------
-    rich.console.Group
-        At most as many rows as there are, as long as these are 25 or more.
-    """
+    """Draw a run after a tick."""
     from rich.console import Group
 
     name, sampling = head_lines(program)

@@ -43,18 +43,8 @@ def percent(value: float | None) -> str:
 
 
 def draw_errors(found: Quantisation) -> str:
-    """Draw errors of every node on a logarithmic axis, and how far its spike trains are from the float original's.
-
-    Parameters
-    ----------
-    found : Quantisation
-        Of a network with one node at least.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
+    """Draw errors of every node on a logarithmic axis, and how far its spike trains are from the float original's."""
+    # found: of a network with one node at least
     rows = _rows(found)
     low, high = _decades([value for _, values in rows for value in values if value])
     trains = {distance.node: distance for distance in found.distances if distance.of_silence > 0}

@@ -15,18 +15,8 @@ _LEFT, _ROW, _WIDTH = 214.0, 24.0, 520.0
 
 
 def draw_work(work: Mapping[str, int]) -> str:
-    """Draw multiply-accumulates per frame of nodes as bars, in the order of the network.
-
-    Parameters
-    ----------
-    work : mapping of str to int
-        Of some nodes, one at least.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
+    """Draw multiply-accumulates per frame of nodes as bars, in the order of the network."""
+    # work: of some nodes, one at least
     most = sorted(work, key=lambda name: -work[name])[:MOST_BARS]
     shown = [name for name in work if name in set(most)]
     scale = _WIDTH / max(1, *work.values())

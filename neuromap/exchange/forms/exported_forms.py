@@ -15,18 +15,8 @@ _FILES_SHOWN = 12
 
 
 def to_dict(found: Exported) -> dict[str, Any]:
-    """Give what an export wrote as plain values, without the contents of its files.
-
-    Parameters
-    ----------
-    found : Exported
-        As :func:`neuromap.exchange.to_file.export_file` gives it.
-
-    Returns
-    -------
-    dict
-        ``files`` with the bytes of each.
-    """
+    """Give what an export wrote as plain values, without the contents of its files."""
+    # gives ``files`` with the bytes of each
     return {
         "format": "neuromap export 1",
         "to": found.format,
@@ -45,15 +35,7 @@ def to_json(found: Exported) -> str:
 
 
 def render_text(found: Exported, width: int = 100) -> str:
-    """Write the files, the figures, and what was kept, approximated and refused.
-
-    Parameters
-    ----------
-    found : Exported
-        As :func:`neuromap.exchange.to_file.export_file` gives it.
-    width : int
-        Columns of text; lines are not broken.
-    """
+    """Write the files, the figures, and what was kept, approximated and refused."""
     del width
     lines = [f"{found.name} for {found.format}: {counted(len(found.contents), 'file')}"]
     shown = list(found.contents.items())[:_FILES_SHOWN]

@@ -22,17 +22,7 @@ def is_exact(found: Imported) -> bool:
 
 
 def findings(found: Imported) -> dict[str, tuple[str, ...]]:
-    """Say what became of an import.
-
-    Parameters
-    ----------
-    found : Imported
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Headings and sentences.
-    """
+    """Say what became of an import."""
     said = {"Taken over": _sentences(_taken(found), *_work(found))}
     if found.quantisation is not None:
         said[f"In the integers of {found.quantisation.chip}"] = _sentences(*_price(found.quantisation))

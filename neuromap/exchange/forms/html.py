@@ -24,17 +24,7 @@ __all__ = ["to_html", "to_notebook"]
 
 
 def to_html(found: Imported) -> str:
-    """Write an import as one HTML page; it loads nothing, and can be read without its scripts.
-
-    Parameters
-    ----------
-    found : Imported
-
-    Returns
-    -------
-    str
-        The page, UTF-8; all names are escaped.
-    """
+    """Write an import as one HTML page; it loads nothing, and can be read without its scripts."""
     from markupsafe import Markup
 
     network, errors, work = _network(found), _errors(found), _work(found)

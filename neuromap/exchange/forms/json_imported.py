@@ -13,18 +13,8 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(found: Imported) -> dict[str, Any]:
-    """Give what became of an import as plain values, without the network's weights.
-
-    Parameters
-    ----------
-    found : Imported
-        As :func:`neuromap.exchange.from_file.import_file` gives it.
-
-    Returns
-    -------
-    dict
-        ``work`` in multiply-accumulates per frame; ``None`` where they, or shapes, are not known.
-    """
+    """Give what became of an import as plain values, without the network's weights."""
+    # gives ``work`` in multiply-accumulates per frame; ``None`` where they, or shapes, are not known
     network = found.network
     return {
         "format": "neuromap import 1",

@@ -17,42 +17,21 @@ __all__ = ["Head", "PageTable", "nodes_csv", "notes_csv", "notes_table", "page_t
 
 
 class Head(NamedTuple):
-    """The head of a column.
+    """The head of a column."""
 
-    Attributes
-    ----------
-    text : str
-        What it holds.
-    term : str
-        Its definition, by the end of the anchor; empty without one.
-    unit : str
-        Below, in small letters.
-    left : bool
-        Whether the column is aligned to the left.
-    """
-
-    text: str
-    term: str = ""
-    unit: str = ""
-    left: bool = False
+    text: str  # what it holds
+    term: str = ""  # its definition, by the end of the anchor; empty without one
+    unit: str = ""  # below, in small letters
+    left: bool = False  # whether the column is aligned to the left
 
 
 class PageTable(NamedTuple):
-    """A table of the page; the first column names the row.
-
-    Attributes
-    ----------
-    title : str
-    heads : tuple of Head
-    rows : tuple of tuple of str
-    note : str
-        What is said below; may be empty.
-    """
+    """A table of the page; the first column names the row."""
 
     title: str
     heads: tuple[Head, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+    note: str = ""  # what is said below; may be empty
 
 
 _Column = tuple[Head, Callable[[Any], str]]
@@ -100,16 +79,7 @@ _TRAINS: tuple[_Column, ...] = (
 
 
 def page_tables(found: Imported) -> tuple[PageTable, ...]:
-    """Give the folded tables of an import: its nodes, and what putting them into integers cost.
-
-    Parameters
-    ----------
-    found : Imported
-
-    Returns
-    -------
-    tuple of PageTable
-    """
+    """Give the folded tables of an import: its nodes, and what putting them into integers cost."""
     tables = [_nodes(found)]
     if (price := found.quantisation) is not None:
         integers = f"Integers of {price.chip}"

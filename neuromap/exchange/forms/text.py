@@ -19,15 +19,7 @@ _NODES_SHOWN = 20
 
 
 def render_text(found: Imported, width: int = 100) -> str:
-    """Write nodes and edges, and what was kept, approximated and refused.
-
-    Parameters
-    ----------
-    found : Imported
-        As :func:`neuromap.exchange.from_file.import_file` gives it.
-    width : int
-        Columns of text.
-    """
+    """Write nodes and edges, and what was kept, approximated and refused."""
     network = found.network
     by = f", written by {found.producer}" if found.producer else ""
     head = (

@@ -14,23 +14,9 @@ __all__ = ["edge_transform", "padding_of", "square"]
 
 
 def edge_transform(ways: tuple[Way, ...], source: Shape, target: Shape, last: Operator) -> Transform | None:
-    """Say what an edge does, without weights.
-
-    Parameters
-    ----------
-    ways : tuple of Way
-        From its source to its target.
-    source, target : tuple of three int
-        Shapes of the nodes.
-    last : Operator
-        The one that gives the target's value.
-
-    Returns
-    -------
-    Conv, Dense, Identity, Pool or None
-        ``None`` where there are several ways, where something else lies on the edge, such as a mean or a function, or
-        where the matrix would be larger than edges may have.
-    """
+    """Say what an edge does, without weights."""
+    # gives ``None`` where there are several ways, where something else lies on the edge, such as a mean or a function,
+    # or where the matrix would be larger than edges may have
     if len(ways) != 1 or last.kind == "average" or any(one.kind == "average" for one in ways[0].folds):
         return None
     moves = [one.kind for one in ways[0].folds if one.kind not in ("concat", "reshape")]

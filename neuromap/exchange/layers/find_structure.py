@@ -83,18 +83,8 @@ class _Growing:
 
 
 def find_structure(graph: OperatorGraph) -> Structure:
-    """Find the nodes of a graph of operators.
-
-    Parameters
-    ----------
-    graph : OperatorGraph
-        As :func:`~neuromap.formats.layers.simplify.simplified` gives it.
-
-    Returns
-    -------
-    Structure
-        In the order of the operators; each node after those that it reads.
-    """
+    """Find the nodes of a graph of operators."""
+    # gives in the order of the operators; each node after those that it reads
     readers = Counter(tensor for one in graph.operators for tensor in one.reads)
     readers.update(graph.outputs)
     growing = _Growing(readers)

@@ -14,19 +14,8 @@ _OVER_SEQUENCES = ("conv", "conv_transpose", "max_pool")
 
 
 def layer_shapes(graph: OperatorGraph, structure: Structure) -> dict[str, Shape | None]:
-    """Find the shapes of nodes.
-
-    Parameters
-    ----------
-    graph : OperatorGraph
-        Which the structure was found in.
-    structure : Structure
-
-    Returns
-    -------
-    dict of str to (tuple of three int or None)
-        Rows, columns, features of inputs and layers; ``None`` where they are not known.
-    """
+    """Find the shapes of nodes."""
+    # gives rows, columns, features of inputs and layers; ``None`` where they are not known
     found = {
         name: node_shape(graph.inputs[tensor], features_first=input_features_first(structure, name))
         for name, tensor in structure.inputs.items()

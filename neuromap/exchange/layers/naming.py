@@ -13,21 +13,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def node_name(label: str, taken: Collection[str]) -> str:
-    """Make a name for a node.
-
-    Parameters
-    ----------
-    label : str
-        As the source calls it; may hold any letters.
-    taken : collection of str
-        Names that are given already.
-
-    Returns
-    -------
-    str
-        Letters (a to z), digits, ``_``, ``-`` and the dot; long labels keep their end, which tells most, and a second
-        of the same name ends in ``-2``.
-    """
+    """Make a name for a node."""
     clean = _OTHER.sub("_", label[-1000:]).strip("_.-") or "node"
     if len(clean) > MOST_LETTERS:
         clean = clean[-MOST_LETTERS:].lstrip("_.-")

@@ -14,21 +14,8 @@ __all__ = ["element_order", "node_shape"]
 
 
 def node_shape(shape: TensorShape | None, *, features_first: bool = False) -> tuple[int, int, int] | None:
-    """Give the rows, columns and features of a tensor.
-
-    Parameters
-    ----------
-    shape : tuple of int or None
-        The batch first, which is one frame. Images are (1, features, rows, columns), sequences (1, rows, features);
-        or (rows, 1, features); further axes count as rows.
-    features_first : bool
-        Whether a tensor with two more axes is (1, features, rows), as convolutions over sequences take them.
-
-    Returns
-    -------
-    tuple of three int or None
-        ``None`` where it is not known.
-    """
+    """Give the rows, columns and features of a tensor."""
+    # gives ``None`` where it is not known
     if shape is None:
         return None
     axes = _inner(shape)
@@ -40,18 +27,8 @@ def node_shape(shape: TensorShape | None, *, features_first: bool = False) -> tu
 
 
 def element_order(shape: TensorShape, *, features_first: bool = False) -> NDArray[np.int64]:
-    """Give, neuron by neuron of the node, the element of the tensor that it stands for.
-
-    Parameters
-    ----------
-    shape, features_first
-        As for :func:`node_shape`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_neurons,)
-        Numbers of elements in the order in which the source stores them.
-    """
+    """Give, neuron by neuron of the node, the element of the tensor that it stands for."""
+    # shapes: returns (n_neurons,)
     axes = _inner(shape)
     elements = np.arange(math.prod(axes), dtype=np.int64)
     if len(axes) < 2 or (len(axes) == 2 and not features_first):

@@ -14,40 +14,20 @@ __all__ = ["Layer", "Structure", "Way"]
 
 @dataclass(frozen=True, eq=False)
 class Way(Card):
-    """One way from a node to another.
+    """One way from a node to another."""
 
-    Attributes
-    ----------
-    folds : tuple of Operator
-        What lies on the edge, from the source on: functions, moves, windows.
-    into : Operator
-        The operator of the target that takes it.
-    place : int
-        Which of the tensors that this operator reads it is.
-    """
-
-    folds: tuple[Operator, ...]
-    into: Operator
-    place: int
+    folds: tuple[Operator, ...]  # what lies on the edge, from the source on: functions, moves, windows
+    into: Operator  # the operator of the target that takes it
+    place: int  # which of the tensors that this operator reads it is
 
 
 @dataclass(frozen=True, eq=False)
 class Layer(Card):
-    """A node with the operators that make it.
+    """A node with the operators that make it."""
 
-    Attributes
-    ----------
-    name : str
-        As the network calls it.
-    operators : tuple of Operator
-        In order; the last gives what others read.
-    ways : mapping of str to tuple of Way
-        From every node that it reads.
-    """
-
-    name: str
-    operators: tuple[Operator, ...]
-    ways: Mapping[str, tuple[Way, ...]]
+    name: str  # as the network calls it
+    operators: tuple[Operator, ...]  # in order; the last gives what others read
+    ways: Mapping[str, tuple[Way, ...]]  # from every node that it reads
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ways", ReadOnlyMapping(self.ways))
@@ -61,27 +41,14 @@ class Layer(Card):
 
 @dataclass(frozen=True, eq=False)
 class Structure(Card):
-    """A graph of operators as nodes and edges.
+    """A graph of operators as nodes and edges."""
 
-    Attributes
-    ----------
-    inputs : mapping of str to str
-        Name of every input node that is read, and the tensor that it stands for.
-    layers : tuple of Layer
-        Each after those that it reads.
-    outputs : tuple of str
-        Layers whose values leave the network.
-    readout : mapping of str to tuple of Operator
-        What lies between output nodes and the end of the graph, by the tensor at the end.
-    left_out : tuple of str
-        Inputs that nothing reads.
-    """
-
-    inputs: Mapping[str, str]
-    layers: tuple[Layer, ...]
-    outputs: tuple[str, ...]
+    inputs: Mapping[str, str]  # name of every input node that is read, and the tensor that it stands for
+    layers: tuple[Layer, ...]  # each after those that it reads
+    outputs: tuple[str, ...]  # layers whose values leave the network
+    # what lies between output nodes and the end of the graph, by the tensor at the end
     readout: Mapping[str, tuple[Operator, ...]]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # inputs that nothing reads
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", ReadOnlyMapping(self.inputs))

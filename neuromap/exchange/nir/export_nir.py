@@ -85,25 +85,7 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
 
 
 def export_nir(source: Path) -> Exported:
-    """Make a NIR file of a network file, for ``neuromap export``; a tick is 1 ms.
-
-    Parameters
-    ----------
-    source : Path
-        A network file.
-
-    Returns
-    -------
-    Exported
-        The file, not yet written.
-
-    Raises
-    ------
-    NetworkError
-        If the network file is none, or weights or thresholds are missing.
-    NotSupportedError
-        As :func:`to_nir`.
-    """
+    """Make a NIR file of a network file, for ``neuromap export``; a tick is 1 ms."""
     network = load_network(source)
     graph = nir_graph(network)
     parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"

@@ -134,15 +134,7 @@ def _with_unused(found: Imported, options: list[str]) -> Imported:
 
 
 def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> Parts:
-    """Solve all neurons over a step, and give edges their ticks.
-
-    Parameters
-    ----------
-    graph : Contracted
-    how : Convention
-    is_sequential : bool
-        Whether ways to a node are made equally late.
-    """
+    """Solve all neurons over a step, and give edges their ticks."""
     edges = [(term.source, node) for node, neurons in graph.neurons.items() for term in neurons.signal.terms]
     ticks = find_ticks([*graph.inputs, *graph.neurons], dict.fromkeys(edges), is_sequential=is_sequential)
     return Parts(graph, {name: discretise(name, part, how) for name, part in graph.neurons.items()}, ticks, how)

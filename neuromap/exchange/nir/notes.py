@@ -18,23 +18,8 @@ __all__ = ["notes_of"]
 def notes_of(
     parts: Parts, names: dict[str, str], network: Network, delay_error: float
 ) -> tuple[tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]:
-    """Give the notes on a graph of float neurons.
-
-    Parameters
-    ----------
-    parts : Parts
-        The graph at its step.
-    names : dict of str to str
-        What nodes are called in the network.
-    network : Network
-        In integers.
-    delay_error : float
-        Greatest error of a delay in seconds.
-
-    Returns
-    -------
-    kept, approximated, refused : tuple of Note
-    """
+    """Give the notes on a graph of float neurons."""
+    # delay_error: greatest error of a delay in seconds
     return _kept(parts, names, network), _approximated(parts, names, delay_error), _refused(parts, names)
 
 

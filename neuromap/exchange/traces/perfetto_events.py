@@ -36,18 +36,10 @@ Ints = NDArray[np.int64]
 
 
 class Shown(NamedTuple):
-    """How much of a run a timeline shows.
+    """How much of a run a timeline shows."""
 
-    Attributes
-    ----------
-    n_ticks : int
-        Ticks from 0 on that are shown.
-    left_out : int
-        Events of later ticks.
-    """
-
-    n_ticks: int
-    left_out: int
+    n_ticks: int  # ticks from 0 on that are shown
+    left_out: int  # events of later ticks
 
 
 def shown_ticks(trace: Trace, most: int = MAX_EVENTS) -> Shown:
@@ -63,22 +55,7 @@ def shown_ticks(trace: Trace, most: int = MAX_EVENTS) -> Shown:
 
 
 def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterator[Event]:
-    """Make the events of the first ticks of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-        With times and places.
-    program : ChipProgram or None
-        That of the trace, which knows where its cores are.
-    n_ticks : int
-        Ticks that are shown.
-
-    Yields
-    ------
-    dict
-        Names of processes and threads first.
-    """
+    """Make the events of the first ticks of a run."""
     clock = Clock(trace.tick_seconds or 0)
     cores = np.unique(trace.core[trace.tick < n_ticks]) if trace.core is not None else np.zeros(0, np.int32)
     chip = _chips(program, cores)

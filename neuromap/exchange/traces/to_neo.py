@@ -58,25 +58,7 @@ def to_neo(trace: Trace) -> neo.Block:
 
 
 def export_neo(source: Path) -> Exported:
-    """Make a file of such a block of a trace file, for ``neuromap export``.
-
-    Parameters
-    ----------
-    source : Path
-        A trace file.
-
-    Returns
-    -------
-    Exported
-        The file of Neo's ``NeoMatlabIO``, not yet written.
-
-    Raises
-    ------
-    InputError
-        If the file is no trace.
-    NotSupportedError
-        As :func:`to_neo`; or if its times and potentials take more than 1 GiB.
-    """
+    """Make a file of such a block of a trace file, for ``neuromap export``."""
     trace = trace_given(str(source), source)
     values = 0 if trace.potential_table is None else trace.potential_table.values.size
     if 8 * (values + len(trace.tick)) > _MAX_BYTES:

@@ -59,29 +59,7 @@ def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None =
 
 
 def export_perfetto(source: Path, *, program: str | Path | None = None) -> Exported:
-    """Make such a file of a trace file, for ``neuromap export``.
-
-    Parameters
-    ----------
-    source : Path
-        A trace file.
-    program : str or Path, optional
-        The program file that the trace is of.
-
-    Returns
-    -------
-    Exported
-        The file, not yet written.
-
-    Raises
-    ------
-    InputError
-        If the file is no trace, or the program is another's.
-    ProgramError
-        If the program file is none.
-    NotSupportedError
-        As :func:`to_perfetto`.
-    """
+    """Make such a file of a trace file, for ``neuromap export``."""
     loaded = None if program is None else load_program(program)
     trace = _checked(trace_given(str(source), source), loaded)
     shown = shown_ticks(trace)

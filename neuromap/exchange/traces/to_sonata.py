@@ -46,25 +46,7 @@ def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
 
 
 def export_sonata(source: Path) -> Exported:
-    """Make such a file of a trace file, for ``neuromap export``.
-
-    Parameters
-    ----------
-    source : Path
-        A trace file.
-
-    Returns
-    -------
-    Exported
-        The file, not yet written.
-
-    Raises
-    ------
-    InputError
-        If the file is no trace.
-    NotSupportedError
-        As :func:`to_sonata`.
-    """
+    """Make such a file of a trace file, for ``neuromap export``."""
     trace = trace_given(str(source), source)
     populations = _populations(trace)
     return Exported(

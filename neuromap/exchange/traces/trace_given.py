@@ -19,22 +19,7 @@ __all__ = ["figures_of", "frame_ticks", "milliseconds", "note_of_loose_spikes", 
 
 
 def trace_given(where: str, trace: Trace | Path) -> Trace:
-    """Take a trace that knows the length of a tick and where its spikes are on the chip.
-
-    Parameters
-    ----------
-    where : str
-        The function, for the message.
-    trace : Trace or Path
-        A trace, or its file.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    NotSupportedError
-        If it comes from a file of version 1, which says neither.
-    """
+    """Take a trace that knows the length of a tick and where its spikes are on the chip."""
     found = load_trace(trace) if isinstance(trace, Path) else trace
     needs(where, found, Trace)
     if found.tick_seconds is None or found.core is None or found.neuron is None:

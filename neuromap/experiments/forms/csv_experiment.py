@@ -13,10 +13,8 @@ __all__ = ["to_csv"]
 
 
 def to_csv(result: ExperimentResult) -> str:
-    """Write the points as CSV text (RFC 4180, UTF-8); steps are update steps since onset, accuracies fractions.
-
-    The last column marks the points at which networks are compared: the first sequential response of each.
-    """
+    """Write the points as CSV text (RFC 4180, UTF-8); steps are update steps since onset, accuracies fractions."""
+    # The last column marks the points at which networks are compared: the first sequential response of each.
     compared = {(f"{answer.network} {answer.pattern}", answer.step) for answer in first_answers(result)}
     return csv_text(
         [

@@ -21,13 +21,7 @@ _MANY = 10
 
 
 def to_svg(result: ExperimentResult) -> str:
-    """Draw the figure as SVG text.
-
-    Raises
-    ------
-    NotSupportedError
-        If matplotlib is not installed.
-    """
+    """Draw the figure as SVG text."""
     figure = draw([result])
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -35,22 +29,7 @@ def to_svg(result: ExperimentResult) -> str:
 
 
 def draw(results: list[ExperimentResult]) -> Any:
-    """Draw experiments side by side, with one axis of accuracy.
-
-    Parameters
-    ----------
-    results : list of ExperimentResult
-        A panel each, and one more that compares networks where there are several.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    NotSupportedError
-        If matplotlib is not installed.
-    """
+    """Draw experiments side by side, with one axis of accuracy."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure

@@ -13,10 +13,8 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(result: ExperimentResult) -> dict[str, Any]:
-    """Give an experiment's result as plain values; accuracies are fractions of test images, by frame.
-
-    Where several networks were run under both patterns, they are compared at the first sequential response of each.
-    """
+    """Give an experiment's result as plain values; accuracies are fractions of test images, by frame."""
+    # Where several networks were run under both patterns, they are compared at the first sequential response of each.
     answers = first_answers(result)
     compared = {"first_sequential_response": [asdict(a) for a in answers]} if is_over_networks(answers) else {}
     return {

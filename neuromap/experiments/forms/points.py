@@ -12,31 +12,16 @@ __all__ = ["Point", "points"]
 
 @dataclass(frozen=True)
 class Point:
-    """One frame of one curve.
+    """One frame of one curve."""
 
-    Attributes
-    ----------
-    curve : str
-        Its name.
-    frame : int
-        Counted from the first response, which is 1.
-    windowed, deep_window : int
-        Update steps since onset, on the two time axes.
-    accuracy : float
-        Fraction of test images.
-    standard_error : float or None
-        Of that mean; ``None`` for one run.
-    published : float or None
-        What the publication gives at this windowed step.
-    """
-
-    curve: str
-    frame: int
+    curve: str  # its name
+    frame: int  # counted from the first response, which is 1
+    # windowed, deep_window: update steps since onset, on the two time axes
     windowed: int
     deep_window: int
-    accuracy: float
-    standard_error: float | None
-    published: float | None
+    accuracy: float  # fraction of test images
+    standard_error: float | None  # of that mean; ``None`` for one run
+    published: float | None  # what the publication gives at this windowed step
 
     @property
     def deviation(self) -> float | None:

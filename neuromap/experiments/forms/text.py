@@ -26,15 +26,7 @@ _COMPARED = ("network", "pattern", "windowed\n[update steps]", "accuracy", "stan
 
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
-    """Write all points as a table, with what they are under it.
-
-    Parameters
-    ----------
-    result : ExperimentResult
-        The result.
-    width : int
-        Columns of text.
-    """
+    """Write all points as a table, with what they are under it."""
     table = new_table(*_HEADERS)
     for point in points(result):
         table.add_row(*_cells(point))

@@ -32,33 +32,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Advice:
-    """The best row within limits.
+    """The best row within limits."""
 
-    Attributes
-    ----------
-    row : ExploredRow
-        Mapped, within the limits, best in ``objective``; among equals the other objectives decided.
-    objective : Objective
-        What it is best in.
-    limits : Limits
-        What it keeps.
-    n_rivals : int
-        Rows that were not mapped and might be better still; 0: none can be.
-    command : str
-        The command that maps the row.
-    n_equal : int
-        Rows with another energy that counts as equal, where energy is the objective; the other objectives decided.
-    energy_tolerance : float
-        Part by which energies may differ and be equal.
-    """
-
-    row: ExploredRow
-    objective: Objective
-    limits: Limits
-    n_rivals: int
-    command: str
+    row: ExploredRow  # mapped, within the limits, best in ``objective``; among equals the other objectives decided
+    objective: Objective  # what it is best in
+    limits: Limits  # what it keeps
+    n_rivals: int  # rows that were not mapped and might be better still; 0: none can be
+    command: str  # the command that maps the row
+    # rows with another energy that counts as equal, where energy is the objective; the other objectives decided
     n_equal: int = 0
-    energy_tolerance: float = 0.0
+    energy_tolerance: float = 0.0  # part by which energies may differ and be equal
 
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
@@ -85,10 +68,8 @@ class Advice:
 
 
 def figure_text(row: ExploredRow, objective: Objective) -> str:
-    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash.
-
-    Energy of a row that needs retraining is said to be that of the given weights.
-    """
+    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash."""
+    # Energy of a row that needs retraining is said to be that of the given weights.
     written = _figure_text(row, objective)
     return f"{written} (given weights)" if has_given_weights(row, objective) else written
 
@@ -119,31 +100,10 @@ def advise(
     chip_arguments: Mapping[str, Sequence[str]] | None = None,
     refused: Sequence[ExploredRow] = (),
 ) -> Advice:
-    """Find the best row within limits.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    objective : Objective
-        What is best.
-    limits : Limits, optional
-        What must be kept.
-    network_file, chip_arguments
-        As for :func:`map_command`.
-    refused : sequence of ExploredRow
-        Rows that the search left out because of the limits; where none keeps them, the closest may be one of these.
-
-    Returns
-    -------
-    Advice
-        The row, and how many that were not mapped might be better.
-
-    Raises
-    ------
-    DoesNotFitError
-        If no mapped row keeps the limits: names the tightest limit and the closest row.
-    """
+    """Find the best row within limits."""
+    # limits: what must be kept
+    # refused: rows that the search left out because of the limits; where none keeps them, the closest may be one of
+    # these
     limits = limits or Limits()
     kept = [row for row in exploration.rows if limits.allows(row)]
     found = best_rows(kept, objective, exploration.energy_tolerance)
@@ -198,20 +158,9 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
 
 
 def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str:
-    """Say which rollout is right most often at the deadline; empty without one, or where no row is within the limits.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        What must be kept.
-
-    Returns
-    -------
-    str
-        One sentence; of rows that are right equally often it names the one that is best in the other objectives.
-    """
+    """Say which rollout is right most often at the deadline; empty without one."""
+    # Or where no row is within the limits.
+    # limits: what must be kept
     reached = exploration.deadline
     mapped = best_rows([row for row in exploration.rows if (limits or Limits()).allows(row)], ACCURACY)
     if reached is None or not mapped:
@@ -247,24 +196,7 @@ def map_command(
     network_file: str = "NET",
     chip_arguments: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """Write the command that maps a row.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    row : ExploredRow
-        One of its rows.
-    network_file : str
-        The network's file; where the row's class has a trained network from a file, that is mapped.
-    chip_arguments : mapping of str to sequence of str, optional
-        Name of a chip -> what ``--chip`` was given and the words after it, where that is not its name alone.
-
-    Returns
-    -------
-    str
-        ``neuromap map ...``, quoted for a shell.
-    """
+    """Write the command that maps a row."""
     candidate = row.candidate
     trained = None if exploration.deadline is None else exploration.deadline.file_of(row.behaviour_class)
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]

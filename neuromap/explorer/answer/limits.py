@@ -207,16 +207,11 @@ def _over(bound: float, number: float) -> float:
 
 
 class ClosestRow:
-    """Limits that remember the row that came closest to them, of all that were asked about and refused.
+    """Limits that remember the row that came closest to them, of all that were asked about and refused."""
 
-    A search that drops rows beyond the limits at once is asked with this one's ``allows``, so that it can be
-    said afterwards how far off it was.
-
-    Parameters
-    ----------
-    limits : Limits
-        What rows must keep.
-    """
+    # A search that drops rows beyond the limits at once is asked with this one's ``allows``, so that it can be said
+    # afterwards how far off it was.
+    # limits: what rows must keep
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -237,27 +232,7 @@ class ClosestRow:
 
 
 def parse_bound(text: str, objective: Objective, name: str) -> float | int:
-    """Read the bound of one objective.
-
-    Parameters
-    ----------
-    text : str
-        A quantity with or without unit, or a whole number of cores.
-    objective : Objective
-        What it bounds.
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    float or int
-        In the objective's base unit.
-
-    Raises
-    ------
-    InputError
-        If it is no such number.
-    """
+    """Read the bound of one objective."""
     unit = objective.base_unit
     if unit != "cores":
         return parse_quantity(text, unit, name)
@@ -268,20 +243,7 @@ def parse_bound(text: str, objective: Objective, name: str) -> float | int:
 
 
 def bound_text(objective: Objective, bound: float) -> str:
-    """Write one limit, so that :meth:`Limits.parse` can read it.
-
-    Parameters
-    ----------
-    objective : Objective
-        What is limited.
-    bound : float
-        In its base unit.
-
-    Returns
-    -------
-    str
-        Such as ``"full response <= 5 ms"``.
-    """
+    """Write one limit, so that :meth:`Limits.parse` can read it."""
     unit = objective.base_unit
     scale, name = (1.0, "") if unit == "cores" else scale_for(bound, unit)
     return f"{objective.title} {'<=' if objective.sign > 0 else '>='} {bound / scale:.12g} {name}".rstrip()

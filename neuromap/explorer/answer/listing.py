@@ -35,30 +35,14 @@ _LONGEST_NAME = 34
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows to be shown, numbered from 1 through both groups.
+    """Rows to be shown, numbered from 1 through both groups."""
 
-    Attributes
-    ----------
-    same : tuple of (int, ExploredRow)
-        Number and row, of the given pattern's behaviour class: no retraining.
-    other : tuple of (int, ExploredRow)
-        Of other classes: needs retraining.
-    n_off_front : int
-        Mapped rows within the limits that are left out, because they are on no front.
-    n_alike : int
-        Rows that are left out, because one with the same figures, chip and execution is shown.
-    n_outside : int
-        Rows left out because of the limits.
-    n_open : int
-        Rows that were not mapped and are left out, because enough of them are shown.
-    """
-
-    same: tuple[tuple[int, ExploredRow], ...]
-    other: tuple[tuple[int, ExploredRow], ...]
-    n_off_front: int
-    n_alike: int
-    n_outside: int
-    n_open: int = 0
+    same: tuple[tuple[int, ExploredRow], ...]  # number and row, of the given pattern's behaviour class: no retraining
+    other: tuple[tuple[int, ExploredRow], ...]  # of other classes: needs retraining
+    n_off_front: int  # mapped rows within the limits that are left out, because they are on no front
+    n_alike: int  # rows that are left out, because one with the same figures, chip and execution is shown
+    n_outside: int  # rows left out because of the limits
+    n_open: int = 0  # rows that were not mapped and are left out, because enough of them are shown
 
     @property
     def all(self) -> tuple[tuple[int, ExploredRow], ...]:
@@ -78,24 +62,7 @@ class Listing:
 
 
 def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> Listing:
-    """Choose the rows that are shown.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        Rows that break them are left out.
-    every : bool
-        Also show mapped rows that are on no front.
-
-    Returns
-    -------
-    Listing
-        Rows on the front of the given pattern's class, the rows of the given pattern itself, open rows and refused
-        ones of that class; and of other classes those on the front of all. Open rows, a few, come last in each group,
-        and of rows in one group with the same figures, chip and execution one is shown, unless ``every`` is asked for.
-    """
+    """Choose the rows that are shown."""
     limits = limits or Limits()
     allowed = [row for row in exploration.rows if row.status == "does not fit" or limits.allows(row)]
     given = exploration.given.values
@@ -130,10 +97,8 @@ def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
 
 
 def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> list[ExploredRow]:
-    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern.
-
-    Rows of one front whose other figures are equal have energies within the tolerance: they are equal too.
-    """
+    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern."""
+    # Rows of one front whose other figures are equal have energies within the tolerance: they are equal too.
     given = exploration.given.values
     kept: dict[object, ExploredRow] = {}
     for k, row in enumerate(rows):
@@ -160,10 +125,8 @@ def rows_text(n: int) -> str:
 
 
 def front_words(row: ExploredRow) -> str:
-    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``).
-
-    With a deadline there is one front, and the word is ``"yes"``.
-    """
+    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
+    # With a deadline there is one front, and the word is ``"yes"``.
     if row.accuracy_bound is not None:
         return "yes" if row.on_front else "-"
     words = [word for word, on in (("all", row.on_front), ("class", row.on_class_front)) if on]
@@ -176,18 +139,7 @@ def is_known(rows: Sequence[ExploredRow], objective: Objective) -> bool:
 
 
 def constant_objectives(rows: Sequence[ExploredRow]) -> dict[Objective, float]:
-    """Find the objectives that do not tell the rows apart.
-
-    Parameters
-    ----------
-    rows : sequence of ExploredRow
-        Rows.
-
-    Returns
-    -------
-    dict of Objective to float
-        Those that are known of every row and the same in all, with their value.
-    """
+    """Find the objectives that do not tell the rows apart."""
     found = {}
     for objective in OBJECTIVES:
         values = [value_of(row, objective) for row in rows]
@@ -208,20 +160,7 @@ def streaming_text(edges: Sequence[tuple[str, str]]) -> str:
 
 
 def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mapping[str, str]:
-    """Make names for patterns that are known by their edges only and too long for a table.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    rows : sequence of ExploredRow
-        Those that are shown.
-
-    Returns
-    -------
-    mapping of str to str
-        ``ExploredRow.pattern`` -> ``"P1 (3 of 5 edges)"``, for the long ones only.
-    """
+    """Make names for patterns that are known by their edges only and too long for a table."""
     n_edges = len(exploration.network.edges)
     known = {"streaming", "sequential", *exploration.network.patterns}
     short: dict[str, str] = {}
@@ -232,18 +171,7 @@ def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mappin
 
 
 def time_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
-    """Say what the time axes of the rows' executions are.
-
-    Parameters
-    ----------
-    rows : sequence of ExploredRow
-        Those that are shown.
-
-    Returns
-    -------
-    dict of str to str
-        Execution -> its axis; all executions with a period of their own are ``"pipelined:P"``.
-    """
+    """Say what the time axes of the rows' executions are."""
     names = dict.fromkeys(row.candidate.execution for row in rows)
     axes = {name: time_axis(name) for name in names if chosen_period(name) is None}
     if len(axes) < len(names):

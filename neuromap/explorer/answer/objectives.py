@@ -10,30 +10,15 @@ __all__ = ["ACCURACY", "CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_
 
 
 class Objective(NamedTuple):
-    """One axis of the front.
+    """One axis of the front."""
 
-    Attributes
-    ----------
-    name : str
-        Attribute of :class:`neuromap.explorer.answer.rows.ExploredRow`.
-    title : str
-        What people read.
-    unit : str
-        Unit of the value, with its time axis where it has one.
-    base_unit : str
-        Unit of the number alone.
-    sign : int
-        +1 where less is better, -1 where more is.
-    bound : str or None
-        Attribute of the row with the proven bound that stands for the figure until the row is mapped; ``None`` for
-        times, whose attribute holds their bound until then.
-    """
-
-    name: str
-    title: str
-    unit: str
-    base_unit: str
-    sign: int
+    name: str  # attribute of :class:`neuromap.explorer.answer.rows.ExploredRow`
+    title: str  # what people read
+    unit: str  # unit of the value, with its time axis where it has one
+    base_unit: str  # unit of the number alone
+    sign: int  # +1 where less is better, -1 where more is
+    # attribute of the row with the proven bound that stands for the figure until the row is mapped; ``None`` for times,
+    # whose attribute holds their bound until then
     bound: str | None = None
 
 
@@ -64,25 +49,7 @@ ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy
 
 
 def objective_named(text: str, option: str = "objective") -> Objective:
-    """Find an objective by its title, blanks or dashes between the words.
-
-    Parameters
-    ----------
-    text : str
-        ``"sampling frequency"``, ``"sampling-frequency"``, ``"cores"``, ...
-    option : str
-        What messages call it.
-
-    Returns
-    -------
-    Objective
-        One of :data:`OBJECTIVES`.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Find an objective by its title, blanks or dashes between the words."""
     words = " ".join(text.replace("-", " ").lower().split())
     for objective in OBJECTIVES:
         if words in (objective.title.replace("-", " "), objective.name.replace("_", " ")):

@@ -29,28 +29,7 @@ _LONGEST_READ = 400
 
 
 def parse_quantity(text: str, unit: str, name: str) -> float:
-    """Read a quantity that must be above 0.
-
-    Parameters
-    ----------
-    text : str
-        A number with a unit, blank between them or not: ``"5ms"``, ``"0.2 kHz"``; without one it is in ``unit``.
-        The Greek letter, the micro sign and ``u`` all are micro.
-    unit : {"s", "J", "Hz", "part"}
-        The unit without prefix; parts of one are written in percent.
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    float
-        In ``unit``.
-
-    Raises
-    ------
-    InputError
-        If it is no number above 0, or has another unit.
-    """
+    """Read a quantity that must be above 0."""
     known = UNITS[unit]
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     found = _NUMBER.fullmatch(text.strip().replace("μ", "µ")) if len(text) <= _LONGEST_READ else None
@@ -72,22 +51,7 @@ def _example(unit: str) -> str:
 
 
 def scale_for(value: float, unit: str) -> tuple[float, str]:
-    """Choose the unit in which a value has one to three digits before the point, as far as prefixes reach.
-
-    Parameters
-    ----------
-    value : float
-        In ``unit``, 0 or more.
-    unit : {"s", "J", "Hz", "part"}
-        The unit without prefix.
-
-    Returns
-    -------
-    scale : float
-        What the chosen unit is worth in ``unit``.
-    name : str
-        The chosen unit.
-    """
+    """Choose the unit in which a value has one to three digits before the point, as far as prefixes reach."""
     fitting = [(worth, name) for name, worth in UNITS[unit].items() if value >= worth * (1 - 1e-9)]
     smallest = next((worth, name) for name, worth in UNITS[unit].items())
     return fitting[-1] if fitting else smallest
@@ -99,20 +63,7 @@ def figure(value: float | None) -> str:
 
 
 def with_unit(value: float | None, unit: str) -> str:
-    """Write a quantity with its unit and up to four significant digits; ``-`` for ``None``.
-
-    Parameters
-    ----------
-    value : float or None
-        In ``unit``.
-    unit : str
-        ``"s"``, ``"J"`` or ``"Hz"``, which take prefixes, or ``"part"``, in percent; any other is written as it is.
-
-    Returns
-    -------
-    str
-        Such as ``"5 ms"``.
-    """
+    """Write a quantity with its unit and up to four significant digits; ``-`` for ``None``."""
     if value is None:
         return "-"
     if unit not in UNITS:

@@ -9,17 +9,6 @@ __all__ = ["most_frequent_refusal"]
 
 
 def most_frequent_refusal(messages: Iterable[str]) -> str:
-    """Choose the message that stands for all refusals; each names demand, bound and remedy.
-
-    Parameters
-    ----------
-    messages : iterable of str
-        Of refused rows; empty ones do not count.
-
-    Returns
-    -------
-    str
-        The most frequent one, of several such the first; empty where there is none.
-    """
+    """Choose the message that stands for all refusals; each names demand, bound and remedy."""
     counted = Counter(message for message in messages if message)
     return counted.most_common(1)[0][0] if counted else ""

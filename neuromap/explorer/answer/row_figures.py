@@ -13,55 +13,22 @@ __all__ = ["Value", "best_rows", "plainness", "row_order", "value_of"]
 
 
 class Value(NamedTuple):
-    """What is known of one figure of a row.
+    """What is known of one figure of a row."""
 
-    Attributes
-    ----------
-    number : float or None
-        The figure, or a bound that it cannot be better than; ``None`` where nothing is known.
-    is_exact : bool
-        Whether it is the figure itself.
-    """
-
-    number: float | None
-    is_exact: bool
+    number: float | None  # the figure, or a bound that it cannot be better than; ``None`` where nothing is known
+    is_exact: bool  # whether it is the figure itself
 
 
 def value_of(row: ExploredRow, objective: Objective) -> Value:
-    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change.
-
-    Parameters
-    ----------
-    row : ExploredRow
-        The row.
-    objective : Objective
-        Which figure.
-
-    Returns
-    -------
-    Value
-        ``None`` is exact for a mapped row whose chip has no such figures.
-    """
+    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change."""
+    # gives ``None`` is exact for a mapped row whose chip has no such figures
     if row.status == "mapped" or objective.bound is None:
         return Value(getattr(row, objective.name), not row.times_are_bounds)
     return Value(getattr(row, objective.bound), False)
 
 
 def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
-    """Make the key by which the best row comes first: the objective, then all others in their usual order.
-
-    Parameters
-    ----------
-    row : ExploredRow
-        A row.
-    objective : Objective
-        What matters most.
-
-    Returns
-    -------
-    tuple of float
-        Less is better; a figure that is not known is infinite. Rows that need no retraining come first among equals.
-    """
+    """Make the key by which the best row comes first: the objective, then all others in their usual order."""
     key = []
     for part in (objective, *(other for other in OBJECTIVES if other != objective)):
         number = value_of(row, part).number
@@ -71,23 +38,7 @@ def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
 
 
 def best_rows(rows: Sequence[ExploredRow], objective: Objective, energy_tolerance: float = 0.0) -> list[ExploredRow]:
-    """Find the best of the mapped rows, and those that are as good in the objective.
-
-    Parameters
-    ----------
-    rows : sequence of ExploredRow
-        Rows; those that were not mapped, or whose chip does not compute what the rollout defines, are left out.
-    objective : Objective
-        What is best; among equals the other objectives decide, so it is on the Pareto front of ``rows``; then patterns
-        with names and plain mapping choices come first.
-    energy_tolerance : float
-        Part of the least energy by which others may be greater and count as equal, as on the fronts.
-
-    Returns
-    -------
-    list of ExploredRow
-        The best first; empty where none is left, or the objective is known of none.
-    """
+    """Find the best of the mapped rows, and those that are as good in the objective."""
     usable = [row for row in rows if row.status == "mapped" and row.verified is not False]
     known = [row for row in usable if value_of(row, objective).number is not None]
     if not known:

@@ -36,27 +36,13 @@ class AskedOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """What every pattern is searched with.
+    """What every pattern is searched with."""
 
-    Attributes
-    ----------
-    chips : tuple of ChipSpec
-        Chips, each name once; without their energies where these are of different terms.
-    executions : tuple of str
-        Executions.
-    options : tuple of AskedOptions
-        With a chip, a mapping choice each.
-    within : {"all", "class"}
-        Whether all patterns are searched, or those of the given one's behaviour class.
-    objectives : tuple of Objective
-        Axes of the front, in their usual order.
-    """
-
-    chips: tuple[ChipSpec, ...]
-    executions: tuple[str, ...]
-    options: tuple[AskedOptions, ...]
-    within: str
-    objectives: tuple[Objective, ...] = OBJECTIVES
+    chips: tuple[ChipSpec, ...]  # chips, each name once; without their energies where these are of different terms
+    executions: tuple[str, ...]  # executions
+    options: tuple[AskedOptions, ...]  # with a chip, a mapping choice each
+    within: str  # whether all patterns are searched, or those of the given one's behaviour class
+    objectives: tuple[Objective, ...] = OBJECTIVES  # axes of the front, in their usual order
 
     @property
     def is_about_times(self) -> bool:
@@ -79,24 +65,7 @@ def asked_for(
     phases: Any = "least",
     objectives: Any = None,
 ) -> Asked:
-    """Check what the user asks to be searched; single values stand for lists of one.
-
-    Parameters
-    ----------
-    chips, executions, splitters, ticks_per_step, within, wide, phases, objectives
-        As in :func:`neuromap.explorer.explore.explore`.
-
-    Returns
-    -------
-    Asked
-
-    Raises
-    ------
-    InputError
-        If there is none of something, or a value is unknown or out of range.
-    ChipError
-        If a chip is unknown or its file malformed.
-    """
+    """Check what the user asks to be searched; single values stand for lists of one."""
     specs, wanted = _chips(chips), _executions(executions)
     options = [
         AskedOptions(s, t, *w, phases)
@@ -115,25 +84,8 @@ def asked_for(
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
-    """Read the axes of the front by their names; ``"times"`` stands for all times.
-
-    Parameters
-    ----------
-    objectives : sequence of str, str or None
-        ``None`` for all.
-    option : str
-        What messages call it.
-
-    Returns
-    -------
-    tuple of Objective
-        In their usual order.
-
-    Raises
-    ------
-    InputError
-        If there is none, or none of that name.
-    """
+    """Read the axes of the front by their names; ``"times"`` stands for all times."""
+    # objectives: ``None`` for all
     if objectives is None:
         return OBJECTIVES
     named: set[Objective] = set()
@@ -146,22 +98,7 @@ def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Object
 
 
 def check_are_axes(axes: Collection[Objective], limits: Any, best: Objective | None = None) -> None:
-    """Refuse limits on figures that are not compared, and the best in one: rows that keep them may be left out.
-
-    Parameters
-    ----------
-    axes : collection of Objective
-        What is compared.
-    limits : Limits or anything else
-        Bounds by the names of objectives.
-    best : Objective, optional
-        What is to be best.
-
-    Raises
-    ------
-    InputError
-        Naming the figure.
-    """
+    """Refuse limits on figures that are not compared, and the best in one: rows that keep them may be left out."""
     for objective in OBJECTIVES:
         asked = objective == best or (isinstance(limits, Limits) and getattr(limits, objective.name) is not None)
         if asked and objective not in axes:

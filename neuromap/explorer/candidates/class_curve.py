@@ -19,35 +19,16 @@ __all__ = ["CurvePoint", "class_curve", "least_full_response", "patterns_on_curv
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What windowed execution takes at least under patterns of a class with some inference factor.
+    """What windowed execution takes at least under patterns of a class with some inference factor."""
 
-    Attributes
-    ----------
-    period : int
-        Their inference factor F, in update steps.
-    first, full : int
-        Least first and full response over the outputs, in update steps.
-    """
-
-    period: int
+    period: int  # their inference factor F, in update steps
+    # first, full: least first and full response over the outputs, in update steps
     first: int
     full: int
 
 
 def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
-    """Bound the times of windowed execution of all patterns of a class.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Any valid pattern of the class.
-
-    Returns
-    -------
-    list of CurvePoint
-        A point for each F from the least on; the last one stands for all greater ones too. Empty where no pattern of
-        the class has R of 0 and 1 only.
-    """
+    """Bound the times of windowed execution of all patterns of a class."""
     try:
         best = best_in_class(pattern)
     except PatternError:

@@ -17,21 +17,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CoreWeights:
-    """What the distinct signals of a schedule weigh.
+    """What the distinct signals of a schedule weigh."""
 
-    A neuron that is read at k different delays sends at least k spikes to different axons; a delay beyond the longest
-    takes relays. So cores grow with the distinct pairs of node and delay, weighted by the neurons of the node.
+    # A neuron that is read at k different delays sends at least k spikes to different axons; a delay beyond the longest
+    # takes relays. So cores grow with the distinct pairs of node and delay, weighted by the neurons of the node.
 
-    Attributes
-    ----------
-    outgoing : tuple of (float, tuple of int)
-        For every node that is no input: its neurons in cores, and its edges that have weights.
-    longest : int
-        Longest delay of a neuron in update steps.
-    """
-
+    # for every node that is no input: its neurons in cores, and its edges that have weights
     outgoing: tuple[tuple[float, tuple[int, ...]], ...]
-    longest: int
+    longest: int  # longest delay of a neuron in update steps
 
     def estimate(self, delays: Ints) -> NDArray[np.float32]:
         """Guess from delays, an array of shape (N, E): an array of shape (N,)."""

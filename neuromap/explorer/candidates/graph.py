@@ -12,29 +12,18 @@ __all__ = ["Graph", "graph_of"]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network with its nodes and edges as numbers.
+    """A network with its nodes and edges as numbers."""
 
-    Attributes
-    ----------
-    network : Network
-        The network (n nodes, E edges).
-    sources, targets : tuple of int, one per edge
-        Ends of every edge.
-    inputs, outputs : tuple of int
-        Input and output nodes.
-    order : tuple of int
-        All nodes, every edge but the self-edges from earlier to later; empty where there are longer cycles.
-    tree : tuple of int
-        Edges of a spanning forest rooted in the inputs, every edge after the one that leads to it.
-    """
-
-    network: Network
+    network: Network  # the network (n nodes, E edges)
+    # sources, targets: ends of every edge
     sources: tuple[int, ...]
     targets: tuple[int, ...]
+    # inputs, outputs: input and output nodes
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    # all nodes, every edge but the self-edges from earlier to later; empty where there are longer cycles
     order: tuple[int, ...]
-    tree: tuple[int, ...]
+    tree: tuple[int, ...]  # edges of a spanning forest rooted in the inputs, every edge after the one that leads to it
 
     @property
     def n_nodes(self) -> int:

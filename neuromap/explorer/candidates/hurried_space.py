@@ -20,26 +20,8 @@ TIMED = 2
 def hurried_space(
     space: PatternSpace, named: Sequence[RolloutPattern], executions: Sequence[str], seconds: float
 ) -> PatternSpace:
-    """Keep as many patterns as there is time for.
-
-    Networks whose only cycles are self-edges keep all: their schedules are computed together, in no time.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        The patterns.
-    named : sequence of RolloutPattern
-        Patterns with names, which are kept in any case.
-    executions : sequence of str
-        Executions that are searched.
-    seconds : float
-        For the schedules of all patterns.
-
-    Returns
-    -------
-    PatternSpace
-        The same where there is time enough.
-    """
+    """Keep as many patterns as there is time for."""
+    # Networks whose only cycles are self-edges keep all: their schedules are computed together, in no time.
     if space.graph.is_ordered or space.sample is None or space.n_patterns <= len(named):
         return space
     first = dict.fromkeys(pattern.values for pattern in named)

@@ -35,19 +35,13 @@ _CHUNK = 1 << 16
 
 
 class RowTimes(NamedTuple):
-    """Times of rows in ticks; all of one shape.
+    """Times of rows in ticks; all of one shape."""
 
-    Attributes
-    ----------
-    first, full, reaction : ndarray of int64
-        First response, full response, worst-case reaction.
-    period, frames : ndarray of int64
-        Frame period as a fraction in lowest terms: so many frames in every ``period`` ticks.
-    """
-
+    # first, full, reaction: first response, full response, worst-case reaction
     first: Ints
     full: Ints
     reaction: Ints
+    # period, frames: frame period as a fraction in lowest terms: so many frames in every ``period`` ticks
     period: Ints
     frames: Ints
 
@@ -60,60 +54,31 @@ class RowTimes(NamedTuple):
 
 @dataclass(frozen=True)
 class LeastTimes:
-    """Responses that no pattern is quicker than, in update steps: those of the streaming pattern.
+    """Responses that no pattern is quicker than, in update steps: those of the streaming pattern."""
 
-    Attributes
-    ----------
-    first, full : int
-        Least first and full response.
-    """
-
+    # first, full: least first and full response
     first: int
     full: int
 
 
 @dataclass(frozen=True, eq=False)
 class MappingChoice(Value):
-    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped.
+    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
 
-    Attributes
-    ----------
-    chip : ChipSpec
-        The chip.
-    splitters : str
-        Where splitters may stand.
-    ticks_per_step : int or None
-        As asked for.
-    wide : str
-        What becomes of nodes that are wider than a core.
-    wide_ticks : int or None
-        Ticks of partial sums.
-    phases : str
-        Whether phases are those at least cost.
-    table : RowTable
-        The distinct schedules.
-    step_ticks : ndarray of int64, shape (rows,)
-        Ticks of an update step, row by row.
-    core_bound, neuron_bound : int
-        Cores and neurons that no mapping of any row can do without; the neurons are those of chips with synapse lists.
-    class_bound : int
-        Cores that no mapping of any row of the given pattern's class can do without.
-    least : LeastTimes
-        Responses that no row is quicker than.
-    """
-
-    chip: ChipSpec
-    splitters: str
-    ticks_per_step: int | None
-    wide: str
-    wide_ticks: int | None
-    phases: str
-    table: RowTable
-    step_ticks: Ints
+    chip: ChipSpec  # the chip
+    splitters: str  # where splitters may stand
+    ticks_per_step: int | None  # as asked for
+    wide: str  # what becomes of nodes that are wider than a core
+    wide_ticks: int | None  # ticks of partial sums
+    phases: str  # whether phases are those at least cost
+    table: RowTable  # the distinct schedules
+    step_ticks: Ints  # (rows,): ticks of an update step, row by row
+    # core_bound, neuron_bound: cores and neurons that no mapping of any row can do without; the neurons are those of
+    # chips with synapse lists
     core_bound: int
     neuron_bound: int
-    class_bound: int
-    least: LeastTimes
+    class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
+    least: LeastTimes  # responses that no row is quicker than
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -124,10 +89,8 @@ class MappingChoice(Value):
         return _may_change_schedule(self.splitters, self.wide)
 
     def maps_like(self, other: MappingChoice) -> bool:
-        """Whether another choice for the same chip makes the same programs of all rows.
-
-        As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
-        """
+        """Whether another choice for the same chip makes the same programs of all rows."""
+        # As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
         return (
             (self.splitters, self.wide, self.wide_ticks, self.phases)
             == (other.splitters, other.wide, other.wide_ticks, other.phases)
@@ -142,12 +105,10 @@ class MappingChoice(Value):
         return RowTimes.of(table.first[rows] * step, table.full[rows] * step, period, frames)
 
     def optimistic(self) -> RowTimes:
-        """Give the same times of all rows: what a row has at least.
-
-        They are those of its schedule but where splitters may change that. There, every delay is still at least as many
-        ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is
-        one of more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
-        """
+        """Give the same times of all rows: what a row has at least."""
+        # They are those of its schedule but where splitters may change that. There, every delay is still at least as
+        # many ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1
+        # steps is one of more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
         if not self.may_change_schedule:
             return self.exact_times(slice(None))
         table = self.table
@@ -164,26 +125,7 @@ class MappingChoice(Value):
 def mapping_choices(
     space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers, budget: Budget = NO_LIMIT
 ) -> list[MappingChoice]:
-    """Make the tables of rows, and every choice that makes programs of its own.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        The patterns that are searched.
-    given : RolloutPattern
-        The pattern that the weights are for.
-    asked : Asked
-        Chips, executions, splitters and ticks per step.
-    numbers : ClassNumbers
-        Of the behaviour classes of all patterns of the space.
-    budget : Budget, optional
-        Of the bounds on cores.
-
-    Returns
-    -------
-    list of MappingChoice
-        Chip by chip.
-    """
+    """Make the tables of rows, and every choice that makes programs of its own."""
     network = space.graph.network
     streaming = Rollout(network, RolloutPattern.streaming(network))
     least = LeastTimes(min(streaming.first_responses.values()), least_full_response(streaming))
@@ -228,22 +170,8 @@ def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: C
 
 
 def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> Ints:
-    """Ticks of an update step for every row: those asked for, or as few as its delays need.
-
-    Parameters
-    ----------
-    table : RowTable
-        The rows.
-    chip : ChipSpec
-        Gives the range of delays.
-    ticks_per_step : int or None
-        As asked for.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows,)
-        As :func:`neuromap.mapping.legalise.ticks_per_step.fewest_ticks_per_step` finds for each.
-    """
+    """Ticks of an update step for every row: those asked for, or as few as its delays need."""
+    # shapes: returns (rows,)
     least, _ = chip.delay
     if ticks_per_step is not None or least == 1:
         return np.full(len(table), ticks_per_step or 1, np.int64)

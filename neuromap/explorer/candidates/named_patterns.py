@@ -18,21 +18,11 @@ __all__ = ["NamedPatterns", "named_patterns"]
 
 @dataclass(frozen=True, eq=False)
 class NamedPatterns:
-    """Valid patterns with names, the given one first, each once.
+    """Valid patterns with names, the given one first, each once."""
 
-    Attributes
-    ----------
-    given : RolloutPattern
-        The pattern that the weights are for.
-    patterns : tuple of RolloutPattern
-        All of them.
-    names : mapping of tuple of int to str
-        Name by R of every edge.
-    """
-
-    given: RolloutPattern
-    patterns: tuple[RolloutPattern, ...]
-    names: Mapping[tuple[int, ...], str]
+    given: RolloutPattern  # the pattern that the weights are for
+    patterns: tuple[RolloutPattern, ...]  # all of them
+    names: Mapping[tuple[int, ...], str]  # name by R of every edge
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", ReadOnlyMapping(self.names))
@@ -53,27 +43,7 @@ class NamedPatterns:
 def named_patterns(
     network: Network, given: RolloutPattern | str, others: Sequence[RolloutPattern] = ()
 ) -> NamedPatterns:
-    """Collect the patterns of a network that have names.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    given : RolloutPattern or str
-        The given pattern, or its name.
-    others : sequence of RolloutPattern
-        Valid patterns of the network that count as patterns with names too, after the given one.
-
-    Returns
-    -------
-    NamedPatterns
-        Invalid patterns of the file, and those with edges that bridge frames, are left out.
-
-    Raises
-    ------
-    PatternError
-        If the given pattern is unknown, invalid, bridges frames, or is one of another network.
-    """
+    """Collect the patterns of a network that have names."""
     pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
     needs("explore: given", pattern, RolloutPattern, PatternError)
     if tuple(pattern.network.edges) != tuple(network.edges):

@@ -49,43 +49,20 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PatternSpace(Value):
-    """The patterns that are searched.
+    """The patterns that are searched."""
 
-    Attributes
-    ----------
-    graph : Graph
-        The network.
-    n_valid : int or None
-        Valid patterns of the network; ``None`` where they could not be counted.
-    n_patterns : int
-        Patterns that are searched.
-    sample : ndarray of uint8, shape (n_patterns, E), or None
-        They, where not simply every choice for the edges that are no self-edges.
-    is_complete : bool
-        Whether no valid pattern is left out (of the class, where only one is searched).
-    """
-
-    graph: Graph
-    n_valid: int | None
-    n_patterns: int
+    graph: Graph  # the network
+    n_valid: int | None  # valid patterns of the network; ``None`` where they could not be counted
+    n_patterns: int  # patterns that are searched
+    # (n_patterns, E): they, where not simply every choice for the edges that are no self-edges
     sample: Values | None = None
-    is_complete: bool = True
+    is_complete: bool = True  # whether no valid pattern is left out (of the class, where only one is searched)
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
-        """Keep the patterns of one behaviour class: those that need no retraining.
-
-        Parameters
-        ----------
-        given : RolloutPattern
-            Any pattern of the class.
-
-        Returns
-        -------
-        PatternSpace
-        """
+        """Keep the patterns of one behaviour class: those that need no retraining."""
         indexed = indexed_network(self.graph.network)
         own = class_words(indexed, np.array([given.values], np.uint8))[0]
         kept = [values[(class_words(indexed, values) == own).all(axis=1)] for values in self.chunks()]
@@ -104,41 +81,18 @@ class PatternSpace(Value):
 
 
 def few_patterns(graph: Graph, patterns: Sequence[RolloutPattern]) -> PatternSpace:
-    """Make a space of a few patterns.
-
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    patterns : sequence of RolloutPattern
-        Valid ones with R of 0 and 1 only, each once.
-
-    Returns
-    -------
-    PatternSpace
-    """
+    """Make a space of a few patterns."""
     n_valid = count_valid(graph.network)
     values = np.array([pattern.values for pattern in patterns], np.uint8)
     return PatternSpace(graph, n_valid, len(patterns), values, len(patterns) == n_valid)
 
 
 def affordable_patterns(network: Network) -> int:
-    """Say how many patterns of a network with longer cycles are looked at, at most.
-
-    The schedules of one pattern in two executions were measured to take up to 25 E + (sum of B^3 over the blocks of
-    cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 nodes that are all joined (E =
-    57). So many patterns are looked at that all take about 20 s, by this count and not by a clock, so that every
-    machine looks at the same; 150 in any case, and no more than :data:`LISTED_PATTERNS` says.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-
-    Returns
-    -------
-    int
-    """
+    """Say how many patterns of a network with longer cycles are looked at, at most."""
+    # The schedules of one pattern in two executions were measured to take up to 25 E + (sum of B^3 over the blocks of
+    # cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 nodes that are all joined (E
+    # = 57). So many patterns are looked at that all take about 20 s, by this count and not by a clock, so that every
+    # machine looks at the same; 150 in any case, and no more than :data:`LISTED_PATTERNS` says.
     blocks = cycle_structure(network).blocks
     largest = max((len({v for pair in block.pairs for v in pair}) for block in blocks), default=0)
     listed = next(number for nodes, number in LISTED_PATTERNS if largest <= nodes)
@@ -155,28 +109,7 @@ def pattern_space(
     most_sampled: int | None = None,
     seed: int = 0,
 ) -> PatternSpace:
-    """Decide which patterns to search.
-
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    seeds : sequence of RolloutPattern
-        Valid patterns from which a sample is drawn by flipping edges.
-    ordered : int
-        Most patterns of networks whose only cycles are self-edges.
-    listed : int, optional
-        Most patterns of others, and of a sample; by default by :func:`affordable_patterns`.
-    most_sampled : int, optional
-        Most patterns of a sample, by default as many as ``listed``.
-    seed : int
-        Of the sample.
-
-    Returns
-    -------
-    PatternSpace
-        All valid patterns, or as many as ``listed``, the seeds first.
-    """
+    """Decide which patterns to search."""
     n_valid = count_valid(graph.network)
     if listed is None:
         listed = affordable_patterns(graph.network)

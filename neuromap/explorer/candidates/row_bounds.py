@@ -34,25 +34,7 @@ __all__ = ["core_bound_of_all", "core_bound_of_class", "core_bound_of_row", "ene
 
 
 def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", budget: Budget = NO_LIMIT) -> CoreBound:
-    """Cores and neurons that no mapping of any pattern in any execution can do without.
-
-    Parameters
-    ----------
-    network : Network
-        With weights.
-    chip : ChipSpec
-        The chip.
-    wide : str
-        What becomes of nodes that are wider than a core. Where they may be summed in parts, all that is certain is
-        that every neuron which leads to an output takes one of the chip.
-    budget : Budget, optional
-        With less time the bound is lower.
-
-    Returns
-    -------
-    CoreBound
-        Of the streaming rollout; its total, and its neurons on chips with synapse lists, hold for all.
-    """
+    """Cores and neurons that no mapping of any pattern in any execution can do without."""
     rollout = Rollout(network, RolloutPattern.streaming(network))
     network_in_ticks = legalise(rollout, chip)
     if wide == "refuse":
@@ -62,27 +44,9 @@ def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", bu
 
 
 def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budget: Budget = NO_LIMIT) -> int:
-    """Cores that no mapping of any pattern of a behaviour class can do without, whatever its execution.
-
-    Edges that leave one node and have different delays under all patterns of the class carry different signals. The
-    bound is that of the streaming rollout with these signals told apart.
-
-    Parameters
-    ----------
-    given : RolloutPattern
-        Any valid pattern of the class; its network has weights.
-    chip : ChipSpec
-        The chip.
-    least : int
-        Bound of all patterns.
-    budget : Budget, optional
-        With less time the bound is lower; once it is over none is sought.
-
-    Returns
-    -------
-    int
-        ``least`` itself where the chip's cores are no crossbars, or its delays too few to tell signals apart.
-    """
+    """Cores that no mapping of any pattern of a behaviour class can do without, whatever its execution."""
+    # Edges that leave one node and have different delays under all patterns of the class carry different signals. The
+    # bound is that of the streaming rollout with these signals told apart.
     if budget.is_over("bounds"):
         return least
     network = given.network
@@ -99,11 +63,9 @@ def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budge
 
 
 def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
-    """Give edges that leave one node different numbers where their delays differ under all patterns of the class.
-
-    An edge to w has a longer delay than one to v if a walk leads from v to w over no more frames than their R differ.
-    Edges of which that is not known, in whatever order, are one signal; a self-edge may be as any other.
-    """
+    """Give edges that leave one node different numbers where their delays differ under all patterns of the class."""
+    # An edge to w has a longer delay than one to v if a walk leads from v to w over no more frames than their R differ.
+    # Edges of which that is not known, in whatever order, are one signal; a self-edge may be as any other.
     network = given.network
     outgoing: dict[str, list[tuple[str, int]]] = {}
     for (source, target), r in given.items():
@@ -125,24 +87,7 @@ def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
 
 
 def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
-    """Cores that no mapping of a candidate can do without.
-
-    Parameters
-    ----------
-    network : Network
-        With weights.
-    chip : ChipSpec
-        The chip.
-    candidate : Candidate
-        Pattern, execution and options.
-    least : int
-        Bound of all candidates.
-
-    Returns
-    -------
-    int
-        ``least`` itself where splitters, partial sums or other phases may change delays, or these cannot be given.
-    """
+    """Cores that no mapping of a candidate can do without."""
     if candidate.splitters == "anywhere" or candidate.wide != "refuse" or candidate.phases != "least":
         return least
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
@@ -154,23 +99,11 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
 
 
 def energy_bound(chip: ChipSpec, period_ticks: Time, cores: int, neurons: int) -> float | None:
-    """Energy per frame that no mapping can do without: what a silent chip takes in one frame period.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        Gives the figures.
-    period_ticks : int or Fraction
-        Frame period, or what it is at least.
-    cores, neurons : int
-        Cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a core with
-        synapse lists those in use.
-
-    Returns
-    -------
-    float or None
-        Joules; ``None`` where the chip has no figures.
-    """
+    """Energy per frame that no mapping can do without: what a silent chip takes in one frame period."""
+    # period_ticks: frame period, or what it is at least
+    # cores, neurons: cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a
+    # core with synapse lists those in use
+    # gives joules; ``None`` where the chip has no figures
     chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
     updates = (cores * chip.neurons if chip.core_model == "crossbar" else neurons) * ticks
     joules = energy_of(chip, Counts(ticks=ticks, chips=chips, neuron_updates=updates)).joules

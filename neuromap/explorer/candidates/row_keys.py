@@ -39,21 +39,11 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Sharing:
-    """What makes the mapper tell schedules apart that differ by whole frames only.
+    """What makes the mapper tell schedules apart that differ by whole frames only."""
 
-    Attributes
-    ----------
-    biased : tuple of int
-        Nodes with a neuron whose threshold needs a constant from the host.
-    host_pairs : tuple of (int, int)
-        Pairs of edges that leave one input.
-    over_delays : bool
-        Whether spikes that arrive in different ticks may share an axon, as with synapse lists.
-    """
-
-    biased: tuple[int, ...] = ()
-    host_pairs: tuple[tuple[int, int], ...] = ()
-    over_delays: bool = False
+    biased: tuple[int, ...] = ()  # nodes with a neuron whose threshold needs a constant from the host
+    host_pairs: tuple[tuple[int, int], ...] = ()  # pairs of edges that leave one input
+    over_delays: bool = False  # whether spikes that arrive in different ticks may share an axon, as with synapse lists
 
     def __str__(self) -> str:
         over_delays = ", over_delays=True" if self.over_delays else ""
@@ -61,25 +51,12 @@ class Sharing:
 
 
 class RowKeys:
-    """Makes the keys of schedules of one network: equal iff the candidates are one row.
+    """Makes the keys of schedules of one network: equal iff the candidates are one row."""
 
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    sharing : Sharing
-        What the mapper tells apart besides.
-    by_pattern : bool
-        Whether every pattern and execution is a row of its own: where splitters may change the schedule, the delays
-        in update steps do not say what they will be. Pipelined schedules still are those of all shifts.
-    executions : sequence of str
-        In the order of their numbers.
-
-    Attributes
-    ----------
-    graph, executions
-        As given.
-    """
+    # graph, executions: as given
+    # by_pattern: whether every pattern and execution is a row of its own: where splitters may change the schedule, the
+    # delays in update steps do not say what they will be. Pipelined schedules still are those of all shifts
+    # executions: in the order of their numbers
 
     def __init__(self, graph: Graph, sharing: Sharing, executions: Sequence[str], by_pattern: bool = False) -> None:
         self.graph, self.executions = graph, tuple(executions)
@@ -97,10 +74,8 @@ class RowKeys:
 
     @property
     def meaning(self) -> str:
-        """What keys of one network depend on: keys of makers that differ in it say different things.
-
-        It is part of what results are kept under, so files of results are only taken up while it stays as it is.
-        """
+        """What keys of one network depend on: keys of makers that differ in it say different things."""
+        # It is part of what results are kept under, so files of results are only taken up while it stays as it is.
         widths = f"{shift_bits(self.graph.n_nodes)} {self._period_bits} {self._delay_bits} {self._execution_bits}"
         best = f" {BEST}" if self._has_best else ""
         return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}{best}"
@@ -165,21 +140,7 @@ class RowKeys:
 
 
 def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[ChipSpec]) -> Sharing:
-    """Find what the mapper tells apart besides delays.
-
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    thresholds : dict of int to ndarray of int64
-        Thresholds of every node that is no input, clipped as the mapper does.
-    chips : sequence of ChipSpec
-        Crossbar cores say which thresholds need bias spikes; on others those below 1 do.
-
-    Returns
-    -------
-    Sharing
-    """
+    """Find what the mapper tells apart besides delays."""
     free = [core_of(chip).free_threshold for chip in chips if chip.core_model == "crossbar"]
     least_free = min(free, default=math.inf)
     biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > least_free)).any()]

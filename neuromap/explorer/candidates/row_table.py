@@ -34,47 +34,25 @@ _FIRST_MERGE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class RowTable(Value):
-    """Distinct schedules in update steps (M rows), in ascending order of their keys.
+    """Distinct schedules in update steps (M rows), in ascending order of their keys."""
 
-    Attributes
-    ----------
-    row_keys : RowKeys
-        Makes the keys: knows the network and the executions that were asked for.
-    keys : ndarray of uint64, shape (M, words)
-        Key of every row.
-    values : ndarray of uint8, shape (M, E / 8 rounded up)
-        R of the row's pattern with most streaming edges, eight edges to a byte (``numpy.packbits``).
-    execution : ndarray of uint8, shape (M,)
-        Position of its execution.
-    behaviour_class : ndarray of int32, shape (M,)
-        Number of its class (:mod:`neuromap.rollout.patterns.class_numbers`).
-    needs_retraining : ndarray of bool, shape (M,)
-        Whether that is another one than the given pattern's.
-    n_patterns : ndarray of int32, shape (M,)
-        Patterns that share the row.
-    period, first, full : ndarray of int32, shape (M,)
-        Frame period (its numerator at unequal intervals), first and full response in update steps.
-    frames : ndarray of int16, shape (M,)
-        Denominator of the frame period, 1 at equal intervals.
-    exact : ndarray of bool, shape (M,)
-        Whether the full response is.
-    estimate : ndarray of float32, shape (M,)
-        What the row may cost in cores: only ever used to choose what to map first.
-    """
-
-    row_keys: RowKeys
-    keys: Words
+    row_keys: RowKeys  # makes the keys: knows the network and the executions that were asked for
+    keys: Words  # (M, words): key of every row
+    # (M, E / 8 rounded up): R of the row's pattern with most streaming edges, eight edges to a byte
+    # (``numpy.packbits``)
     values: Values
-    execution: NDArray[np.uint8]
-    behaviour_class: Ints
-    needs_retraining: NDArray[np.bool_]
-    n_patterns: Ints
+    execution: NDArray[np.uint8]  # (M,): position of its execution
+    behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.patterns.class_numbers`)
+    needs_retraining: NDArray[np.bool_]  # (M,): whether that is another one than the given pattern's
+    n_patterns: Ints  # (M,): patterns that share the row
+    # period, first, full: (M,): frame period (its numerator at unequal intervals), first and full response in update
+    # steps
     period: Ints
-    frames: NDArray[np.int16]
+    frames: NDArray[np.int16]  # (M,): denominator of the frame period, 1 at equal intervals
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]
-    estimate: NDArray[np.float32]
+    exact: NDArray[np.bool_]  # (M,): whether the full response is
+    estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -128,25 +106,8 @@ class RowTable(Value):
 def row_table(
     space: PatternSpace, row_keys: RowKeys, given: Values, weights: CoreWeights, numbers: ClassNumbers
 ) -> RowTable:
-    """Compute the schedules of all patterns of a space and find the distinct ones.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        The patterns.
-    row_keys : RowKeys
-        Say which schedules are one row; of the same network, with the executions that are asked for.
-    given : ndarray of uint8, shape (E,)
-        R of the given pattern: its class needs no retraining.
-    weights : CoreWeights
-        For the estimate.
-    numbers : ClassNumbers
-        In which the classes of the given pattern and of every pattern of the space have a number.
-
-    Returns
-    -------
-    RowTable
-    """
+    """Compute the schedules of all patterns of a space and find the distinct ones."""
+    # shapes: given (E,)
     found = _Collected([])
     for values in space.chunks():
         for part in _rows_of(values, row_keys, weights):
@@ -220,10 +181,8 @@ class _Collected:
 
 
 def _merged(rows: Columns) -> Columns:
-    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns.
-
-    Takes the columns out of ``rows``, one by one so that nothing is there twice; it is of no use afterwards.
-    """
+    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns."""
+    # Takes the columns out of ``rows``, one by one so that nothing is there twice; it is of no use afterwards.
     keys = rows["keys"].astype(np.uint64, copy=False)
     rank = (rows["execution"].astype(np.int32) << _SEQUENTIAL_BITS) + rows["sequential"].astype(np.int32)
     chosen, group = first_of_equal(keys, rank)

@@ -34,62 +34,33 @@ Narrow = NDArray[np.signedinteger[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Schedules(Value):
-    """Schedules of N patterns in one execution, in update steps.
+    """Schedules of N patterns in one execution, in update steps."""
 
-    Attributes
-    ----------
-    period : ndarray of int64, shape (N,)
-        Numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that is
-        too short for the pattern, whose other figures then mean nothing.
-    frames : ndarray of int64, shape (N,)
-        Denominator of P: so many frames in every ``period`` update steps.
-    phases : ndarray of int64, shape (N, n)
-        Phase of every node, in parts of an update step (``arrays/times.py``), which are steps at equal intervals.
-    delays : ndarray of int64, shape (N, E)
-        Delay of every edge.
-    first, full : ndarray of int64, shape (N,)
-        Least first and greatest full response over the outputs.
-    exact : ndarray of bool, shape (N,)
-        Whether the full responses are exact, else upper bounds.
-    """
-
+    # (N,): numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that
+    # is too short for the pattern, whose other figures then mean nothing
     period: Ints
-    frames: Ints
+    frames: Ints  # (N,): denominator of P: so many frames in every ``period`` update steps
+    # (N, n): phase of every node, in parts of an update step (``arrays/times.py``), which are steps at equal intervals
     phases: Ints
-    delays: Ints
+    delays: Ints  # (N, E): delay of every edge
+    # first, full: (N,): least first and greatest full response over the outputs
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]
+    exact: NDArray[np.bool_]  # (N,): whether the full responses are exact, else upper bounds
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
-    """Compute the schedules of many patterns of one network.
-
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    values : ndarray of uint8, shape (N, E)
-        R of every edge, a row per valid pattern.
-    execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
-        The execution.
-
-    Returns
-    -------
-    Schedules
-        Equal to those of :class:`~neuromap.rollout.schedule.rollout.Rollout`.
-    """
+    """Compute the schedules of many patterns of one network."""
+    # shapes: values (N, E)
     return _ordered(graph, values, execution) if graph.is_ordered else _one_by_one(graph, values, execution)
 
 
 def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
-    """Phases, then responses, node by node in the order that serves every pattern.
-
-    No cycle is longer than its streaming edges here, so that P is 1 at best.
-    """
+    """Phases, then responses, node by node in the order that serves every pattern."""
+    # No cycle is longer than its streaming edges here, so that P is 1 at best.
     # below a row per edge or node, so that every step runs through memory in order
     chosen = chosen_period(execution) or 1
     r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
@@ -144,10 +115,8 @@ def _sample_as_late_as_possible(graph: Graph, r: Narrow, period: Narrow, phase: 
 
 
 def _responses(graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow) -> tuple[Narrow, Narrow]:
-    """Compute the least first and the greatest full response over the outputs.
-
-    Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge.
-    """
+    """Compute the least first and the greatest full response over the outputs."""
+    # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge.
     least = np.zeros_like(phase)
     most = np.zeros_like(phase)
     for v in graph.order:

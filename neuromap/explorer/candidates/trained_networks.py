@@ -21,47 +21,15 @@ __all__ = ["TrainedNetwork", "trained_networks"]
 
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """A network with the pattern under which it was trained.
+    """A network with the pattern under which it was trained."""
 
-    Attributes
-    ----------
-    pattern : RolloutPattern
-        Of this network.
-    network : Network
-        With weights; nodes and edges in the order of the network that is explored.
-    file : str or None
-        File that it was read from.
-    """
-
-    pattern: RolloutPattern
-    network: Network
-    file: str | None
+    pattern: RolloutPattern  # of this network
+    network: Network  # with weights; nodes and edges in the order of the network that is explored
+    file: str | None  # file that it was read from
 
 
 def trained_networks(network: Network, trained: Any) -> tuple[TrainedNetwork, ...]:
-    """Read and check the trained networks of an exploration.
-
-    Parameters
-    ----------
-    network : Network
-        The network that is explored: its graph is that of all, its weights do not matter.
-    trained : mapping, or iterable of pairs
-        Pattern (one, its name, or R of every edge as digits) -> network, or its file.
-
-    Returns
-    -------
-    tuple of TrainedNetwork
-        In the order given.
-
-    Raises
-    ------
-    InputError
-        If there is none, or two are for one behaviour class.
-    NetworkError
-        If a network has another graph, or no weights.
-    PatternError
-        If a pattern is unknown or invalid.
-    """
+    """Read and check the trained networks of an exploration."""
     pairs = trained.items() if isinstance(trained, Mapping) else trained
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
         raise InputError(f"trained: found {show(trained)}; give patterns with networks, {{'streaming': 'a.toml'}}")

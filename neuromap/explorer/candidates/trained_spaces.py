@@ -20,44 +20,14 @@ MOST_NAMED = 4
 
 
 def trained_spaces(space: PatternSpace, trained: Sequence[TrainedNetwork]) -> list[PatternSpace]:
-    """Give every trained network the patterns of its class.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        All patterns that are searched, with those of the trained networks among them.
-    trained : sequence of TrainedNetwork
-        Of the same graph.
-
-    Returns
-    -------
-    list of PatternSpace
-        One for each, of its network.
-    """
+    """Give every trained network the patterns of its class."""
     return [replace(space.of_class(one.pattern), graph=graph_of(one.network)) for one in trained]
 
 
 def untrained_classes(
     space: PatternSpace, numbers: ClassNumbers, names: NamedPatterns, trained: Sequence[int]
 ) -> tuple[tuple[int, str], ...]:
-    """Name some classes without trained weights, those of patterns with names first.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        All patterns that are searched; only the first ten thousands are looked at.
-    numbers : ClassNumbers
-        Of the classes of all patterns of the space.
-    names : NamedPatterns
-        Patterns with names.
-    trained : sequence of int
-        Numbers of the classes with trained weights.
-
-    Returns
-    -------
-    tuple of (int, str)
-        Number, and of its patterns one with a name, else one with most streaming edges, as ``--pattern`` takes it.
-    """
+    """Name some classes without trained weights, those of patterns with names first."""
     found: dict[int, str] = {}
     for pattern, number in zip(names.patterns, numbers.of_patterns(names.patterns), strict=True):
         found.setdefault(number or 0, names.name_of(pattern.values))

@@ -20,22 +20,13 @@ _LEAST_ROOM = 5e-4
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale between two values.
+    """A scale between two values."""
 
-    Attributes
-    ----------
-    low, high : float
-        Values at the ends.
-    is_log : bool
-        Whether equal ratios are equally far apart.
-    ticks : tuple of float
-        Round values within the ends.
-    """
-
+    # low, high: values at the ends
     low: float
     high: float
-    is_log: bool
-    ticks: tuple[float, ...]
+    is_log: bool  # whether equal ratios are equally far apart
+    ticks: tuple[float, ...]  # round values within the ends
 
     def place(self, value: float) -> float:
         """Give the place of a value: 0 at ``low``, 1 at ``high``; values beyond the ends lie at the ends."""
@@ -56,20 +47,8 @@ class Axis:
 
 
 def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
-    """Make the axis for some values, logarithmic where they reach over more than a decade.
-
-    Parameters
-    ----------
-    values : sequence of float
-        At least one, all 0 or more.
-    whole : bool
-        Whether only whole numbers are meant, so that ticks are whole.
-
-    Returns
-    -------
-    Axis
-        With room at both ends and two ticks or more.
-    """
+    """Make the axis for some values, logarithmic where they reach over more than a decade."""
+    # whole: whether only whole numbers are meant, so that ticks are whole
     least, most = min(values), max(values)
     if least > 0 and most / least > _WIDE:
         low, high = least / 1.3, most * 1.3

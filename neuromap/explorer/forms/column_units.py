@@ -22,17 +22,11 @@ GIVEN_WEIGHTS_NOTE = "with the given weights; the row needs retraining, after wh
 
 @dataclass(frozen=True)
 class ColumnUnits:
-    """Units of times and energies.
+    """Units of times and energies."""
 
-    Attributes
-    ----------
-    time, energy : str
-        Such as ``"ms"`` and ``"µJ"``.
-    time_scale, energy_scale : float
-        What they are worth, in s and J.
-    """
-
+    # time, energy: such as ``"ms"`` and ``"µJ"``
     time: str
+    # time_scale, energy_scale: what they are worth, in s and J
     time_scale: float
     energy: str
     energy_scale: float
@@ -51,17 +45,7 @@ class ColumnUnits:
 
 
 def column_units(rows: Sequence[ExploredRow]) -> ColumnUnits:
-    """Choose the units in which the least time and the least energy have one to three digits before the point.
-
-    Parameters
-    ----------
-    rows : sequence of ExploredRow
-        Those of the tables.
-
-    Returns
-    -------
-    ColumnUnits
-    """
+    """Choose the units in which the least time and the least energy have one to three digits before the point."""
     times = [row.first_response_seconds for row in rows]
     energies = [number for row in rows if (number := value_of(row, ENERGY).number)]
     (time_scale, time), (energy_scale, energy) = (

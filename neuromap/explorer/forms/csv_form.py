@@ -19,44 +19,14 @@ _HEAD = ("network", "neuromap_version")
 
 
 def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
-    """Write an exploration as CSV text (RFC 4180, UTF-8).
-
-    Columns are named as in the JSON form and come in the same order, edges are written ``H1 -> O`` with commas
-    between them, and what is not defined is empty.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        What the column ``within_limits`` is about.
-
-    Returns
-    -------
-    str
-        Header and rows.
-    """
+    """Write an exploration as CSV text (RFC 4180, UTF-8)."""
+    # Columns are named as in the JSON form and come in the same order, edges are written ``H1 -> O`` with commas
+    # between them, and what is not defined is empty.
     return csv_text(_lines(exploration, limits), columns=_HEAD)
 
 
 def to_pandas(exploration: Exploration, limits: Limits | None = None) -> DataFrame:
-    """Make a table of pandas of an exploration: rows, columns and their names as in :func:`to_csv`.
-
-    Parameters
-    ----------
-    exploration, limits
-        As there.
-
-    Returns
-    -------
-    pandas.DataFrame
-        What is not defined is ``pandas.NA``.
-
-    Raises
-    ------
-    NotSupportedError
-        If pandas is not installed.
-    """
+    """Make a table of pandas of an exploration: rows, columns and their names as in :func:`to_csv`."""
     return data_frame(_lines(exploration, limits), columns=_HEAD)
 
 

@@ -22,26 +22,11 @@ __all__ = ["constant_line", "draw_front", "picture", "standalone_svg"]
 
 
 def draw_front(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str | None:
-    """Draw the rows, one panel per objective that tells them apart, against cores.
-
-    Rows of the given pattern's class are strong, others muted; rows in windowed execution are squares, pipelined
-    ones circles. Numbers are those of the table. A stair joins the best of a panel: strong for the given class,
-    muted for all classes.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        Drawn as lines; rows outside them are faint.
-    every : bool
-        Whether the table, whose numbers are shown, has rows that are on no front too.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element, whose colours are classes of ``templates/front.css``; ``None`` where no row has cores.
-    """
+    """Draw the rows, one panel per objective that tells them apart, against cores."""
+    # Rows of the given pattern's class are strong, others muted; rows in windowed execution are squares, pipelined ones
+    # circles. Numbers are those of the table. A stair joins the best of a panel: strong for the given class, muted for
+    # all classes.
+    # gives one ``<svg>`` element, whose colours are classes of ``templates/front.css``; ``None`` where no row has cores
     return picture(exploration, list_rows(exploration, limits, every=every), limits)
 
 
@@ -87,27 +72,7 @@ def constant_line(exploration: Exploration) -> str:
 
 
 def standalone_svg(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str:
-    """Write the picture as a file of its own, with its style and a legend.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        As for :func:`draw_front`.
-    every : bool
-        As for :func:`draw_front`.
-
-    Returns
-    -------
-    str
-        An SVG document, UTF-8.
-
-    Raises
-    ------
-    DoesNotFitError
-        If there is nothing to draw: no row fits a chip.
-    """
+    """Write the picture as a file of its own, with its style and a legend."""
     drawn = draw_front(exploration, limits, every=every)
     if drawn is None:
         raise DoesNotFitError("picture of the front: no row fits a chip, so there is nothing to draw")

@@ -25,20 +25,8 @@ _FIGURES = (
 
 
 def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
-    """Make the chart of the rows that were mapped.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits
-        Rows that break them are told as such.
-
-    Returns
-    -------
-    Chart or None
-        ``None`` where fewer than two rows were mapped.
-    """
+    """Make the chart of the rows that were mapped."""
+    # gives ``None`` where fewer than two rows were mapped
     mapped = [row for row in exploration.rows if row.cores is not None]
     if len(mapped) < 2:
         return None

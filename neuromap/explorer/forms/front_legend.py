@@ -28,18 +28,10 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
 
 @dataclass(frozen=True)
 class LegendNotes:
-    """What a legend says of the panels besides the marks that rows have.
+    """What a legend says of the panels besides the marks that rows have."""
 
-    Attributes
-    ----------
-    beside : bool
-        Whether marks of equal figures stand beside each other.
-    given_weights : bool
-        Whether energies are drawn of rows that need retraining.
-    """
-
-    beside: bool = False
-    given_weights: bool = False
+    beside: bool = False  # whether marks of equal figures stand beside each other
+    given_weights: bool = False  # whether energies are drawn of rows that need retraining
 
 
 def draw_legend(
@@ -49,28 +41,7 @@ def draw_legend(
     width: float,
     notes: LegendNotes = LegendNotes(),
 ) -> tuple[list[str], float]:
-    """Draw the legend.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    rows : sequence of ExploredRow
-        Those that are drawn.
-    limits : Limits
-        Those that are drawn.
-    width : float
-        Room to the right; the legend goes on in a further line where it is full.
-    notes : LegendNotes
-        What it says besides.
-
-    Returns
-    -------
-    parts : list of str
-        Markup.
-    height : float
-        Room that it takes.
-    """
+    """Draw the legend."""
     given = shorten(exploration.given.name, 24)
     entries: list[tuple[str, str]] = []
     if any(not row.needs_retraining for row in rows):

@@ -31,19 +31,9 @@ _Numbered = tuple[int | None, ExploredRow]
 
 
 class Panel:
-    """One panel; all coordinates within it.
+    """One panel; all coordinates within it."""
 
-    Parameters
-    ----------
-    objective : Objective
-        What is drawn against cores.
-    rows : sequence of (int or None, ExploredRow)
-        Rows of which it is known, with their numbers in the table.
-    limits : Limits
-        Drawn as lines; rows outside them are faint.
-    one_front : bool
-        Whether every class has weights of its own, so that there is one front.
-    """
+    # one_front: whether every class has weights of its own, so that there is one front
 
     def __init__(
         self, objective: Objective, rows: Sequence[_Numbered], limits: Limits, *, one_front: bool = False

@@ -54,26 +54,7 @@ def to_html(
     *,
     every: bool = False,
 ) -> str:
-    """Write an exploration as one HTML page.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        Rows that break them are left out of the table and faint in the picture.
-    advice : Advice, optional
-        The best row, where one was asked for.
-    network_file, chip_arguments
-        As for :func:`neuromap.explorer.answer.advice.map_command`, for the commands that map rows.
-    every : bool
-        Also show mapped rows that are on no front.
-
-    Returns
-    -------
-    str
-        The page, UTF-8; all names are escaped.
-    """
+    """Write an exploration as one HTML page."""
     from markupsafe import Markup
 
     limits = limits or Limits()

@@ -40,22 +40,8 @@ def exploration_schema() -> dict[str, Any]:
 
 
 def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
-    """Make the JSON-ready form of an exploration.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    limits : Limits, optional
-        What ``within_limits`` of the rows is about; without any every row that fits is within them.
-    advice : Advice, optional
-        The best row, where one was asked for.
-
-    Returns
-    -------
-    dict
-        Plain values only; every key is explained in the schema. What is not defined is ``None``.
-    """
+    """Make the JSON-ready form of an exploration."""
+    # gives plain values only; every key is explained in the schema. What is not defined is ``None``
     gap = exploration.gap
     limits = limits or Limits()
     return {
@@ -173,11 +159,5 @@ def _deadline(deadline: Deadline) -> dict[str, Any]:
 
 
 def to_json(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> str:
-    """Write an exploration as JSON text; arguments as for :func:`to_dict`.
-
-    Returns
-    -------
-    str
-        Indented, with a line feed at the end.
-    """
+    """Write an exploration as JSON text; arguments as for :func:`to_dict`."""
     return json_text(to_dict(exploration, limits, advice))

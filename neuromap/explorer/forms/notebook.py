@@ -13,19 +13,7 @@ __all__ = ["to_notebook"]
 
 
 def to_notebook(exploration: Exploration) -> str:
-    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-
-    Returns
-    -------
-    str
-        An ``<img>`` element where a row fits, and one ``<table>`` element of each group that has rows; all names are
-        escaped.
-    """
+    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others."""
     listing = list_rows(exploration)
     columns, cells = exploration_cells(exploration, listing)
     drawn = draw_front(exploration)

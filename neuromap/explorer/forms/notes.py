@@ -96,17 +96,7 @@ def energy_line(exploration: Exploration) -> str:
 
 
 def deadline_lines(deadline: Deadline) -> list[str]:
-    """Say what accuracies are of, and which classes have none.
-
-    Parameters
-    ----------
-    deadline : Deadline
-        Of the exploration.
-
-    Returns
-    -------
-    list of str
-    """
+    """Say what accuracies are of, and which classes have none."""
     after = with_unit(deadline.seconds, "s")
     lines = [
         f"accuracy at deadline: part of {deadline.n_images} {deadline.part} images of {deadline.data} that the last "
@@ -135,22 +125,7 @@ def gap_line(exploration: Exploration) -> str:
 
 
 def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> list[str]:
-    """Lines below the tables: time axes, what columns mean, counts, what the fronts are worth.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    listing : Listing
-        The rows that are shown.
-    limits : Limits, optional
-        Those that it was made with.
-
-    Returns
-    -------
-    list of str
-        Without any markup.
-    """
+    """Lines below the tables: time axes, what columns mean, counts, what the fronts are worth."""
     rows = [row for _, row in listing.all]
     notes = [f"{name}: {axis}." for name, axis in time_axes(rows).items()]
     notes += mean_period_lines(row.frame_period_ticks for row in rows)

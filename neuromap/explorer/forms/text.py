@@ -46,22 +46,7 @@ class _Written(NamedTuple):
 
 
 def exploration_tables(exploration: Exploration, listing: Listing, width: int = 160) -> list[tuple[str, list[Table]]]:
-    """Make the tables: first the given pattern's class, then the others; units are in the headers.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    listing : Listing
-        The rows that are shown.
-    width : int
-        Columns of text; in a narrow terminal the table's columns are shared out over several tables.
-
-    Returns
-    -------
-    list of (str, list of rich.table.Table)
-        Title and tables of each group that has rows.
-    """
+    """Make the tables: first the given pattern's class, then the others; units are in the headers."""
     columns, cells = exploration_cells(exploration, listing)
     headers = [column.header for column in columns]
     blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
@@ -73,20 +58,7 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
 
 
 def exploration_cells(exploration: Exploration, listing: Listing) -> tuple[list[Column], dict[int, list[str]]]:
-    """Write the columns of the table, and by number the cells of every row that is shown.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    listing : Listing
-        The rows that are shown.
-
-    Returns
-    -------
-    list of Column, dict of int to list of str
-        Headers have units; columns that tell no rows apart are left out.
-    """
+    """Write the columns of the table, and by number the cells of every row that is shown."""
     written = _columns(exploration, [row for _, row in listing.all])
     cells = {number: [str(number), *(column.cell(row) for column in written)] for number, row in listing.all}
     columns = [Column("#", least=_least(cells, 0))]
@@ -190,19 +162,7 @@ def _style(row: ExploredRow) -> str:
 def print_exploration(
     exploration: Exploration, console: Console, limits: Limits | None = None, *, every: bool = False
 ) -> None:
-    """Print the tables with what they hold for.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    console : rich.console.Console
-        Where to.
-    limits : Limits, optional
-        Rows that break them are left out.
-    every : bool
-        Also show mapped rows that are on no front.
-    """
+    """Print the tables with what they hold for."""
     listing = list_rows(exploration, limits, every=every)
     chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
@@ -218,22 +178,5 @@ def print_exploration(
 def render_text(
     exploration: Exploration, width: int = 160, limits: Limits | None = None, *, every: bool = False
 ) -> str:
-    """Print an exploration into a string.
-
-    Parameters
-    ----------
-    exploration : Exploration
-        What was found.
-    width : int
-        Columns.
-    limits : Limits, optional
-        Rows that break them are left out.
-    every : bool
-        Also show mapped rows that are on no front.
-
-    Returns
-    -------
-    str
-        Lines without colours.
-    """
+    """Print an exploration into a string."""
     return printed(lambda console: print_exploration(exploration, console, limits, every=every), width)

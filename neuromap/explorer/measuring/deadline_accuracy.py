@@ -34,28 +34,9 @@ Values = tuple[int, ...]
 
 
 class DeadlineAccuracy:
-    """Gives the accuracy of rows at a deadline; curves over frames are computed once.
+    """Gives the accuracy of rows at a deadline; curves over frames are computed once."""
 
-    Parameters
-    ----------
-    seconds : float
-        The deadline, in seconds from stimulus onset.
-    images : ImageSet
-        The whole of it is used.
-    trained : sequence of TrainedNetwork
-        Weights of every behaviour class that is searched.
-    seed : int
-        Of what the encoding of the images draws.
-
-    Raises
-    ------
-    InputError
-        If the deadline is not above 0 and finite, or there are no images.
-    NetworkError
-        If a network has several inputs or outputs, classes that cannot share the output, or an input without spikes.
-    StimulusError
-        If the images do not fit the input node.
-    """
+    # seconds: the deadline, in seconds from stimulus onset
 
     def __init__(self, seconds: float, images: ImageSet, trained: Sequence[TrainedNetwork], seed: int = 0) -> None:
         if not 0 < real_number("deadline", seconds) < math.inf:
@@ -65,26 +46,10 @@ class DeadlineAccuracy:
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 
     def n_frames(self, first: int, period: Time, tick_seconds: float) -> int:
-        """Count the frames that are known by the deadline.
-
-        Parameters
-        ----------
-        first : int
-            First response in ticks.
-        period : int or Fraction
-            Frame period in ticks; at unequal intervals those are counted that are known wherever the stimulus begins.
-        tick_seconds : float
-            Length of a tick.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        InputError
-            If there are more than are decided on.
-        """
+        """Count the frames that are known by the deadline."""
+        # first: first response in ticks
+        # period: frame period in ticks; at unequal intervals those are counted that are known wherever the stimulus
+        # begins
         ticks = math.floor(self.seconds / tick_seconds * (1 + 1e-9))  # 3 ms are 3 ticks of 1 ms
         found = 0 if ticks < first else (ticks - first) // period + 1
         if found > MOST_FRAMES:
@@ -103,24 +68,8 @@ class DeadlineAccuracy:
         return max(self._curve(network, values, n_frames), default=0.0)
 
     def class_at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool) -> float:
-        """Accuracy that every pattern of a behaviour class has at most, with at most so many frames, or just so many.
-
-        Parameters
-        ----------
-        network : Network
-            One of the trained ones.
-        values : tuple of int
-            R of every edge of some pattern of the class.
-        n_frames : int
-            Frames that are known by the deadline.
-        exact : bool
-            Whether there are just so many.
-
-        Returns
-        -------
-        float
-            1 where the patterns of the class differ and a frame is known.
-        """
+        """Accuracy that every pattern of a behaviour class has at most, with at most so many frames."""
+        # Or just so many.
         if not n_frames:
             return 0.0
         if not self._by_network[network].are_of_class:

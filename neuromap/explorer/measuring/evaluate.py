@@ -35,25 +35,7 @@ _MOST_TILES = 10_000
 def evaluate(
     setting: Setting, candidate: Candidate, known: dict[str, Tilings] | None = None, until: float | None = None
 ) -> Measured:
-    """Map a candidate, measure its energy, verify it.
-
-    Parameters
-    ----------
-    setting : Setting
-        What it is mapped with.
-    candidate : Candidate
-        Pattern, execution, chip and options.
-    known : dict of str to Tilings, optional
-        How populations were tiled in rows that were mapped before, by chip; those of this row are added. Rows of one
-        network are often tiled alike.
-    until : float, optional
-        When the row should be done, by the monotonic clock: the mapper's searches end half way to it.
-
-    Returns
-    -------
-    Measured
-        The same for all candidates that share a row, and on every machine, unless it is cut short.
-    """
+    """Map a candidate, measure its energy, verify it."""
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = options_of(candidate, None if until is None else _seconds_of_searches(setting, until))
@@ -121,10 +103,8 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
 
 
 def _energy(setting: Setting, program: ChipProgram, until: float | None) -> tuple[Spread | None, tuple[str, ...]]:
-    """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short.
-
-    Where the chip has no figures, or the time is over, nothing is run.
-    """
+    """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short."""
+    # Where the chip has no figures, or the time is over, nothing is run.
     if not program.chip.energy:
         return None, ()
     if until is not None and time.monotonic() > until:

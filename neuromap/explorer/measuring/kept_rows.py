@@ -18,25 +18,11 @@ __all__ = ["KeptRows"]
 
 
 class KeptRows:
-    """Rows by fingerprint; a context manager.
+    """Rows by fingerprint; a context manager."""
 
-    A row of the store is named as reports show it, and has beside its figures a record with a checksum, from which it
-    is taken up again. One that was cut short is kept in memory only.
-
-    Parameters
-    ----------
-    store : str, path or None
-        File of the rows; ``None`` for memory only.
-    setting : Setting
-        What rows are measured with.
-    name_of : callable
-        Gives the name of a pattern, R of every edge.
-
-    Raises
-    ------
-    InputError
-        When it is entered: if the file is no store, cannot be written, or is written by another command.
-    """
+    # A row of the store is named as reports show it, and has beside its figures a record with a checksum, from which it
+    # is taken up again. One that was cut short is kept in memory only.
+    # store: file of the rows; ``None`` for memory only
 
     def __init__(self, store: str | Path | None, setting: Setting, name_of: Callable[[tuple[int, ...]], str]) -> None:
         self._path, self._setting, self._name_of = store, setting, name_of
@@ -53,13 +39,7 @@ class KeptRows:
             self._store.__exit__(kind, error, trace)
 
     def get(self, fingerprint: str) -> Measured | None:
-        """Look up a row; ``None`` where there is none.
-
-        Raises
-        ------
-        InputError
-            If what the store has of it was changed since it was written, or cannot be.
-        """
+        """Look up a row; ``None`` where there is none."""
         if fingerprint not in self._known:
             record = None if self._store is None else self._store.record(fingerprint)
             try:
@@ -69,13 +49,7 @@ class KeptRows:
         return self._known[fingerprint]
 
     def add(self, fingerprint: str, candidate: Candidate, measured: Measured) -> None:
-        """Keep a row: it is on the disk when the call returns.
-
-        Raises
-        ------
-        InputError
-            If the store cannot be written.
-        """
+        """Keep a row: it is on the disk when the call returns."""
         self._known[fingerprint] = measured
         if self._store is not None and not measured.cut_short:
             outcome = _outcome(measured, self._setting.chips[candidate.chip].tick_seconds)

@@ -18,28 +18,9 @@ __all__ = ["Measurements"]
 
 
 class Measurements:
-    """Gives what came of candidates, each mapped and simulated once; a context manager.
+    """Gives what came of candidates, each mapped and simulated once; a context manager."""
 
-    Parameters
-    ----------
-    setting : Setting
-        What all candidates have in common.
-    name_of : callable
-        Gives the name of a pattern (R of every edge), as rows of the store are called.
-    store : str, path or None
-        File of the rows that are kept; ``None`` to keep them in memory only.
-    workers : Workers
-        Who maps.
-    until : float, optional
-        When mappings under way end their searches, by the monotonic clock; what was cut short is not kept in the file.
-
-    Raises
-    ------
-    InputError
-        When it is entered: if the store is none, or the scheduler does not answer.
-    NotSupportedError
-        When it is entered: if there is a scheduler and Dask is not installed.
-    """
+    # store: file of the rows that are kept; ``None`` to keep them in memory only
 
     def __init__(
         self,
@@ -83,26 +64,7 @@ class Measurements:
             self._ahead.prepare(fingerprint, candidate)
 
     def get(self, fingerprint: str, candidate: Candidate) -> Measured:
-        """Measure a candidate, unless that was done before.
-
-        Parameters
-        ----------
-        fingerprint : str
-            Of all that the result depends on; candidates that share a row share it.
-        candidate : Candidate
-            What is mapped where nothing is known.
-
-        Returns
-        -------
-        Measured
-
-        Raises
-        ------
-        InputError
-            If the store cannot be written, or holds what was changed.
-        NeuromapError
-            If no workers can be had, or every process that measured it was ended from outside.
-        """
+        """Measure a candidate, unless that was done before."""
         known = self._known(fingerprint)
         if known is not None:
             return known

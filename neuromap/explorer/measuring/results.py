@@ -34,10 +34,8 @@ _FIGURES = tuple(field.name for field in fields(Measured) if field.default is No
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
-    """Give the digest of network, stimuli and noise seed: everything but chip and candidate.
-
-    Engine and threads make no difference to any spike.
-    """
+    """Give the digest of network, stimuli and noise seed: everything but chip and candidate."""
+    # Engine and threads make no difference to any spike.
     found = Fingerprint(f"{FORMAT} {__version__} {setting.engine.noise_seed}")
     found.add_network(setting.network)
     for frames in setting.stimuli:
@@ -46,21 +44,7 @@ def fingerprint_of_setting(setting: Setting) -> str:
 
 
 def record_of(fingerprint: str, measured: Measured) -> str:
-    """Write what was measured as the record of its row.
-
-    Parameters
-    ----------
-    fingerprint : str
-        Of the row.
-    measured : Measured
-        Not cut short.
-
-    Returns
-    -------
-    str
-        A JSON object, which ends with a checksum of itself and the fingerprint: a record that was edited, by hand or by
-        a failing disk, is refused rather than believed. A mean frame period that is a fraction stands as ``"3/2"``.
-    """
+    """Write what was measured as the record of its row."""
     period = measured.frame_period_ticks
     found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
     found["frame_period_ticks"] = str(period) if isinstance(period, Fraction) else period
@@ -69,24 +53,7 @@ def record_of(fingerprint: str, measured: Measured) -> str:
 
 
 def measured_of(fingerprint: str, record: str) -> Measured:
-    """Read what :func:`record_of` wrote.
-
-    Parameters
-    ----------
-    fingerprint : str
-        Of the row.
-    record : str
-        As any program may have written it.
-
-    Returns
-    -------
-    Measured
-
-    Raises
-    ------
-    InputError
-        If it was changed, or says what cannot be.
-    """
+    """Read what :func:`record_of` wrote."""
     try:
         found = json.loads(record)
     except (ValueError, RecursionError):

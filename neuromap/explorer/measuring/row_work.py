@@ -17,42 +17,21 @@ __all__ = ["RowWork", "measure_row"]
 
 
 class RowWork(NamedTuple):
-    """What all rows have in common.
+    """What all rows have in common."""
 
-    Attributes
-    ----------
-    version : str
-        Of neuromap, of the command that asks.
-    setting : Setting
-        What candidates are mapped with.
-    until : float or None
-        When mappings end their searches: by the monotonic clock, which all processes of a machine share.
-    until_on_cluster : float or None
-        The same by the clock on the wall, all that machines share; ``None`` where all workers are on this one.
-    known : dict of str to Tilings, or None
-        Tilings of rows that were mapped before, where one process maps them all: what is known would travel to other
-        workers once, and never come back.
-    """
-
-    version: str
-    setting: Setting
+    version: str  # of neuromap, of the command that asks
+    setting: Setting  # what candidates are mapped with
+    # when mappings end their searches: by the monotonic clock, which all processes of a machine share
     until: float | None
+    # the same by the clock on the wall, all that machines share; ``None`` where all workers are on this one
     until_on_cluster: float | None
+    # tilings of rows that were mapped before, where one process maps them all: what is known would travel to other
+    # workers once, and never come back
     known: dict[str, Tilings] | None
 
     @classmethod
     def of(cls, setting: Setting, until: float | None, *, alone: bool, on_cluster: bool) -> RowWork:
-        """Make it for workers of this machine, only this process (``alone``), or those of a cluster.
-
-        Parameters
-        ----------
-        setting : Setting
-            What candidates are mapped with.
-        until : float or None
-            By the monotonic clock.
-        alone, on_cluster : bool
-            Who the workers are.
-        """
+        """Make it for workers of this machine, only this process (``alone``), or those of a cluster."""
         on_wall = None if until is None or not on_cluster else until - time.monotonic() + time.time()
         return cls(__version__, setting, until, on_wall, {} if alone else None)
 
@@ -65,25 +44,7 @@ class RowWork(NamedTuple):
 
 
 def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
-    """Measure a candidate.
-
-    Parameters
-    ----------
-    work : RowWork
-        What all rows have in common.
-    job : tuple of str and Candidate
-        The row's fingerprint, and what is mapped.
-
-    Returns
-    -------
-    Measured
-        As :func:`neuromap.explorer.measuring.evaluate.evaluate` gives it.
-
-    Raises
-    ------
-    NeuromapError
-        If this process has another version of neuromap than the command that asks.
-    """
+    """Measure a candidate."""
     if work.version != __version__:
         raise NeuromapError(
             f"a worker has neuromap {__version__}, this command {work.version}; install one version everywhere"

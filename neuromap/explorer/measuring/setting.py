@@ -22,32 +22,17 @@ __all__ = ["Setting"]
 
 @dataclass(frozen=True, eq=False)
 class Setting(Value):
-    """What all candidates of a search have in common.
+    """What all candidates of a search have in common."""
 
-    Attributes
-    ----------
-    network : Network
-        The network.
-    chips : mapping of str to ChipSpec
-        By name.
-    stimuli : tuple of mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames of every stimulus, checked; with the first, rows are verified.
-    verify : bool
-        Whether chip is held against reference.
-    engine : EngineChoice
-        What runs the simulations.
-    networks : mapping of tuple of int to Network
-        By behaviour class (:func:`neuromap.rollout.patterns.behaviour.class_key`), where each has weights of its own.
-    stimulus : mapping of str to any
-        What is said of the stimuli: ``n_frames``, ``n_stimuli``, and of random ones ``seed`` and ``density``.
-    """
-
-    network: Network
-    chips: Mapping[str, ChipSpec]
+    network: Network  # the network
+    chips: Mapping[str, ChipSpec]  # by name
+    # (n_frames, size): input frames of every stimulus, checked; with the first, rows are verified
     stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
-    verify: bool
-    engine: EngineChoice
+    verify: bool  # whether chip is held against reference
+    engine: EngineChoice  # what runs the simulations
+    # by behaviour class (:func:`neuromap.rollout.patterns.behaviour.class_key`), where each has weights of its own
     networks: Mapping[tuple[int, ...], Network] = field(default_factory=lambda: ReadOnlyMapping({}))
+    # what is said of the stimuli: ``n_frames``, ``n_stimuli``, and of random ones ``seed`` and ``density``
     stimulus: Mapping[str, Any] = field(default_factory=lambda: ReadOnlyMapping({}))
 
     def network_of(self, values: tuple[int, ...]) -> Network:

@@ -23,26 +23,7 @@ __all__ = ["asked_networks", "check_deadline", "deadline_of", "names_with"]
 
 
 def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -> tuple[TrainedNetwork, ...]:
-    """Read the trained networks: they, images and a deadline are given together, or none of them.
-
-    Parameters
-    ----------
-    network : Network
-        The network that is explored.
-    trained, images, deadline
-        As in :func:`neuromap.explorer.explore.explore`.
-
-    Returns
-    -------
-    tuple of TrainedNetwork
-        Empty where nothing is given.
-
-    Raises
-    ------
-    InputError
-        If some are given and others are not; and as
-        :func:`neuromap.explorer.candidates.trained_networks.trained_networks`.
-    """
+    """Read the trained networks: they, images and a deadline are given together, or none of them."""
     given = {"trained": trained, "images": images, "deadline": deadline}
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
@@ -57,21 +38,7 @@ def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -
 
 
 def names_with(network: Network, given: RolloutPattern | str, weights: Sequence[TrainedNetwork]) -> NamedPatterns:
-    """Collect the patterns with names: those of trained networks are some, and the given one has weights.
-
-    Parameters
-    ----------
-    network : Network
-        The network that is explored.
-    given : RolloutPattern or str
-        The given pattern; where its class has no trained weights the first trained pattern takes its place.
-    weights : sequence of TrainedNetwork
-        Empty where there is no deadline.
-
-    Returns
-    -------
-    NamedPatterns
-    """
+    """Collect the patterns with names: those of trained networks are some, and the given one has weights."""
     others = [RolloutPattern(network, one.pattern.values, one.pattern.name) for one in weights]
     names = named_patterns(network, given, others)
     keys = [class_key(other) for other in others]
@@ -85,26 +52,8 @@ def deadline_of(
     accuracy: DeadlineAccuracy | None,
     weights: Sequence[TrainedNetwork],
 ) -> Deadline | None:
-    """Say what accuracies are of, and which classes have none.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        All patterns of the network, or a sample.
-    numbers : ClassNumbers
-        Of their classes.
-    names : NamedPatterns
-        Patterns with names.
-    accuracy : DeadlineAccuracy or None
-        What gives the accuracies.
-    weights : sequence of TrainedNetwork
-        Of the classes that are searched.
-
-    Returns
-    -------
-    Deadline or None
-        ``None`` where there is no deadline.
-    """
+    """Say what accuracies are of, and which classes have none."""
+    # gives ``None`` where there is no deadline
     if accuracy is None:
         return None
     mine = [number or 0 for number in numbers.of_patterns([one.pattern for one in weights])]
@@ -127,13 +76,7 @@ def deadline_of(
 
 
 def check_deadline(rows: SearchRows) -> None:
-    """Refuse a deadline before any response.
-
-    Raises
-    ------
-    InputError
-        Naming the earliest first response of all rows.
-    """
+    """Refuse a deadline before any response."""
     if rows.accuracy is None:
         return
     earliest = min((group for group in rows.groups), key=lambda group: group.bounds.first_response)

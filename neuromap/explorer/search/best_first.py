@@ -22,26 +22,12 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True)
 class Effort(Card):
-    """How long a search may go on.
+    """How long a search may go on."""
 
-    Attributes
-    ----------
-    seconds : float or None
-        That many seconds after the request began, no mapping begins, and one under way searches no further.
-    most_mapped : int or None
-        Rows that are mapped (or taken from the store) at most.
-    began : float
-        When the request began, by the monotonic clock.
-
-    Raises
-    ------
-    InputError
-        If one of them is below 0, or not finite.
-    """
-
+    # that many seconds after the request began, no mapping begins, and one under way searches no further
     seconds: float | None = None
-    most_mapped: int | None = None
-    began: float = field(default_factory=time.monotonic)
+    most_mapped: int | None = None  # rows that are mapped (or taken from the store) at most
+    began: float = field(default_factory=time.monotonic)  # when the request began, by the monotonic clock
 
     def __post_init__(self) -> None:
         if self.seconds is not None:
@@ -72,24 +58,7 @@ class Effort(Card):
 
 
 def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Effort, progress: Progress | None) -> bool:
-    """Map rows until none is open, or the effort is spent.
-
-    Parameters
-    ----------
-    still_open : OpenRows
-        Takes what is found.
-    measurements : Measurements
-        Maps and measures.
-    effort : Effort
-        How long.
-    progress : callable, optional
-        Is told of every row before it is mapped.
-
-    Returns
-    -------
-    bool
-        Whether none is open.
-    """
+    """Map rows until none is open, or the effort is spent."""
     all_rows = still_open.all_rows
     queue = still_open.in_order()
     ahead: list[RowPlace] = []
@@ -112,10 +81,8 @@ def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Eff
 def _next_places(
     still_open: OpenRows, queue: Iterator[RowPlace], ahead: Sequence[RowPlace], n: int, effort: Effort
 ) -> list[RowPlace]:
-    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many.
-
-    Once the effort is spent, no row's own bound is computed.
-    """
+    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many."""
+    # Once the effort is spent, no row's own bound is computed.
     found: list[RowPlace] = []
     for place in chain(ahead, queue):
         if still_open.is_open(place) and (

@@ -13,27 +13,16 @@ __all__ = ["N_FIGURES", "N_TIMES", "Figures", "compared", "figures_of", "nan_of"
 
 
 class Figures(NamedTuple):
-    """Figures of a row, or proven bounds on them: one per objective, in the order of ``OBJECTIVES``, times first.
+    """Figures of a row, or proven bounds on them: one per objective, in the order of ``OBJECTIVES``, times first."""
 
-    Attributes
-    ----------
-    first_response, full_response, worst_case_reaction, frame_period : float
-        Seconds.
-    error : float
-        Part of the images that are not named rightly at the deadline; NaN without one.
-    cores : float
-        Cores in use.
-    energy : float
-        Joules per frame; NaN where the chip has no figures.
-    """
-
+    # first_response, full_response, worst_case_reaction, frame_period: seconds
     first_response: float
     full_response: float
     worst_case_reaction: float
     frame_period: float
-    error: float
-    cores: float
-    energy: float
+    error: float  # part of the images that are not named rightly at the deadline; NaN without one
+    cores: float  # cores in use
+    energy: float  # joules per frame; NaN where the chip has no figures
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -46,21 +35,7 @@ N_TIMES = sum(objective.bound is None for objective in OBJECTIVES)
 
 
 def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None = None) -> Figures:
-    """Give the figures that came of a candidate; infinite where it does not fit.
-
-    Parameters
-    ----------
-    measured : Measured
-        What came of it.
-    tick_seconds : float
-        Of the chip.
-    accuracy : float, optional
-        At the deadline, as a part of the images.
-
-    Returns
-    -------
-    Figures
-    """
+    """Give the figures that came of a candidate; infinite where it does not fit."""
     if measured.status != "mapped":
         return Figures(*(math.inf,) * N_FIGURES)
     ticks = (

@@ -26,22 +26,10 @@ _SMALLEST = 1e-280
 
 
 def front_of(figures: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
-    """Mark the rows that are on the front.
-
-    Equal rows are on the front together. A figure that a row does not have (NaN) makes it comparable to rows without
-    that figure only.
-
-    Parameters
-    ----------
-    figures : array_like of float, shape (n, objectives)
-        Less is better in every column; the last one is the energy.
-    tolerance : float
-        Part by which energies may differ and count as equal, 0 or more and below 1.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-    """
+    """Mark the rows that are on the front."""
+    # Equal rows are on the front together. A figure that a row does not have (NaN) makes it comparable to rows without
+    # that figure only.
+    # shapes: figures (n, objectives); returns (n,)
     table = _rounded(figures)
     if not len(table):
         return np.zeros(0, np.bool_)
@@ -55,60 +43,23 @@ def front_of(figures: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
 
 
 def dominated_by(figures: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
-    """Mark the rows that some other row dominates.
-
-    Parameters
-    ----------
-    figures : array_like of float, shape (n, objectives)
-        Less is better; NaN where a row does not have the figure. The last column is the energy.
-    others : array_like of float, shape (m, objectives)
-        What they are held against.
-    tolerance : float
-        As in :func:`front_of`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-    """
+    """Mark the rows that some other row dominates."""
+    # shapes: figures (n, objectives); others (m, objectives); returns (n,)
     return _beaten(_rounded(figures), _rounded(others), 1 + tolerance, 1 - tolerance)
 
 
 def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
-    """Mark the rows that need not be known: whatever they are, some other row dominates them and all they dominate.
-
-    It is as good in every figure, the energy without tolerance, and better in one, the energy by more than the
-    tolerance. What dominates such a row also dominates whatever that row does, so the front is the same without it.
-
-    Parameters
-    ----------
-    bounds : array_like of float, shape (n, objectives)
-        Proven least figures of rows.
-    others, tolerance
-        As in :func:`dominated_by`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-    """
+    """Mark the rows that need not be known: whatever they are, some other row dominates them and all they dominate."""
+    # It is as good in every figure, the energy without tolerance, and better in one, the energy by more than the
+    # tolerance. What dominates such a row also dominates whatever that row does, so the front is the same without it.
+    # shapes: bounds (n, objectives); returns (n,)
     return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
 
 
 def matched_by(bounds: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
-    """Mark the rows that some other row is as good as in every figure, whatever they are.
-
-    Such rows may be on the front, but with no figures that are not on it.
-
-    Parameters
-    ----------
-    bounds : array_like of float, shape (n, objectives)
-        Proven least figures of rows.
-    others : array_like of float, shape (m, objectives)
-        As in :func:`dominated_by`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-    """
+    """Mark the rows that some other row is as good as in every figure, whatever they are."""
+    # Such rows may be on the front, but with no figures that are not on it.
+    # shapes: bounds (n, objectives); others (m, objectives); returns (n,)
     table, found = _rounded(bounds), np.zeros(len(np.asarray(bounds)), np.bool_)
     absent = np.isnan(table)
     for row in _rounded(others):

@@ -27,25 +27,8 @@ Floats = NDArray[np.float64]
 def gap_of(
     ended: OpenRows, space: PatternSpace, complete: bool, limited: bool, unlisted: Sequence[Unlisted] | None = None
 ) -> Gap:
-    """State the gap of a search that has ended.
-
-    Parameters
-    ----------
-    ended : OpenRows
-        What the search left.
-    space : PatternSpace
-        The patterns that it was over.
-    complete : bool
-        Whether no row is open.
-    limited : bool
-        Whether there were limits, beyond which nothing was mapped.
-    unlisted : sequence of Unlisted, optional
-        What is proven of all rows of the patterns that it was not over; ``None`` where nothing is.
-
-    Returns
-    -------
-    Gap
-    """
+    """State the gap of a search that has ended."""
+    # unlisted: what is proven of all rows of the patterns that it was not over; ``None`` where nothing is
     fits = any(found.measured.status == "mapped" for found in ended.found.values())
     beyond = None if unlisted is None else [rows for rows in unlisted if not ended.is_matched(rows)]
     is_covered = space.is_complete or beyond == []

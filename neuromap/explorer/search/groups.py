@@ -28,40 +28,20 @@ Ints = NDArray[np.int64]
 
 
 class RowPlace(NamedTuple):
-    """Where a row is.
+    """Where a row is."""
 
-    Attributes
-    ----------
-    group : int
-        Number of its group.
-    row : int
-        Its position in the table of the group's mapping choice.
-    """
-
-    group: int
-    row: int
+    group: int  # number of its group
+    row: int  # its position in the table of the group's mapping choice
 
 
 @dataclass(frozen=True, eq=False)
 class Group(Value):
-    """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none.
+    """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none."""
 
-    Attributes
-    ----------
-    choice : MappingChoice
-        Chip, splitters and ticks per step.
-    rows : ndarray of int64, shape (n,)
-        Positions in the choice's table, the cheapest by estimate first.
-    is_given_class : bool
-        Whether they are of the given pattern's class.
-    bounds : Figures
-        Proven bounds of what any of them can reach.
-    """
-
-    choice: MappingChoice
-    rows: Ints
-    is_given_class: bool
-    bounds: Figures
+    choice: MappingChoice  # chip, splitters and ticks per step
+    rows: Ints  # (n,): positions in the choice's table, the cheapest by estimate first
+    is_given_class: bool  # whether they are of the given pattern's class
+    bounds: Figures  # proven bounds of what any of them can reach
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -91,19 +71,7 @@ class Group(Value):
 
 
 def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -> list[Group]:
-    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class.
-
-    Parameters
-    ----------
-    choice : MappingChoice
-        With its table.
-    accuracy : DeadlineAccuracy, optional
-        Where accuracy at a deadline is an objective.
-
-    Returns
-    -------
-    list of Group
-    """
+    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
     table, chip = choice.table, choice.chip
     columns = (~table.needs_retraining, *choice.optimistic())
     order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it

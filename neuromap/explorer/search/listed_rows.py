@@ -19,18 +19,7 @@ MOST_ROWS = 300
 
 
 def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
-    """Make the rows of the result: all that were mapped or refused, and some that were not.
-
-    Parameters
-    ----------
-    ended : OpenRows
-        Of a search that has ended.
-
-    Returns
-    -------
-    tuple of ExploredRow
-        Those of the front first.
-    """
+    """Make the rows of the result: all that were mapped or refused, and some that were not."""
     return tuple(sorted([*_found_rows(ended), *ended.others(MOST_ROWS)], key=_order))
 
 

@@ -34,31 +34,15 @@ class Found:
 
 
 class OpenRows:
-    """State of a search: what was found, and which rows are excluded by it. Made by :func:`open_rows`.
+    """State of a search: what was found, and which rows are excluded by it. Made by :func:`open_rows`."""
 
-    Every row is in one of four states. All rows of a group that is beyond the limits are *beyond* them, from the
-    beginning on. Any other row begins *open*, and leaves that state once, for good: it is *found*, or *excluded*, with
-    its whole group by the figures of a mapped row or alone by a bound of its own. No row is both found and excluded
-    alone; a row that is found remains so when its group is excluded afterwards.
-
-    Parameters
-    ----------
-    all_rows : SearchRows
-        All rows.
-    beyond : ndarray of bool, shape (groups,)
-        Groups that are beyond the limits.
-    tolerance : float
-        Part by which energies may differ and count as equal.
-    objectives : sequence of Objective
-        Axes of the front; other figures are not compared.
-
-    Attributes
-    ----------
-    all_rows, beyond, tolerance, objectives
-        As given.
-    found : dict of RowPlace to Found
-        Rows that were mapped or refused, in their order.
-    """
+    # Every row is in one of four states. All rows of a group that is beyond the limits are *beyond* them, from the
+    # beginning on. Any other row begins *open*, and leaves that state once, for good: it is *found*, or *excluded*,
+    # with its whole group by the figures of a mapped row or alone by a bound of its own. No row is both found and
+    # excluded alone; a row that is found remains so when its group is excluded afterwards.
+    # all_rows, beyond, tolerance, objectives: as given
+    # found: rows that were mapped or refused, in their order
+    # shapes: beyond (groups,)
 
     def __init__(
         self, all_rows: SearchRows, beyond: Bools, tolerance: float, objectives: Sequence[Objective] = OBJECTIVES
@@ -154,17 +138,8 @@ class OpenRows:
         return self._some_bound_excludes(group, group.bounds)
 
     def others(self, most: int) -> list[ExploredRow]:
-        """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first.
-
-        Parameters
-        ----------
-        most : int
-            How many at most.
-
-        Returns
-        -------
-        list of ExploredRow
-        """
+        """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first."""
+        # most: how many at most
         described: list[ExploredRow] = []
         for group, row in self._in_turn(sorted(self._ranked, key=lambda g: bool(self._excluded_groups[g]))):
             place = RowPlace(group, row)
@@ -179,10 +154,8 @@ class OpenRows:
         return described
 
     def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on.
-
-        As plain pairs of group and row: there may be millions, most of them passed over.
-        """
+        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on."""
+        # As plain pairs of group and row: there may be millions, most of them passed over.
         groups = self.all_rows.groups
         left, turn = list(numbers), 0
         while left:
@@ -221,24 +194,7 @@ def open_rows(
     tolerance: float,
     objectives: Sequence[Objective] = OBJECTIVES,
 ) -> OpenRows:
-    """Begin a search: all rows are open but those beyond the limits.
-
-    Parameters
-    ----------
-    all_rows : SearchRows
-        All rows.
-    allows : callable
-        Whether a row, not mapped, may be within the limits. They are bounds on figures that all rows of a group share
-        until they are mapped, so one row answers for all.
-    tolerance : float
-        Part by which energies may differ and count as equal.
-    objectives : sequence of Objective
-        Axes of the front.
-
-    Returns
-    -------
-    OpenRows
-    """
+    """Begin a search: all rows are open but those beyond the limits."""
     beyond = [
         not allows(all_rows.describe(RowPlace(number, int(group.rows[0]))))
         for number, group in enumerate(all_rows.groups)
@@ -247,9 +203,7 @@ def open_rows(
 
 
 def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:
-    """Whether a mapped row may exclude others, by whether it and they are of the given class.
-
-    A row of another class may be the better one, but it is no help to whoever cannot retrain.
-    """
+    """Whether a mapped row may exclude others, by whether it and they are of the given class."""
+    # A row of another class may be the better one, but it is no help to whoever cannot retrain.
     allowed: Bools = np.logical_or(is_given_class, np.logical_not(others))
     return allowed

@@ -27,30 +27,14 @@ __all__ = ["SearchRows", "search_rows"]
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
-    """All rows of a search, in groups.
+    """All rows of a search, in groups."""
 
-    Attributes
-    ----------
-    groups : tuple of Group
-        All rows.
-    seeds : tuple of RowPlace
-        The rows of the patterns with names, in their order.
-    names : NamedPatterns
-        Patterns with names: those stand for their rows, the given one before all others.
-    named : mapping of RowPlace to (tuple of int, str)
-        Pattern and execution that stand for a row of ``seeds``.
-    fingerprints : mapping of MappingChoice to str
-        Of network, stimuli and noise seed, and of the choice's chip.
-    accuracy : DeadlineAccuracy or None
-        Where accuracy at a deadline is an objective.
-    """
-
-    groups: tuple[Group, ...]
-    seeds: tuple[RowPlace, ...]
-    names: NamedPatterns
-    named: Mapping[RowPlace, tuple[tuple[int, ...], str]]
-    fingerprints: Mapping[MappingChoice, str]
-    accuracy: DeadlineAccuracy | None = None
+    groups: tuple[Group, ...]  # all rows
+    seeds: tuple[RowPlace, ...]  # the rows of the patterns with names, in their order
+    names: NamedPatterns  # patterns with names: those stand for their rows, the given one before all others
+    named: Mapping[RowPlace, tuple[tuple[int, ...], str]]  # pattern and execution that stand for a row of ``seeds``
+    fingerprints: Mapping[MappingChoice, str]  # of network, stimuli and noise seed, and of the choice's chip
+    accuracy: DeadlineAccuracy | None = None  # where accuracy at a deadline is an objective
 
     def candidate(self, place: RowPlace) -> Candidate:
         """Candidate that stands for a row."""
@@ -155,23 +139,7 @@ def search_rows(
     setting: Callable[[Network], str],
     accuracy: DeadlineAccuracy | None = None,
 ) -> SearchRows:
-    """Group the rows of all mapping choices, and find those of the patterns with names.
-
-    Parameters
-    ----------
-    choices : sequence of MappingChoice
-        With their tables.
-    names : NamedPatterns
-        Patterns with names.
-    setting : callable
-        Gives the fingerprint of a network, stimuli and noise seed.
-    accuracy : DeadlineAccuracy, optional
-        Where accuracy at a deadline is an objective.
-
-    Returns
-    -------
-    SearchRows
-    """
+    """Group the rows of all mapping choices, and find those of the patterns with names."""
     groups = [group for choice in choices for group in groups_of(choice, accuracy)]
     named = _named_rows(choices, groups, names)
     networks = {

@@ -21,47 +21,18 @@ __all__ = ["Searched", "promising_patterns", "searched_spaces"]
 
 @dataclass(frozen=True, eq=False)
 class Searched(Value):
-    """Patterns that are listed, and the numbers of their classes.
+    """Patterns that are listed, and the numbers of their classes."""
 
-    Attributes
-    ----------
-    space : PatternSpace
-        The patterns.
-    numbers : ClassNumbers
-        In which the class of each of them has a number.
-    few : tuple of RolloutPattern
-        Those of the patterns that stay where there is no time for all.
-    is_last : bool
-        Whether no larger space comes after it.
-    """
-
-    space: PatternSpace
-    numbers: ClassNumbers
-    few: tuple[RolloutPattern, ...]
-    is_last: bool
+    space: PatternSpace  # the patterns
+    numbers: ClassNumbers  # in which the class of each of them has a number
+    few: tuple[RolloutPattern, ...]  # those of the patterns that stay where there is no time for all
+    is_last: bool  # whether no larger space comes after it
 
 
 def searched_spaces(graph: Graph, names: NamedPatterns, asked: Asked, seed: int) -> Iterator[Searched]:
-    """Give what to search, one after the other until the fronts are exact.
-
-    Where all objectives are times the best patterns of the classes of patterns with names come first: mostly they
-    settle the fronts, however many patterns there are. All patterns come after them if they can be listed.
-
-    Parameters
-    ----------
-    graph : Graph
-        The network.
-    names : NamedPatterns
-        Patterns with names.
-    asked : Asked
-        What is asked for.
-    seed : int
-        Of a sample.
-
-    Yields
-    ------
-    Searched
-    """
+    """Give what to search, one after the other until the fronts are exact."""
+    # Where all objectives are times the best patterns of the classes of patterns with names come first: mostly they
+    # settle the fronts, however many patterns there are. All patterns come after them if they can be listed.
     network, few = graph.network, promising_patterns(names)
     if not asked.is_about_times:
         space = pattern_space(graph, few, seed=seed)
@@ -77,18 +48,7 @@ def searched_spaces(graph: Graph, names: NamedPatterns, asked: Asked, seed: int)
 
 
 def promising_patterns(names: NamedPatterns) -> list[RolloutPattern]:
-    """List patterns with names, the best of their classes, and those of the given class that answer earliest.
-
-    Parameters
-    ----------
-    names : NamedPatterns
-        Patterns with names.
-
-    Returns
-    -------
-    list of RolloutPattern
-        Each once, those with names first.
-    """
+    """List patterns with names, the best of their classes, and those of the given class that answer earliest."""
     one_of_each = {class_key(pattern): pattern for pattern in names.patterns}
     best = [best_in_class(pattern) for pattern in one_of_each.values()]
     early = patterns_on_curve(names.given, names.curve)

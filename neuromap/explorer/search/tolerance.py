@@ -19,13 +19,7 @@ _LEAST, _MOST = 1e-6, 0.5
 
 
 def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> float | None:
-    """Check a tolerance that was asked for.
-
-    Raises
-    ------
-    InputError
-        If it is below 0, or 1 or more.
-    """
+    """Check a tolerance that was asked for."""
     if tolerance is None:
         return None
     real_number(name, tolerance)
@@ -37,28 +31,7 @@ def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> 
 def measured_tolerance(
     all_rows: SearchRows, measurements: Measurements, effort: Effort, n_stimuli: int, progress: Progress | None
 ) -> float:
-    """Measure how well energies are known: the interval of the given pattern's row, over its mean.
-
-    Parameters
-    ----------
-    all_rows : SearchRows
-        All rows; of those of patterns with names the first that fits a chip with figures of energy is mapped, the given
-        pattern's before all others.
-    measurements : Measurements
-        Maps and measures; the search takes the row from there.
-    effort : Effort
-        Nothing is mapped where the search may map nothing.
-    n_stimuli : int
-        Stimuli.
-    progress : callable, optional
-        Is told of the row.
-
-    Returns
-    -------
-    float
-        The relative half width of the 95 % confidence interval, rounded up to 1, 2 or 5 times a power of ten, from a
-        millionth to a half; 0.001 where it is not known.
-    """
+    """Measure how well energies are known: the interval of the given pattern's row, over its mean."""
     if n_stimuli < 2 or effort.is_spent(0):
         return UNMEASURED
     for place in all_rows.seeds:

@@ -28,57 +28,25 @@ __all__ = ["StepTimes", "Unlisted", "step_times_in_class", "unlisted_rows"]
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Times in update steps that rows of one execution take at least.
+    """Times in update steps that rows of one execution take at least."""
 
-    Attributes
-    ----------
-    execution : str
-        The execution.
-    period : int or Fraction
-        Frame period.
-    first, full : int
-        Least first and full response over the outputs.
-    """
-
-    execution: str
-    period: Time
+    execution: str  # the execution
+    period: Time  # frame period
+    # first, full: least first and full response over the outputs
     first: int
     full: int
 
 
 @dataclass(frozen=True)
 class Unlisted:
-    """Rows that are not listed, of one mapping choice.
+    """Rows that are not listed, of one mapping choice."""
 
-    Attributes
-    ----------
-    is_given_class : bool
-        Whether they are of the given pattern's class.
-    bounds : Figures
-        Proven bounds of what any of them can reach.
-    """
-
-    is_given_class: bool
-    bounds: Figures
+    is_given_class: bool  # whether they are of the given pattern's class
+    bounds: Figures  # proven bounds of what any of them can reach
 
 
 def step_times_in_class(names: NamedPatterns, executions: Sequence[str], *, pipelined: bool) -> list[StepTimes]:
-    """Bound the times of all patterns of the given one's class.
-
-    Parameters
-    ----------
-    names : NamedPatterns
-        The given pattern is one of them.
-    executions : sequence of str
-        As asked for.
-    pipelined : bool
-        Whether pipelined rows count too, though all patterns of the class are one row but for what the mapper tells
-        apart besides delays.
-
-    Returns
-    -------
-    list of StepTimes
-    """
+    """Bound the times of all patterns of the given one's class."""
     given, found = names.given, list[StepTimes]()
     least = pipelined_period(maximum_cycle_ratio(given))
     for execution in executions:
@@ -94,23 +62,8 @@ def step_times_in_class(names: NamedPatterns, executions: Sequence[str], *, pipe
 def unlisted_rows(
     choices: Sequence[MappingChoice], names: NamedPatterns, asked: Asked, n_classes: int | None
 ) -> list[Unlisted]:
-    """Bound the rows of all patterns that are not listed.
-
-    Parameters
-    ----------
-    choices : sequence of MappingChoice
-        Of all that is asked for.
-    names : NamedPatterns
-        The pattern that the weights are for is one of them.
-    asked : Asked
-        Executions, and whether other classes are searched.
-    n_classes : int or None
-        Behaviour classes, ``None`` where they were not counted.
-
-    Returns
-    -------
-    list of Unlisted
-    """
+    """Bound the rows of all patterns that are not listed."""
+    # n_classes: behaviour classes, ``None`` where they were not counted
     shows = any(choice.table.row_keys.tells_frames_apart for choice in choices)
     in_class = step_times_in_class(names, asked.executions, pipelined=shows) if _is_all_seen(names.given) else None
     found: list[Unlisted] = []

@@ -14,13 +14,7 @@ Ints = NDArray[np.int64]
 
 
 def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:
-    """Find a node by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none, or ``inside`` is asked for and it is an input.
-    """
+    """Find a node by its name."""
     for position, port in enumerate(program.nodes):
         if port.name == node and not (inside and port.kind == "input"):
             return position
@@ -29,13 +23,7 @@ def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:
 
 
 def places_of(program: ChipProgram, node: str, index: int | None) -> tuple[Ints, Ints]:
-    """Find cores and neurons that compute a node, or one neuron of it; copies each.
-
-    Raises
-    ------
-    InputError
-        If the program has no such neuron, or its sum is held in parts.
-    """
+    """Find cores and neurons that compute a node, or one neuron of it; copies each."""
     position = position_of(program, node, inside=True)
     mine = program.neuron_node == position
     if index is not None:

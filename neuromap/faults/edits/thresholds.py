@@ -21,26 +21,8 @@ _T = TypeVar("_T", bound=np.integer)
 
 
 def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
-    """Raise or lower thresholds.
-
-    A frame neuron on a crossbar compares with 0, and its leak is its threshold taken from the sum; so its leak moves.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    edit : ThresholdEdit
-
-    Returns
-    -------
-    ChipProgram
-
-    Raises
-    ------
-    InputError
-        If there is no such neuron, or the chip cannot hold the value.
-    NotSupportedError
-        If cores are of a kind that has no thresholds.
-    """
+    """Raise or lower thresholds."""
+    # A frame neuron on a crossbar compares with 0, and its leak is its threshold taken from the sum; so its leak moves.
     core, neuron = at = places_of(program, edit.node, edit.index)
     if isinstance(program, Program):
         table = program.neurons

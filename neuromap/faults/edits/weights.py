@@ -22,27 +22,9 @@ _MOST_AXONS = 8
 
 
 def with_weight(program: ChipProgram, edit: WeightEdit) -> ChipProgram:
-    """Change the weight of a connection.
-
-    A crossbar has bits where axons and neurons cross, and a neuron one weight for every type of axon: what a
-    connection can weigh is a sum over the axons that bring its source here.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    edit : WeightEdit
-
-    Returns
-    -------
-    ChipProgram
-
-    Raises
-    ------
-    InputError
-        If there is no such connection, or the chip cannot hold the value; the values that it can hold are named.
-    NotSupportedError
-        If cores are of a kind that has no weights.
-    """
+    """Change the weight of a connection."""
+    # A crossbar has bits where axons and neurons cross, and a neuron one weight for every type of axon: what a
+    # connection can weigh is a sum over the axons that bring its source here.
     places = list(zip(*(part.tolist() for part in places_of(program, edit.target, edit.target_index)), strict=True))
     if isinstance(program, Program):
         return _on_crossbars(program, edit, places)

@@ -24,21 +24,9 @@ _NO_MORE = (
 
 
 def crossbar_with_stuck(program: Program, stuck: Bools, fires: bool) -> Program:
-    """Let neurons never fire, or fire in every tick, whatever reaches them.
-
-    Their potential stays 0: no weight, no leak, no noise. A threshold of 1 is out of reach then, one of 0 is reached.
-
-    Parameters
-    ----------
-    program : Program
-    stuck : ndarray of bool, shape (C, N)
-    fires : bool
-        Whether they fire in every tick.
-
-    Returns
-    -------
-    Program
-    """
+    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    # Their potential stays 0: no weight, no leak, no noise. A threshold of 1 is out of reach then, one of 0 is reached.
+    # shapes: stuck (C, N)
     table = program.neurons
     changed: dict[str, Any] = {name: _cleared(getattr(table, name), stuck) for name in _NO_MORE}
     changed["threshold"] = np.where(stuck, np.int32(0 if fires else 1), table.threshold)
@@ -46,18 +34,8 @@ def crossbar_with_stuck(program: Program, stuck: Bools, fires: bool) -> Program:
 
 
 def crossbar_without_ways(program: Program, cut: Bools) -> Program:
-    """Take their target from neurons.
-
-    Parameters
-    ----------
-    program : Program
-    cut : ndarray of bool, shape (n,)
-        Of the program's wires, which are no longer there.
-
-    Returns
-    -------
-    Program
-    """
+    """Take their target from neurons."""
+    # shapes: cut (n,)
     wires = program.wires
     tables = {name: getattr(program, name).copy() for name in ("target_core", "target_axon", "delay")}
     for name, nothing in (("target_core", -1), ("target_axon", 0), ("delay", 0)):
@@ -66,22 +44,8 @@ def crossbar_without_ways(program: Program, cut: Bools) -> Program:
 
 
 def flip_bits(program: Program, places: NDArray[np.int64], faults: Faults) -> tuple[Program, int, int]:
-    """Turn bits over at the crossings of axons in use with neurons in use.
-
-    Parameters
-    ----------
-    program : Program
-    places : ndarray of int64, shape (C,)
-        Of its cores on the board.
-    faults : Faults
-        ``flipped-synapses``.
-
-    Returns
-    -------
-    program : Program
-    struck, at_risk : int
-        Crossings.
-    """
+    """Turn bits over at the crossings of axons in use with neurons in use."""
+    # shapes: places (C,)
     crossbar = program.crossbar.copy()
     struck = at_risk = 0
     cores = zip(places.tolist(), axons_in_use(program), neurons_in_use(program), strict=True)

@@ -19,22 +19,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> NDArray[np.float64]:
-    """Draw a number for every place.
-
-    Parameters
-    ----------
-    seed : int
-        0 to 2**64 - 1.
-    kind : str
-        Of the fault.
-    *words : ndarray of int, or int
-        What tells the places from each other, 0 or more; shapes broadcast.
-
-    Returns
-    -------
-    ndarray of float64, shape of the words
-        0 to below 1.
-    """
+    """Draw a number for every place."""
     state = mix(mix(np.array([(seed + _GOLDEN) % 2**64], np.uint64)) ^ np.uint64(KINDS[kind].number))
     for word in words:
         state = mix(state ^ np.asarray(word).astype(np.uint64))

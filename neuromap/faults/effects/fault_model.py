@@ -17,21 +17,11 @@ _MOST_SEED = 2**64
 
 
 class FaultKind(NamedTuple):
-    """What fails.
+    """What fails."""
 
-    Attributes
-    ----------
-    number : int
-        Sets its draws apart from those of other kinds; never changed.
-    at_risk : str
-        What the rate is a part of.
-    effect : str
-        What one fault does.
-    """
-
-    number: int
-    at_risk: str
-    effect: str
+    number: int  # sets its draws apart from those of other kinds; never changed
+    at_risk: str  # what the rate is a part of
+    effect: str  # what one fault does
 
 
 KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
@@ -86,13 +76,7 @@ class Faults(Card):
 
 
 def check_kinds(kinds: Iterable[str], name: str = "faults: kind") -> tuple[str, ...]:
-    """Give kinds back, each once, unless one is unknown; ``name`` is what the message calls it.
-
-    Raises
-    ------
-    InputError
-        If one is unknown.
-    """
+    """Give kinds back, each once, unless one is unknown; ``name`` is what the message calls it."""
     found = tuple(dict.fromkeys(kinds))
     for kind in found:
         if kind not in KINDS:
@@ -101,13 +85,7 @@ def check_kinds(kinds: Iterable[str], name: str = "faults: kind") -> tuple[str, 
 
 
 def check_rate(rate: object, name: str = "rate") -> float:
-    """Give a rate back unless it is out of range.
-
-    Raises
-    ------
-    InputError
-        If it is no number from 0 to 1.
-    """
+    """Give a rate back unless it is out of range."""
     value = float(real_number(name, rate))
     if not 0 <= value <= 1:
         raise InputError(f"{name} {value:g}: must be a part from 0 to 1, such as 0.01 for 1 %")
@@ -115,13 +93,7 @@ def check_rate(rate: object, name: str = "rate") -> float:
 
 
 def check_rates(rates: Sequence[float], name: str = "rate") -> tuple[float, ...]:
-    """Give rates back in ascending order, each once.
-
-    Raises
-    ------
-    InputError
-        If one is no number from 0 to 1, or there is none.
-    """
+    """Give rates back in ascending order, each once."""
     found = tuple(sorted({check_rate(rate, name) for rate in rates}))
     if not found:
         raise InputError(f"{name}: none is given; give parts from 0 to 1, such as 0, 0.01 and 0.05")

@@ -20,34 +20,16 @@ Ints = NDArray[np.int64]
 
 
 class Links(NamedTuple):
-    """Links between neighbouring routers, both directions as one; ndarrays of int64, shape (n,).
+    """Links between neighbouring routers, both directions as one; ndarrays of int64, shape (n,)."""
 
-    Attributes
-    ----------
-    x, y : ndarray
-        The router of the lesser coordinates, on the board.
-    upwards : ndarray
-        0 where the link leads to x + 1, 1 where it leads to y + 1.
-    """
-
+    # x, y: the router of the lesser coordinates, on the board
     x: Ints
     y: Ints
-    upwards: Ints
+    upwards: Ints  # 0 where the link leads to x + 1, 1 where it leads to y + 1
 
 
 def links_in_use(program: ChipProgram) -> Links:
-    """Find the links that a spike of any neuron would cross, along x first, then along y.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Spikes of the host and those that are read out cross none.
-
-    Returns
-    -------
-    Links
-        Those along x first, by row.
-    """
+    """Find the links that a spike of any neuron would cross, along x first, then along y."""
     pairs = np.unique(np.stack([program.wires.core, program.wires.target_core]), axis=1)
     loads = link_loads(Mesh.of(program.chip), ways_of(program, pairs[0], pairs[1]))
     along_x, along_y = loads[EAST].copy(), loads[NORTH].copy()
@@ -59,21 +41,7 @@ def links_in_use(program: ChipProgram) -> Links:
 
 
 def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> NDArray[np.bool_]:
-    """Tell which ways cross a link of these.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Its chip and coordinates are used; defects of the chip are not asked.
-    links : Links
-        Dead ones.
-    wires : Wires
-        Of the program.
-
-    Returns
-    -------
-    ndarray of bool, shape of the wires
-    """
+    """Tell which ways cross a link of these."""
     ends = zip(links.x.tolist(), links.y.tolist(), links.upwards.tolist(), strict=True)
     dead = Defects(links=tuple(((x, y), (x + 1 - up, y + up)) for x, y, up in ends))
     places = program.coordinates

@@ -17,22 +17,10 @@ Bools = NDArray[np.bool_]
 
 
 def list_with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
-    """Let neurons never fire, or fire in every tick, whatever reaches them.
-
-    All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
-    moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
-
-    Parameters
-    ----------
-    program : ListProgram
-    stuck : ndarray of bool, shape (C, N)
-    fires : bool
-        Whether they fire in every tick.
-
-    Returns
-    -------
-    ListProgram
-    """
+    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    # All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
+    # moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
+    # shapes: stuck (C, N)
     table, synapses = program.neurons, program.synapses
     still = stuck.ravel()[program.soma].reshape(stuck.shape)
     changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
@@ -48,18 +36,8 @@ def list_with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProg
 
 
 def list_without_ways(program: ListProgram, cut: Bools) -> ListProgram:
-    """Take targets from neurons.
-
-    Parameters
-    ----------
-    program : ListProgram
-    cut : ndarray of bool, shape (n,)
-        Of the program's wires, which are no longer there.
-
-    Returns
-    -------
-    ListProgram
-    """
+    """Take targets from neurons."""
+    # shapes: cut (n,)
     targets = program.targets
     left = np.concatenate([[0], np.cumsum(~cut)])
     kept = replace(targets, start=left[targets.start], core=targets.core[~cut], axon=targets.axon[~cut])
@@ -67,22 +45,8 @@ def list_without_ways(program: ListProgram, cut: Bools) -> ListProgram:
 
 
 def flip_signs(program: ListProgram, places: NDArray[np.int64], faults: Faults) -> tuple[ListProgram, int, int]:
-    """Give the weights of synapses the other sign.
-
-    Parameters
-    ----------
-    program : ListProgram
-    places : ndarray of int64, shape (C,)
-        Of its cores on the board.
-    faults : Faults
-        ``flipped-synapses``.
-
-    Returns
-    -------
-    program : ListProgram
-    struck, at_risk : int
-        Synapses.
-    """
+    """Give the weights of synapses the other sign."""
+    # shapes: places (C,)
     synapses = program.synapses
     row = synapses.synapse_list
     core = synapses.list_core[row]

@@ -26,33 +26,17 @@ Bools = NDArray[np.bool_]
 
 
 class Count(NamedTuple):
-    """How much failed.
+    """How much failed."""
 
-    Attributes
-    ----------
-    struck : int
-        What failed.
-    at_risk : int
-        What could.
-    """
-
-    struck: int
-    at_risk: int
+    struck: int  # what failed
+    at_risk: int  # what could
 
 
 class Struck(NamedTuple):
-    """A program with faults.
+    """A program with faults."""
 
-    Attributes
-    ----------
-    program : ChipProgram
-        The very same as before where nothing failed.
-    counts : mapping of str to Count
-        By kind; of dropped spikes, which depend on the run, there is none.
-    """
-
-    program: ChipProgram
-    counts: Mapping[str, Count]
+    program: ChipProgram  # the very same as before where nothing failed
+    counts: Mapping[str, Count]  # by kind; of dropped spikes, which depend on the run, there is none
 
 
 def strike(program: ChipProgram, faults: Faults) -> Struck:
@@ -88,35 +72,14 @@ def strike(program: ChipProgram, faults: Faults) -> Struck:
 
 
 def without_ways(program: ChipProgram, cut: Bools) -> ChipProgram:
-    """Take targets from neurons.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    cut : ndarray of bool, shape (n,)
-        Of the program's wires, which are no longer there.
-
-    Returns
-    -------
-    ChipProgram
-    """
+    """Take targets from neurons."""
+    # shapes: cut (n,)
     return _OF_CORES[program.chip.core_model].without_ways(program, cut)
 
 
 def with_stuck(program: ChipProgram, stuck: Bools, *, fires: bool) -> ChipProgram:
-    """Let neurons never fire, or fire in every tick, whatever reaches them.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    stuck : ndarray of bool, shape (C, N)
-    fires : bool
-        Whether they fire in every tick.
-
-    Returns
-    -------
-    ChipProgram
-    """
+    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    # shapes: stuck (C, N)
     return _OF_CORES[program.chip.core_model].with_stuck(program, stuck, fires)
 
 

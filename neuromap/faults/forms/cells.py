@@ -21,18 +21,7 @@ def headline(study: FaultStudy) -> str:
 
 
 def study_cells(study: FaultStudy) -> tuple[list[Column], list[list[str]]]:
-    """Give columns and rows of the table.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    columns : list of Column
-    rows : list of list of str
-        A row for every point, kinds outermost.
-    """
+    """Give columns and rows of the table."""
     columns = [
         Column("fault", left=True),
         Column("rate"),

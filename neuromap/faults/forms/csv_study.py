@@ -12,18 +12,7 @@ __all__ = ["to_csv"]
 
 
 def to_csv(study: FaultStudy) -> str:
-    """Write the points of a study as CSV (RFC 4180).
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    str
-        Parts of one, not per cent; ``..._low`` and ``..._high`` are the ends of intervals of 95 % confidence, empty for
-        a single seed.
-    """
+    """Write the points of a study as CSV (RFC 4180)."""
     return csv_text([_line(point) for point in study.points])
 
 

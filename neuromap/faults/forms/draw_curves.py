@@ -52,17 +52,7 @@ class _Axes(NamedTuple):
 
 
 def draw_curves(study: FaultStudy) -> str:
-    """Draw output error, and accuracy where there are labels, over the rates.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
+    """Draw output error, and accuracy where there are labels, over the rates."""
     figures = [_ERROR, _ACCURACY] if study.images else [_ERROR]
     rows = [(figure, study.kinds[k : k + _ABREAST]) for figure in figures for k in range(0, len(study.kinds), _ABREAST)]
     points = study.points

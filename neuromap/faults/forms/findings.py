@@ -11,18 +11,7 @@ __all__ = ["findings"]
 
 
 def findings(study: FaultStudy) -> dict[str, tuple[str, ...]]:
-    """Say what a study found.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Sentences by kind of fault, for kinds of which there is something to say: the rates without any output error,
-        the errors at the highest rate, and the part of the chips that no longer answer.
-    """
+    """Say what a study found."""
     found = {}
     for kind in study.kinds:
         points = [point for point in study.points if point.kind == kind]

@@ -14,32 +14,12 @@ __all__ = ["to_html", "to_notebook", "to_section"]
 
 
 def to_html(study: FaultStudy) -> str:
-    """Write a study as one HTML page; it loads nothing, and can be read without its scripts.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    str
-        The page, UTF-8; all names are escaped.
-    """
+    """Write a study as one HTML page; it loads nothing, and can be read without its scripts."""
     return _rendered("faults.html.jinja", study, ("Over fault rates", "Points"))
 
 
 def to_section(study: FaultStudy) -> str:
-    """Write a study as sections of another page, whose style sheets are those that all pages share.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    str
-        ``<section>`` elements: the curves, the table; all names are escaped.
-    """
+    """Write a study as sections of another page, whose style sheets are those that all pages share."""
     return _rendered("study.html.jinja", study, ("Faults over their rates", "Faults, point by point"))
 
 

@@ -22,17 +22,7 @@ def schema() -> dict[str, Any]:
 
 
 def to_dict(study: FaultStudy) -> dict[str, Any]:
-    """Give a study as plain values; rates, errors and accuracies are parts of one, times in ticks.
-
-    Parameters
-    ----------
-    study : FaultStudy
-
-    Returns
-    -------
-    dict
-        ``points`` are means over the seeds with the ends of their intervals, ``runs`` the single chips.
-    """
+    """Give a study as plain values; rates, errors and accuracies are parts of one, times in ticks."""
     return {
         "format": FORMAT,
         "neuromap": study.version,

@@ -15,14 +15,7 @@ __all__ = ["print_study", "render_text"]
 
 
 def print_study(study: FaultStudy, console: Console) -> None:
-    """Print the table, in several parts where the console is narrow.
-
-    Parameters
-    ----------
-    study : FaultStudy
-    console : rich.console.Console
-        Where to.
-    """
+    """Print the table, in several parts where the console is narrow."""
     print_text(console, headline(study))
     columns, rows = study_cells(study)
     print_blocks(console, columns, rows, [""] * len(rows), range(NAMES))
@@ -31,17 +24,5 @@ def print_study(study: FaultStudy, console: Console) -> None:
 
 
 def render_text(study: FaultStudy, width: int = 160) -> str:
-    """Print the study into a string.
-
-    Parameters
-    ----------
-    study : FaultStudy
-    width : int
-        Columns.
-
-    Returns
-    -------
-    str
-        Lines without colours.
-    """
+    """Print the study into a string."""
     return printed(lambda console: print_study(study, console), width)

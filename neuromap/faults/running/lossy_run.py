@@ -29,33 +29,14 @@ _NONE = np.zeros(0, np.int64)
 
 
 class LossyRun(NamedTuple):
-    """What a chip that loses spikes does.
+    """What a chip that loses spikes does."""
 
-    Attributes
-    ----------
-    spikes : Spikes
-        All neurons that fired.
-    dropped : Count
-        Spikes that were lost, of those that were sent: one for every target of a neuron that fired.
-    """
-
-    spikes: Spikes
-    dropped: Count
+    spikes: Spikes  # all neurons that fired
+    dropped: Count  # spikes that were lost, of those that were sent: one for every target of a neuron that fired
 
 
 class LossyChip:
-    """A chip that loses every spike with the same probability.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What it runs.
-    faults : Faults
-        ``dropped-spikes``; a draw depends on the seed, the stimulus, the tick, the neuron and the axon it sends to.
-        Spikes from the host, and those that are read out, are not lost.
-    choice : EngineChoice
-        What runs the ticks.
-    """
+    """A chip that loses every spike with the same probability."""
 
     def __init__(self, program: ChipProgram, faults: Faults, choice: EngineChoice = DEFAULT_ENGINE) -> None:
         self._program, self._faults = program, faults
@@ -64,19 +45,7 @@ class LossyChip:
         self._noise_seed = choice.noise_seed
 
     def run(self, events: HostEvents, stimulus: int = 0) -> LossyRun:
-        """Run from tick 0 on.
-
-        Parameters
-        ----------
-        events : HostEvents
-            What the host feeds.
-        stimulus : int
-            Its number, 0 or more: every stimulus loses other spikes, and has the noise seed that a batch gives it.
-
-        Returns
-        -------
-        LossyRun
-        """
+        """Run from tick 0 on."""
         self._engine.reset((self._noise_seed + stimulus) % 2**64)
         due: dict[int, list[tuple[Ints, Ints]]] = defaultdict(list)
         fired = [(_NONE, _NONE, _NONE)]

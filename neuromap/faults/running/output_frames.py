@@ -25,21 +25,11 @@ Frames = dict[str, NDArray[np.bool_]]
 
 
 class StruckFrames(NamedTuple):
-    """What the outputs of a program with faults say.
+    """What the outputs of a program with faults say."""
 
-    Attributes
-    ----------
-    program : ChipProgram
-        With faults.
-    frames : dict of str to ndarray of bool, shape (S, n_frames, size)
-        By output node.
-    counts : mapping of str to Count
-        How much failed, by kind.
-    """
-
-    program: ChipProgram
-    frames: Frames
-    counts: Mapping[str, Count]
+    program: ChipProgram  # with faults
+    frames: Frames  # (S, n_frames, size): by output node
+    counts: Mapping[str, Count]  # how much failed, by kind
 
 
 def struck_frames(
@@ -78,13 +68,7 @@ def struck_frames(
 def frames_of(
     struck: Struck, faults: Faults, stimuli: Mapping[str, NDArray[np.bool_]], choice: EngineChoice = DEFAULT_ENGINE
 ) -> StruckFrames:
-    """Run stimuli through a program that faults have struck; see :func:`struck_frames`.
-
-    Raises
-    ------
-    StimulusError, ProgramError
-        As there.
-    """
+    """Run stimuli through a program that faults have struck; see :func:`struck_frames`."""
     if not faults.rate("dropped-spikes"):
         return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)
     frames, dropped = _lossy_frames(struck.program, faults, stimuli, choice)
@@ -94,13 +78,7 @@ def frames_of(
 def output_frames(
     program: ChipProgram, stimuli: Mapping[str, NDArray[np.bool_]], choice: EngineChoice = DEFAULT_ENGINE
 ) -> Frames:
-    """Run stimuli through a program as it is; see :func:`struck_frames`.
-
-    Raises
-    ------
-    StimulusError, ProgramError
-        As there.
-    """
+    """Run stimuli through a program as it is; see :func:`struck_frames`."""
     batch = simulate_batch(program, stimuli, engine=choice.engine, threads=choice.threads, noise_seed=choice.noise_seed)
     return {port.name: batch.frames(port.name) for port in batch.nodes}
 

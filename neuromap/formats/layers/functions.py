@@ -50,21 +50,12 @@ def _float(found: Array, like: Array) -> Array:
 
 @dataclass(frozen=True)
 class PointFunction:
-    """A function of single elements.
+    """A function of single elements."""
 
-    Attributes
-    ----------
-    compute : callable
-        Of an array and constants.
-    slope : callable
-        Of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array.
-    linear : bool
-        Whether it only scales and shifts.
-    """
-
-    compute: Callable[..., Array]
+    compute: Callable[..., Array]  # of an array and constants
+    # of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array
     slope: Callable[..., Any]
-    linear: bool = False
+    linear: bool = False  # whether it only scales and shifts
 
 
 FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(

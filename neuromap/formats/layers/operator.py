@@ -103,24 +103,8 @@ class Operator(Card):
 def settings_of_frame(
     kind: str, settings: Mapping[str, Any], source: TensorShape | None, batch: int
 ) -> Mapping[str, Any]:
-    """Give the settings that hold for one frame of a batch of several.
-
-    Parameters
-    ----------
-    kind : str
-        Of the operator.
-    settings : mapping of str to object
-        For the batch.
-    source : tuple of int or None
-        Shape of what it reads, for the batch.
-    batch : int
-        Frames of the batch.
-
-    Returns
-    -------
-    mapping of str to object
-        None where frames are cut apart, or change places with something else: one frame does not say what follows.
-    """
+    """Give the settings that hold for one frame of a batch of several."""
+    # gives none where frames are cut apart, or change places with something else: one frame does not say what follows
     if batch == 1 or not source or source[0] != batch or kind not in ("slice", "transpose"):
         return settings
     axes = (0, -len(source))

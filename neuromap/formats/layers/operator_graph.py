@@ -90,20 +90,7 @@ class OperatorGraph(Card):
 
 
 def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[Operator, ...]:
-    """Keep the operators that some output depends on.
-
-    Parameters
-    ----------
-    operators : tuple of Operator
-        In an order in which they can be computed.
-    outputs : tuple of str
-        Tensors.
-
-    Returns
-    -------
-    tuple of Operator
-        In the same order.
-    """
+    """Keep the operators that some output depends on."""
     wanted, kept = set(outputs), []
     for one in reversed(operators):
         if one.gives in wanted:

@@ -104,13 +104,7 @@ def _put_back(tree: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def file_content(path: str) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read a file by h5py, in the process that :func:`read_nir` begins: its tables and texts, and its arrays.
-
-    Raises
-    ------
-    InputError
-        If it is not what this module reads.
-    """
+    """Read a file by h5py, in the process that :func:`read_nir` begins: its tables and texts, and its arrays."""
     import h5py
 
     try:

@@ -19,22 +19,7 @@ __all__ = ["nir_bytes", "nir_object", "write_nir"]
 
 
 def nir_object(graph: NirGraph) -> Any:
-    """Make an object of the package ``nir``.
-
-    Parameters
-    ----------
-    graph : NirGraph
-
-    Returns
-    -------
-    nir.NIRGraph
-        Not checked by the package, whose ``infer_types`` takes neither groups nor oblong kernels.
-
-    Raises
-    ------
-    NotSupportedError
-        If ``nir`` is not installed.
-    """
+    """Make an object of the package ``nir``."""
     try:
         import nir
     except ImportError:
@@ -45,17 +30,7 @@ def nir_object(graph: NirGraph) -> Any:
 
 
 def nir_bytes(graph: NirGraph) -> bytes:
-    """Give the content of a NIR file.
-
-    Parameters
-    ----------
-    graph : NirGraph
-
-    Raises
-    ------
-    NotSupportedError
-        If ``nir`` is not installed.
-    """
+    """Give the content of a NIR file."""
     found = nir_object(graph)
     import nir
 

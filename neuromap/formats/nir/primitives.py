@@ -14,24 +14,12 @@ LEAST, GREATEST = 1e-40, 1e40
 
 
 class Primitive(NamedTuple):
-    """What a primitive has.
+    """What a primitive has."""
 
-    Attributes
-    ----------
-    needs : tuple of str
-        Parameters that it must have.
-    may : tuple of str
-        Those that it may have.
-    positive : tuple of str
-        Those that must be above 0.
-    whole : tuple of str
-        Those that must be whole numbers.
-    """
-
-    needs: tuple[str, ...]
-    may: tuple[str, ...] = ()
-    positive: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
+    needs: tuple[str, ...]  # parameters that it must have
+    may: tuple[str, ...] = ()  # those that it may have
+    positive: tuple[str, ...] = ()  # those that must be above 0
+    whole: tuple[str, ...] = ()  # those that must be whole numbers
 
 
 _CONV = Primitive(

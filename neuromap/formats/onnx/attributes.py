@@ -11,23 +11,7 @@ __all__ = ["attributes_of"]
 
 
 def attributes_of(node: Any) -> dict[str, Any]:
-    """Read the attributes of an operator; subgraphs and tensors of texts are left out.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        Held against its schema (:func:`~neuromap.formats.onnx.schemas.check_form`).
-
-    Returns
-    -------
-    dict of str to object
-        Integers, floats, texts, lists of numbers, arrays.
-
-    Raises
-    ------
-    InputError
-        If a tensor's numbers do not fit its shape.
-    """
+    """Read the attributes of an operator; subgraphs and tensors of texts are left out."""
     import onnx
 
     kind = onnx.AttributeProto

@@ -112,29 +112,8 @@ def _slice(x: Array, start: Array, end: Array, *rest: Stored) -> Array:
 
 
 def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: Stored = None) -> Sequence[int] | None:
-    """Give the lengths of the parts that Split makes, in any opset.
-
-    Parameters
-    ----------
-    a : mapping of str to object
-        Attributes; ``split`` and ``num_outputs`` are read.
-    length : int or None
-        Of the axis that is split.
-    parts : int
-        How many tensors it gives.
-    given : ndarray or None
-        The lengths, where a tensor says them.
-
-    Returns
-    -------
-    sequence of int, or None
-        ``None`` where they are not known.
-
-    Raises
-    ------
-    ValueError
-        If they are not what the axis has, or not as many as the operator gives.
-    """
+    """Give the lengths of the parts that Split makes, in any opset."""
+    # gives ``None`` where they are not known
     said = a.get("split") if given is None else given.ravel().tolist()
     if said is None:
         if a.get("num_outputs", parts) != parts or parts < 1:
@@ -159,27 +138,8 @@ def _split(a: Mapping[str, Any], x: Array, sizes: Stored) -> list[Array]:
 def folded(
     op: str, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None, parts: int = 1
 ) -> list[Array]:
-    """Compute constants.
-
-    Parameters
-    ----------
-    op : str
-        Type of the operator.
-    attributes : mapping of str to object
-        Of the operator.
-    arrays : list of (ndarray or None)
-        What it takes; ``None`` in the place of what it is not given.
-    shape : tuple of int or None
-        Of what it gives first, where it is known.
-    parts : int
-        How many it gives.
-
-    Returns
-    -------
-    list of ndarray
-        Of what it gives, in order; empty where its numbers stay unknown: no operator of the table, too large, or one
-        that fails.
-    """
+    """Compute constants."""
+    # arrays: what it takes; ``None`` in the place of what it is not given
     compute = _COMPUTED.get(op)
     if compute is None or (op != "Split" and parts != 1):
         return []

@@ -30,21 +30,8 @@ _SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
 
 
 def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:
-    """Find the shapes of all tensors for a batch of one frame, as far as they follow from those of the inputs.
-
-    The model is changed: the first axis of its inputs, where it is no number, and every axis of the same name, is 1.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-
-    Returns
-    -------
-    shapes : dict of str to (tuple of int or None)
-        Where they cannot be found, those that the file says.
-    unread : list of str
-        Why they cannot, in one clause.
-    """
+    """Find the shapes of all tensors for a batch of one frame, as far as they follow from those of the inputs."""
+    # The model is changed: the first axis of its inputs, where it is no number, and every axis of the same name, is 1.
     stored = {tensor.name for tensor in model.graph.initializer}
     _one_frame(model.graph, stored)
     said = {info.name: _shape(info.type) for info in (*model.graph.value_info, *model.graph.output)}

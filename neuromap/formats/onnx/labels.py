@@ -19,20 +19,8 @@ _OF_WEIGHTS = (".weight_quantized", ".weight", ".kernel", "_weight", "_kernel")
 
 
 def label_of(node: Any, weights: str | None) -> str:
-    """Make a label of an operator.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        The operator; PyTorch's exporter says in its metadata, or in its name, which module it belongs to.
-    weights : str or None
-        Name of its stored weights, whose module is the operator's.
-
-    Returns
-    -------
-    str
-        Such as ``layer1.0.conv1``, or ``layer1.0.add`` where it is no module of its own.
-    """
+    """Make a label of an operator."""
+    # node: the operator; PyTorch's exporter says in its metadata, or in its name, which module it belongs to
     if weights and not _NUMBERED.fullmatch(weights):
         for end in _OF_WEIGHTS:
             if weights.endswith(end) and len(weights) > len(end):

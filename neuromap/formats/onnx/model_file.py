@@ -18,22 +18,7 @@ MAX_FILE_BYTES = 2**31 - 1
 
 
 def load_model(path: Path) -> Any:
-    """Read a model; weights in other files are left there.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    onnx.ModelProto
-
-    Raises
-    ------
-    InputError
-        If it is no ONNX model, is too large, or has no operators or too many.
-    """
+    """Read a model; weights in other files are left there."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -68,13 +53,7 @@ def _is_text(message: Any) -> bool:
 
 
 def input_names(model: Any) -> Iterator[str]:
-    """Name the inputs that no stored tensor gives a value.
-
-    Raises
-    ------
-    InputError
-        If one is given twice, or is no tensor.
-    """
+    """Name the inputs that no stored tensor gives a value."""
     stored = {tensor.name for tensor in model.graph.initializer}
     stored |= {tensor.values.name for tensor in model.graph.sparse_initializer}
     seen: set[str] = set()

@@ -17,19 +17,9 @@ __all__ = ["Reading", "ints"]
 
 
 class Reading:
-    """Tensors and operators that are known so far.
+    """Tensors and operators that are known so far."""
 
-    Parameters
-    ----------
-    shapes : mapping of str to (tuple of int or None)
-        Of all tensors, for the batch that the file is written for.
-    constants : dict of str to (ndarray or None)
-        Tensors that no input changes; ``None`` where their numbers are not at hand. It is added to.
-    constant_shapes : dict of str to tuple of int
-        Shapes of stored tensors.
-    batch : int
-        Frames of that batch.
-    """
+    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
 
     def __init__(
         self,
@@ -104,30 +94,9 @@ class Reading:
 
 
 def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:
-    """Take a list of integers of an attribute.
-
-    Parameters
-    ----------
-    attributes : mapping of str to object
-        Of the operator.
-    key : str
-        Of the attribute.
-    length : int
-        How many there must be.
-    default : int
-        Each of them where the attribute is absent.
-    least : int
-        What each must be at least.
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Take a list of integers of an attribute."""
+    # length: how many there must be
+    # least: what each must be at least
     found = attributes.get(key)
     if found is None:
         return (default,) * length

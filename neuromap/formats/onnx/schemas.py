@@ -27,21 +27,7 @@ def opset_of(model: Any) -> int:
 
 
 def check_form(node: Any, label: str, opset: int) -> None:
-    """Hold an operator against its schema; one that ONNX does not have is left as it is.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    label : str
-        What it is called in messages.
-    opset : int
-        As :func:`opset_of` gives it.
-
-    Raises
-    ------
-    InputError
-        If it takes or gives too few or too many tensors, or an attribute is absent or of another type.
-    """
+    """Hold an operator against its schema; one that ONNX does not have is left as it is."""
     schema = _schema(node.op_type, opset)
     if schema is None:
         return

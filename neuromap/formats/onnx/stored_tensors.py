@@ -21,13 +21,7 @@ Stored = NDArray[Any] | None
 
 
 def stored_shape(tensor: Any) -> tuple[int, ...]:
-    """Give the shape of a stored tensor.
-
-    Raises
-    ------
-    InputError
-        If an axis has no length.
-    """
+    """Give the shape of a stored tensor."""
     shape = tuple(int(n) for n in tensor.dims)
     if any(n < 0 for n in shape) or len(shape) > 16:
         raise InputError(f"tensor {show_name(tensor.name)}: found shape {show(list(shape))}; lengths are 0 or more")
@@ -35,25 +29,9 @@ def stored_shape(tensor: Any) -> tuple[int, ...]:
 
 
 def stored_array(tensor: Any, folder: Path) -> Stored:
-    """Give the numbers of a stored tensor.
-
-    Parameters
-    ----------
-    tensor : onnx.TensorProto
-        Its numbers in it, or a name of a file, where they start in it and how many bytes they take.
-    folder : Path
-        Of the ONNX file: other files are read if they lie in it, and are files, not links.
-
-    Returns
-    -------
-    ndarray or None
-        ``None`` for texts.
-
-    Raises
-    ------
-    InputError
-        If numbers and shape do not fit, or lie somewhere else.
-    """
+    """Give the numbers of a stored tensor."""
+    # tensor: its numbers in it, or a name of a file, where they start in it and how many bytes they take
+    # gives ``None`` for texts
     import onnx
 
     shape = stored_shape(tensor)

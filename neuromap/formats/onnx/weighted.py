@@ -20,13 +20,7 @@ Attributes = dict[str, Any]
 
 
 def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[int] | None) -> dict[str, Any]:
-    """Read how a window slides: along each axis, with the cells of padding before and after.
-
-    Raises
-    ------
-    InputError
-        If some length is none.
-    """
+    """Read how a window slides: along each axis, with the cells of padding before and after."""
     n = len(kernel)
     if not all(length > 0 for length in kernel):
         raise InputError(f"kernel: found {show(list(kernel))}; lengths are 1 or more")

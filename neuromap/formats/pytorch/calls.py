@@ -14,13 +14,9 @@ __all__ = ["Call"]
 
 
 class Call:
-    """The calls that were read, and the one that is being read.
+    """The calls that were read, and the one that is being read."""
 
-    Parameters
-    ----------
-    constants : dict of str to (torch.Tensor or None)
-        Results that no input changes; ``None`` where they are no tensors. It is added to.
-    """
+    # constants: results that no input changes; ``None`` where they are no tensors. It is added to
 
     def __init__(self, constants: dict[str, Any]) -> None:
         self.constants = constants

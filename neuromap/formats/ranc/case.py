@@ -29,31 +29,16 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RancCores(Card):
-    """Cores as RANC describes them; C cores, N neurons, A axons, G weights.
+    """Cores as RANC describes them; C cores, N neurons, A axons, G weights."""
 
-    Attributes
-    ----------
-    coordinates : ndarray of int64, shape (C, 2)
-        x and y.
-    axon_types : ndarray of int64, shape (C, A)
-        Which weight an axon uses.
-    connections : ndarray of bool, shape (C, N, A)
-        Crossbars, neuron by neuron.
-    weights : ndarray of int64, shape (C, N, G)
-        Weights by axon type.
-    parameters : mapping of str to ndarray of int64, shape (C, N)
-        ``potential``, ``reset``, ``leak``, ``positive_threshold``, ``negative_threshold``, ``reset_mode``,
-        ``dx``, ``dy``, ``axon``, ``tick``.
-    present : ndarray of bool, shape (C, N)
-        False for neurons that the file does not describe; they are silent here.
-    """
-
-    coordinates: _Ints
-    axon_types: _Ints
-    connections: NDArray[np.bool_]
-    weights: _Ints
+    coordinates: _Ints  # (C, 2): x and y
+    axon_types: _Ints  # (C, A): which weight an axon uses
+    connections: NDArray[np.bool_]  # (C, N, A): crossbars, neuron by neuron
+    weights: _Ints  # (C, N, G): weights by axon type
+    # (C, N): ``potential``, ``reset``, ``leak``, ``positive_threshold``, ``negative_threshold``, ``reset_mode``,
+    # ``dx``, ``dy``, ``axon``, ``tick``
     parameters: Mapping[str, _Ints]
-    present: NDArray[np.bool_]
+    present: NDArray[np.bool_]  # (C, N): false for neurons that the file does not describe; they are silent here
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -119,37 +104,8 @@ def make_case(
     input_spikes: _Ints,
     expected: Sequence[_Ints] = (),
 ) -> RancCase:
-    """Make a program and events of what a RANC file holds.
-
-    Parameters
-    ----------
-    name : str
-        Name of the program.
-    chip : ChipSpec
-        The chip it is for.
-    cores : RancCores
-        The core in the output bus's place is left out: RANC puts the bus there.
-    output_bus : tuple of int
-        x and y of the output bus.
-    n_outputs : int
-        Outputs of the bus.
-    input_spikes : ndarray of int64, shape (n, 5)
-        Group, x, y, axon and destination tick of every input packet. Those for places without a core are
-        lost, as they are in RANC.
-    expected : sequence of ndarray of int64
-        Outputs per tick that RANC computed.
-
-    Returns
-    -------
-    RancCase
-
-    Raises
-    ------
-    ProgramError
-        If a value lies outside the chip's widths, or a target outside the grid.
-    StimulusError
-        If a packet lies outside the grid, the axons or the delays.
-    """
+    """Make a program and events of what a RANC file holds."""
+    # shapes: input_spikes (n, 5)
     program = _make_program(name, chip, cores, output_bus, n_outputs)
     row_of = _rows_by_place(program.coordinates.astype(np.int64), chip)
     group, x, y, axon, offset = input_spikes.T

@@ -21,19 +21,7 @@ SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_t
 
 
 def memory_fields(n_axons: int) -> dict[str, int]:
-    """Give the fields of a neuron's row of memory after its connections, and their bits, in order.
-
-    Parameters
-    ----------
-    n_axons : int
-        Axons of a core.
-
-    Returns
-    -------
-    dict of str to int
-        ``weight0`` to ``weight3`` are its weights; all others are parameters of
-        :class:`~neuromap.formats.ranc.case.RancCores`.
-    """
+    """Give the fields of a neuron's row of memory after its connections, and their bits, in order."""
     return {
         "potential": _BITS,
         "reset": _BITS,
@@ -50,17 +38,7 @@ def memory_fields(n_axons: int) -> dict[str, int]:
 
 
 def beyond_hardware(image: RancImage) -> str:
-    """Say what the FPGA design's memory has no room for.
-
-    Parameters
-    ----------
-    image : RancImage
-
-    Returns
-    -------
-    str
-        In a clause, with the first value that does not fit; empty where all do.
-    """
+    """Say what the FPGA design's memory has no room for."""
     cores = image.cores
     n_axons = cores.connections.shape[2]
     low, high = -(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1

@@ -26,23 +26,12 @@ _CORES_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Reach(Card):
-    """How far the potential of every neuron may go, whatever spikes come; C cores, N neurons.
+    """How far the potential of every neuron may go, whatever spikes come; C cores, N neurons."""
 
-    Attributes
-    ----------
-    fires : ndarray of bool, shape (C, N)
-        Whether it may reach its threshold.
-    falls : ndarray of bool, shape (C, N)
-        Whether it may fall below its negative threshold.
-    rails : ndarray of bool, shape (C, N)
-        Whether it may reach the ends of the chip's range within a tick or over many.
-    lowest, highest : ndarray of int64, shape (C, N)
-        How far it may be when it is compared with the thresholds, within the chip's range.
-    """
-
-    fires: NDArray[np.bool_]
-    falls: NDArray[np.bool_]
-    rails: NDArray[np.bool_]
+    fires: NDArray[np.bool_]  # (C, N): whether it may reach its threshold
+    falls: NDArray[np.bool_]  # (C, N): whether it may fall below its negative threshold
+    rails: NDArray[np.bool_]  # (C, N): whether it may reach the ends of the chip's range within a tick or over many
+    # lowest, highest: (C, N): how far it may be when it is compared with the thresholds, within the chip's range
     lowest: NDArray[np.int64]
     highest: NDArray[np.int64]
 
@@ -51,24 +40,7 @@ class Reach(Card):
 
 
 def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
-    """Refuse what RANC has not.
-
-    Parameters
-    ----------
-    given : ChipProgram
-        Legal.
-
-    Returns
-    -------
-    Program, Reach
-        The program of crossbars, and how far its potentials go.
-
-    Raises
-    ------
-    NotSupportedError
-        If its cores are no crossbars or lie on several chips, or a neuron has what RANC's has not: reversal of the
-        leak, a floor other than -R, a potential that is kept over a spike, stochastic modes.
-    """
+    """Refuse what RANC has not."""
     name = f"program {show_name(given.name)}"
     if not isinstance(given, Program):
         raise NotSupportedError(
@@ -111,18 +83,7 @@ def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
 
 
 def potential_reach(program: Program) -> Reach:
-    """Bound the potentials of all neurons by the weights that they are connected with.
-
-    Parameters
-    ----------
-    program : Program
-        Stochastic steps are taken for whole ones.
-
-    Returns
-    -------
-    Reach
-        Never too near; rails may be said to be reached though no spikes drive them there.
-    """
+    """Bound the potentials of all neurons by the weights that they are connected with."""
     table = program.neurons
     up, down = _sums(program)
     leak, alpha, beta, reset = (

@@ -63,16 +63,5 @@ if __name__ == "__main__":
 
 
 def runner_script(steps: int) -> str:
-    """Write the script.
-
-    Parameters
-    ----------
-    steps : int
-        Steps that SANA-FE runs.
-
-    Returns
-    -------
-    str
-        Python, for an environment in which SANA-FE is.
-    """
+    """Write the script."""
     return _SCRIPT.format(steps=steps)

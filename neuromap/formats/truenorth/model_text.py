@@ -22,13 +22,7 @@ _WORD = re.compile(r"(-?\d{1,9})(?:x(\d{1,9})|:(-?\d{1,9})(?::(-?\d{1,9}))?)?")
 
 
 def model_members(path: Path) -> list[tuple[str, Any]]:
-    """Read the members of a model file in order; ``core`` stands there once for every core.
-
-    Raises
-    ------
-    ProgramError
-        If the file cannot be read, is too large, or is no JSON with comments.
-    """
+    """Read the members of a model file in order; ``core`` stands there once for every core."""
     name = show_name(str(path))
     try:
         text = read_bytes(path, "TrueNorth model file", MOST_BYTES, ProgramError).decode("utf-8")
@@ -75,26 +69,14 @@ def _without_comments(text: str) -> str:
 
 
 def integer(value: Any, where: str, least: int, greatest: int) -> int:
-    """Take a whole number within bounds, true and false for 1 and 0.
-
-    Raises
-    ------
-    ProgramError
-        If it is none, or beyond them.
-    """
+    """Take a whole number within bounds, true and false for 1 and 0."""
     if not isinstance(value, int) or not least <= value <= greatest:
         raise ProgramError(f"{where}: found {show(value)}; needs an integer {least} to {greatest}")
     return int(value)
 
 
 def runs(value: Any, where: str, length: int, least: int, greatest: int) -> list[int]:
-    """Write out numbers and runs of them: ``5``, ``"1x256"``, ``"0:255"``, ``"3:4:255"`` (the step between).
-
-    Raises
-    ------
-    ProgramError
-        If they are none, not ``length`` of them, or beyond the bounds.
-    """
+    """Write out numbers and runs of them: ``5``, ``"1x256"``, ``"0:255"``, ``"3:4:255"`` (the step between)."""
     if not isinstance(value, list):
         raise ProgramError(f"{where}: found {show(value)}; needs an array")
     found: list[int] = []

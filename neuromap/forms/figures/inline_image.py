@@ -10,18 +10,7 @@ __all__ = ["inline_image"]
 
 
 def inline_image(document: str) -> str:
-    """Make an ``<img>`` element of an SVG file.
-
-    Parameters
-    ----------
-    document : str
-        From :func:`neuromap.forms.standalone_svg.standalone`, or of a form that makes such files.
-
-    Returns
-    -------
-    str
-        The element; its text alternative is the drawing's.
-    """
+    """Make an ``<img>`` element of an SVG file."""
     told = re.search('aria-label="(.*?)"', document)
     text = escape(unescape(told[1])) if told else ""
     data = base64.b64encode(document.encode()).decode()

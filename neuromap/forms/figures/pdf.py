@@ -11,18 +11,7 @@ __all__ = ["with_pdf"]
 
 
 def with_pdf(figures: Mapping[str, str]) -> dict[str, str | bytes]:
-    """Add a PDF to every SVG file, where ``vl-convert-python`` is installed.
-
-    Parameters
-    ----------
-    figures : mapping of str to str
-        File names that end in ``.svg``, and documents of :func:`neuromap.forms.standalone_svg.standalone`.
-
-    Returns
-    -------
-    dict of str to str or bytes
-        The same, and ``.pdf`` files beside them.
-    """
+    """Add a PDF to every SVG file, where ``vl-convert-python`` is installed."""
     found: dict[str, str | bytes] = dict(figures)
     try:
         from vl_convert import svg_to_pdf

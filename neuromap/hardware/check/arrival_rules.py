@@ -36,14 +36,12 @@ _CORES_AT_ONCE = 256
 
 
 def arrivals(program: Program) -> Iterator[Finding]:
-    """``arrival-tick`` and ``relay-source``: spikes arrive when they are meant to, through relays of one label.
-
-    Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
-    edges that arrive in this tick, inputs of other edges that arrive a period later (for the next frame) or, where the
-    edge bridges frames, several, and spikes of neurons that arrive in any of these; where a neuron keeps its potential
-    from tick to tick, spikes may arrive in between. Relays bear a label but compute nothing: their tick follows from
-    what they read.
-    """
+    """``arrival-tick`` and ``relay-source``: spikes arrive when they are meant to, through relays of one label."""
+    # Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
+    # edges that arrive in this tick, inputs of other edges that arrive a period later (for the next frame) or, where
+    # the edge bridges frames, several, and spikes of neurons that arrive in any of these; where a neuron keeps its
+    # potential from tick to tick, spikes may arrive in between. Relays bear a label but compute nothing: their tick
+    # follows from what they read.
     chains = relay_chains(program)
     kind, tick = _feeds(program, chains)
     yield _arrival_ticks(program, kind, tick)

@@ -31,10 +31,9 @@ _Rule = Callable[[Any], Iterator[Finding]]
 
 
 class _Rules(NamedTuple):
-    """What is asked of programs for one kind of core; a rule takes the program of its kind.
+    """What is asked of programs for one kind of core; a rule takes the program of its kind."""
 
-    Where a rule of ``starts`` is broken, nothing else can be asked.
-    """
+    # Where a rule of ``starts`` is broken, nothing else can be asked.
 
     starts: tuple[_Rule, ...]
     indices: tuple[_Rule, ...]
@@ -137,21 +136,7 @@ def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int
 
 
 def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_only: bool = False) -> None:
-    """Refuse a program that breaks a rule of its chip.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    mapped : bool, optional
-        As in :func:`check_program`.
-    indices_only : bool
-        Ask only the rules about values that index something: what an engine asks before it runs a program.
-
-    Raises
-    ------
-    ProgramError
-        With the first violation and the number of them, in one line.
-    """
+    """Refuse a program that breaks a rule of its chip."""
     broken = [f for f in _findings(program, mapped=mapped, indices_only=indices_only) if len(f)]
     if not broken:
         return

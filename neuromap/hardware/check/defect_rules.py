@@ -75,10 +75,8 @@ def dead_routes(program: ChipProgram) -> Iterator[Finding]:
 
 
 def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> NDArray[np.bool_]:
-    """Which routes meet a defect: a search in sorted lists of the defects of all rows, and of all columns.
-
-    Along a row, routers have the even places (2 x) and links the odd ones (2 x + 1).
-    """
+    """Which routes meet a defect: a search in sorted lists of the defects of all rows, and of all columns."""
+    # Along a row, routers have the even places (2 x) and links the odd ones (2 x + 1).
     rows, columns = [], []
     for x, y in chip.defects.routers:
         rows.append((y, 2 * x))

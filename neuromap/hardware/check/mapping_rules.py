@@ -77,10 +77,8 @@ def bias_frames(program: Program) -> Iterator[Finding]:
 
 
 def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
-    """``frame-period``: frames follow each other no closer than the execution's label says.
-
-    They may stand farther apart: splitters may ask for more update steps than were chosen.
-    """
+    """``frame-period``: frames follow each other no closer than the execution's label says."""
+    # They may stand farther apart: splitters may ask for more update steps than were chosen.
     chosen = CHOSEN_PERIOD.fullmatch(program.execution)
     least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
     yield find(
@@ -208,11 +206,9 @@ def unused_neurons(program: Program) -> Iterator[Finding]:
 
 
 def potential_widths(program: Program) -> Iterator[Finding]:
-    """``potential-width``: no set of spikes drives a potential to its rails within one tick.
-
-    It begins at 0, or, where the neuron keeps its potential, anywhere from its floor to below its threshold. Then the
-    order of the events in a tick cannot matter, and neither can saturation or wrapping.
-    """
+    """``potential-width``: no set of spikes drives a potential to its rails within one tick."""
+    # It begins at 0, or, where the neuron keeps its potential, anywhere from its floor to below its threshold. Then the
+    # order of the events in a tick cannot matter, and neither can saturation or wrapping.
     low, high = program.chip.potential_range
     most, least = _extremes(program)
     for extreme, wrong in ((most, most > high), (least, least < low)):

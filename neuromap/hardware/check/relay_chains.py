@@ -28,43 +28,23 @@ _SYNAPSES_AT_ONCE = 2**24
 
 @dataclass(frozen=True, eq=False)
 class RelayChains(Value):
-    """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place.
+    """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place."""
 
-    Attributes
-    ----------
-    source : ndarray of int64, shape (C, A)
-        Number of the neuron that feeds the axon (one of them, if there are several), or -1.
-    tick : ndarray of int64, shape (C * N,)
-        When frame 0 of a neuron is computed, of a relay handed on, in parts of a tick (``arrays/times.py``); or
-        UNKNOWN.
-    relay, axon : ndarray of int64, shape (p,)
-        Pairs of a relay (its number) and an axon of its core that it reads with a weight other than 0.
-    fault : ndarray of int64, shape (p,)
-        0, or what is wrong with the pair.
-    """
-
-    source: Ints
+    source: Ints  # (C, A): number of the neuron that feeds the axon (one of them, if there are several), or -1
+    # (C * N,): when frame 0 of a neuron is computed, of a relay handed on, in parts of a tick (``arrays/times.py``); or
+    # UNKNOWN
     tick: Ints
+    # relay, axon: (p,): pairs of a relay (its number) and an axon of its core that it reads with a weight other than 0
     relay: Ints
     axon: Ints
-    fault: Ints
+    fault: Ints  # (p,): 0, or what is wrong with the pair
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def relay_chains(program: Program) -> RelayChains:
-    """Follow all relays back to neurons that are none.
-
-    Parameters
-    ----------
-    program : Program
-        Well formed; its values may break rules.
-
-    Returns
-    -------
-    RelayChains
-    """
+    """Follow all relays back to neurons that are none."""
     n_cores, n_axons, n_neurons = program.n_cores, program.chip.axons, program.chip.neurons
     core, axon = program.target_core.reshape(-1), program.target_axon.reshape(-1)
     sending = np.flatnonzero((core >= 0) & (core < n_cores) & (axon >= 0) & (axon < n_axons))
@@ -119,11 +99,9 @@ def _axons_of(program: Program, relays: Ints) -> tuple[Ints, Ints]:
 
 
 def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: Ints) -> Ints:
-    """Write the ticks of relays: those of the neurons at the beginning plus all delays. Return relays behind a ring.
-
-    Every relay points to the relay before it; pointers double in length from round to round, so chains of any
-    length end in a few rounds, and rings are what never ends.
-    """
+    """Write the ticks of relays: those of the neurons at the beginning plus all delays. Return relays behind a ring."""
+    # Every relay points to the relay before it; pointers double in length from round to round, so chains of any length
+    # end in a few rounds, and rings are what never ends.
     number, first = np.unique(relay, return_index=True)
     before = feeder[first]
     mine = np.searchsorted(relays, number)

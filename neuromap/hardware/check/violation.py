@@ -16,24 +16,14 @@ __all__ = ["Finding", "Place", "Violation", "find"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a program; ``None`` for what does not apply, nothing but that where it is the program as a whole.
+    """Where in a program; ``None`` for what does not apply, nothing but that where it is the program as a whole."""
 
-    Attributes
-    ----------
-    core : int or None
-        Row of ``Program.coordinates``.
-    neuron, axon : int or None
-        Within the core.
-    axon_type : int or None
-        Axon type of a weight.
-    host_row, output_row : int or None
-        Row of the host or output table.
-    """
-
-    core: int | None = None
+    core: int | None = None  # row of ``Program.coordinates``
+    # neuron, axon: within the core
     neuron: int | None = None
     axon: int | None = None
-    axon_type: int | None = None
+    axon_type: int | None = None  # axon type of a weight
+    # host_row, output_row: row of the host or output table
     host_row: int | None = None
     output_row: int | None = None
 
@@ -43,45 +33,22 @@ class Place:
 
 @dataclass(frozen=True)
 class Violation:
-    """One value of a program that breaks a rule of its chip.
+    """One value of a program that breaks a rule of its chip."""
 
-    Attributes
-    ----------
-    rule : str
-        Name of the rule, as listed in ``docs/program-file.md``.
-    place : Place
-        Where.
-    found : int or tuple of int
-        The value.
-    bound : str
-        What is allowed.
-    message : str
-        All of it in one line.
-    """
-
-    rule: str
-    place: Place
-    found: int | tuple[int, ...]
-    bound: str
-    message: str
+    rule: str  # name of the rule, as listed in ``docs/program-file.md``
+    place: Place  # where
+    found: int | tuple[int, ...]  # the value
+    bound: str  # what is allowed
+    message: str  # all of it in one line
 
 
 @dataclass(frozen=True, eq=False)
 class Finding(Value):
-    """All violations of one rule by one array: positions, and how to describe one of them.
+    """All violations of one rule by one array: positions, and how to describe one of them."""
 
-    Attributes
-    ----------
-    rule : str
-        Name of the rule.
-    positions : ndarray of int64, shape (n, axes)
-        Indices of the offending entries.
-    describe : callable
-        Position to place, value found, bound and what the value is called.
-    """
-
-    rule: str
-    positions: NDArray[np.int64]
+    rule: str  # name of the rule
+    positions: NDArray[np.int64]  # (n, axes): indices of the offending entries
+    # position to place, value found, bound and what the value is called
     describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
 
     def __post_init__(self) -> None:

@@ -106,17 +106,7 @@ FIGURES = tuple(f"{table}.{key}" for table, keys in _TABLE_KEYS.items() for key 
 
 
 def chip_document(chip: ChipSpec) -> dict[str, Any]:
-    """Return a chip as the tables of its file.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    dict
-        Plain values; :func:`chip_from_document` turns it back into an equal chip.
-    """
+    """Return a chip as the tables of its file."""
     document: dict[str, Any] = {
         "format": 1,
         "name": chip.name,
@@ -144,26 +134,7 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
 
 
 def chip_from_document(document: Mapping[str, Any], origin: str) -> ChipSpec:
-    """Check the tables of a chip file and make the chip.
-
-    Parameters
-    ----------
-    document : mapping
-        As read from TOML or JSON.
-    origin : str
-        Where it comes from, for messages.
-
-    Returns
-    -------
-    ChipSpec
-
-    Raises
-    ------
-    ChipError
-        Naming the key, what was found and what is allowed.
-    NotSupportedError
-        If ``core.targets_per_neuron`` is above 1.
-    """
+    """Check the tables of a chip file and make the chip."""
     try:
         return _chip(document)
     except (ChipError, NotSupportedError) as error:

@@ -28,18 +28,10 @@ _LONGEST_TEXT = 4000
 
 
 class ChipPoint(NamedTuple):
-    """A chip, and the values that were set to make it.
+    """A chip, and the values that were set to make it."""
 
-    Attributes
-    ----------
-    values : tuple
-        As they were given, one for every figure.
-    chip : ChipSpec
-        The chip.
-    """
-
-    values: tuple[Any, ...]
-    chip: ChipSpec
+    values: tuple[Any, ...]  # as they were given, one for every figure
+    chip: ChipSpec  # the chip
 
 
 def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
@@ -82,27 +74,8 @@ def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
 
 
 def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> tuple[ChipPoint, ...]:
-    """Make a chip for every combination of values.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        The chip that they are changed of.
-    figures : mapping of str to sequence
-        Values of each figure, as for :func:`with_figures`.
-
-    Returns
-    -------
-    tuple of ChipPoint
-        The values of the last figure change first; values that are given twice count once.
-
-    Raises
-    ------
-    ChipError
-        As :func:`with_figures`; if a figure has no value, or the chips are more than 256.
-    NotSupportedError
-        If neuromap does not map to one of them.
-    """
+    """Make a chip for every combination of values."""
+    # chip: the chip that they are changed of
     mapping_given(f"chip {chip.name}: figures", figures, "{'core.axons': [256, 512]}", ChipError)
     values = [_distinct(name, given) for name, given in figures.items()]
     if (number := prod(map(len, values))) > MOST_CHIPS:

@@ -27,27 +27,16 @@ CORE_MODELS: tuple[CoreKind, ...] = ("crossbar", "synapse-list")
 
 @dataclass(frozen=True)
 class NeuronRules(Card):
-    """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013).
+    """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013)."""
 
-    Attributes
-    ----------
-    number_format : {"sign_magnitude", "twos_complement"}
-        Of weights and leak: with 9 bits -255..255, or -256..255.
-    overflow : {"saturate", "wrap"}
-        What a potential does at its rails, after every single event in ascending axon order.
-    negative_comparison : {"<", "<="}
-        Comparison with the negative threshold (step 5).
-    signed_threshold : bool
-        Whether thresholds may be negative (RANC) or are unsigned (TrueNorth); then ``threshold_bits``
-        includes the sign.
-    stochastic : bool
-        Whether synapses, leak and thresholds may be stochastic (TrueNorth); else programs must do without.
-    """
-
+    # of weights and leak: with 9 bits -255..255, or -256..255
     number_format: Literal["sign_magnitude", "twos_complement"] = "sign_magnitude"
+    # what a potential does at its rails, after every single event in ascending axon order
     overflow: Literal["saturate", "wrap"] = "saturate"
-    negative_comparison: Literal["<", "<="] = "<"
+    negative_comparison: Literal["<", "<="] = "<"  # comparison with the negative threshold (step 5)
+    # whether thresholds may be negative (RANC) or are unsigned (TrueNorth); then ``threshold_bits`` includes the sign
     signed_threshold: bool = False
+    # whether synapses, leak and thresholds may be stochastic (TrueNorth); else programs must do without
     stochastic: bool = False
 
 

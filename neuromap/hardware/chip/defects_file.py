@@ -55,22 +55,7 @@ def load_defects(path: str | Path) -> Defects:
 
 
 def defects_from_table(table: TomlTable) -> Defects:
-    """Check a table of defects.
-
-    Parameters
-    ----------
-    table : TomlTable
-        Its keys are settled; absent ones are empty lists.
-
-    Returns
-    -------
-    Defects
-
-    Raises
-    ------
-    ChipError
-        Naming the key, the entry and what is allowed.
-    """
+    """Check a table of defects."""
     cores, routers, links = (_entries(table, key) for key in DEFECT_KEYS)
     for i, (x, y, x2, y2) in enumerate(links):
         if abs(x - x2) + abs(y - y2) != 1:
@@ -102,17 +87,7 @@ def _entries(table: TomlTable, key: str) -> list[list[int]]:
 
 
 def defects_document(defects: Defects) -> dict[str, list[list[int]]]:
-    """Return defects as the table of a file.
-
-    Parameters
-    ----------
-    defects : Defects
-
-    Returns
-    -------
-    dict
-        Keys whose lists are empty are left out.
-    """
+    """Return defects as the table of a file."""
     document = {
         "cores": [list(core) for core in defects.cores],
         "routers": [list(router) for router in defects.routers],

@@ -12,21 +12,11 @@ MAX_ROUTER_CYCLES = 2**31
 
 
 def router_cycles(figures: Mapping[str, float]) -> dict[str, float]:
-    """Give what the figures say in cycles, as exact quotients.
-
-    Parameters
-    ----------
-    figures : mapping of str to float
-        ``ChipSpec.router``.
-
-    Returns
-    -------
-    dict of str to float
-        By figure: cycles of a hop (``hop_seconds``), cycles in which the ports of a chip pass one spike
-        (``boundary_spikes_per_second``), and cycles of a link between two chips (``boundary_seconds``). Empty without
-        ``link_spikes_per_second`` and ``hop_seconds``, as the length of a cycle is not known then; infinite where a
-        figure is out of all bounds.
-    """
+    """Give what the figures say in cycles, as exact quotients."""
+    # gives by figure: cycles of a hop (``hop_seconds``), cycles in which the ports of a chip pass one spike
+    # (``boundary_spikes_per_second``), and cycles of a link between two chips (``boundary_seconds``). Empty without
+    # ``link_spikes_per_second`` and ``hop_seconds``, as the length of a cycle is not known then; infinite where a
+    # figure is out of all bounds
     rate, hop = figures.get("link_spikes_per_second"), figures.get("hop_seconds")
     if not rate or hop is None:
         return {}

@@ -15,46 +15,24 @@ __all__ = ["SynapseLists"]
 
 @dataclass(frozen=True)
 class SynapseLists(Card):
-    """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``.
+    """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
 
-    Attributes
-    ----------
-    output_axons : int
-        Pairs of a neuron and a core that it feeds, per core.
-    synapse_memory_bits : int
-        Memory of a core's lists.
-    synapse_bits, list_bits : int
-        What one synapse takes of it, and what every list that is in use takes besides.
-    weight_shifts : tuple of int
-        Least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k.
-    mixed_sign_step : int
-        What mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit.
-    threshold_shift : int
-        Thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power.
-    bias_bits : int
-        Width of a bias' mantissa, with its sign.
-    bias_shifts : tuple of int
-        Least and greatest k of a bias, which is a mantissa times 2**k.
-    current_bits : int
-        Width of the current, two's complement; it wraps. The voltage has ``potential_bits`` and saturates.
-    decay_bits : int
-        A decay d takes d / 2**decay_bits of a value in every tick.
-    refractory_bits : int
-        Width of the refractory counter.
-    """
-
-    output_axons: int
-    synapse_memory_bits: int
+    output_axons: int  # pairs of a neuron and a core that it feeds, per core
+    synapse_memory_bits: int  # memory of a core's lists
+    # synapse_bits, list_bits: what one synapse takes of it, and what every list that is in use takes besides
     synapse_bits: int
     list_bits: int = 0
+    # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
     weight_shifts: tuple[int, int] = (0, 13)
+    # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
     mixed_sign_step: int = 1
-    threshold_shift: int = 6
-    bias_bits: int = 13
-    bias_shifts: tuple[int, int] = (0, 7)
+    threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
+    bias_bits: int = 13  # width of a bias' mantissa, with its sign
+    bias_shifts: tuple[int, int] = (0, 7)  # least and greatest k of a bias, which is a mantissa times 2**k
+    # width of the current, two's complement; it wraps. The voltage has ``potential_bits`` and saturates
     current_bits: int = 24
-    decay_bits: int = 12
-    refractory_bits: int = 6
+    decay_bits: int = 12  # A decay d takes d / 2**decay_bits of a value in every tick
+    refractory_bits: int = 6  # width of the refractory counter
 
     @property
     def current_range(self) -> tuple[int, int]:
@@ -67,11 +45,5 @@ class SynapseLists(Card):
         return int(2**self.refractory_bits - 1)
 
     def list_memory(self, n_lists: int, n_synapses: int) -> int:
-        """Count the bits of memory that lists take.
-
-        Parameters
-        ----------
-        n_lists, n_synapses : int
-            Lists in use and synapses in them.
-        """
+        """Count the bits of memory that lists take."""
         return n_lists * self.list_bits + n_synapses * self.synapse_bits

@@ -35,22 +35,7 @@ LIST_KEYS = (*_INTEGERS, *_PAIRS)
 
 
 def lists_from_table(core: TomlTable) -> SynapseLists:
-    """Take the figures of synapse lists from the table of a core.
-
-    Parameters
-    ----------
-    core : TomlTable
-        The table ``[core]``.
-
-    Returns
-    -------
-    SynapseLists
-
-    Raises
-    ------
-    ChipError
-        Naming the key, what was found and what is allowed.
-    """
+    """Take the figures of synapse lists from the table of a core."""
     values: dict[str, Any] = {
         key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
         for key, bounds in _INTEGERS.items()
@@ -66,11 +51,6 @@ def lists_from_table(core: TomlTable) -> SynapseLists:
 
 
 def lists_table(lists: SynapseLists) -> dict[str, Any]:
-    """Return the figures as keys of the table ``[core]``; :func:`lists_from_table` turns them back.
-
-    Parameters
-    ----------
-    lists : SynapseLists
-    """
+    """Return the figures as keys of the table ``[core]``; :func:`lists_from_table` turns them back."""
     integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
     return integers | {key: list(getattr(lists, key)) for key in _PAIRS}

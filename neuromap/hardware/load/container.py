@@ -31,25 +31,15 @@ _KIND = "program file"
 
 
 class Container:
-    """Tensors of a file, each with its dtype, shape and bytes, and the texts beside them.
+    """Tensors of a file, each with its dtype, shape and bytes, and the texts beside them."""
 
-    Attributes
-    ----------
-    metadata : dict
-        Texts by name.
-    """
+    # metadata: texts by name
 
     def __init__(self, entries: dict[str, dict[str, Any]], metadata: dict[str, str], *, copied: bool) -> None:
         self.metadata, self._entries, self._copied = metadata, entries, copied
 
     def tensors(self, model: CoreKind, origin: str) -> dict[str, NDArray[np.generic]]:
-        """Make arrays of the entries, which must be those of a program.
-
-        Raises
-        ------
-        ProgramError
-            If one is missing, unknown, or of another dtype.
-        """
+        """Make arrays of the entries, which must be those of a program."""
         table, tensors = tensors_of(model), dict[str, NDArray[np.generic]]()
         for name, entry in self._entries.items():
             if name not in table:
@@ -66,24 +56,12 @@ class Container:
 
 
 def read_container(path: Path, origin: str) -> Container:
-    """Read a file into memory.
-
-    Raises
-    ------
-    ProgramError
-        If it cannot be read, is no regular file, or none of safetensors.
-    """
+    """Read a file into memory."""
     return container_of_bytes(_said(origin, lambda: read_bytes(path, _KIND, MAX_FILE_BYTES, ProgramError)), origin)
 
 
 def container_of_bytes(data: bytes, origin: str) -> Container:
-    """Read the bytes of a file.
-
-    Raises
-    ------
-    ProgramError
-        As :func:`read_container`.
-    """
+    """Read the bytes of a file."""
     try:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -92,15 +70,8 @@ def container_of_bytes(data: bytes, origin: str) -> Container:
 
 
 def mapped_container(path: Path, origin: str) -> Container:
-    """Map a file into memory: what is not looked at is not read, and what is read can be forgotten again.
-
-    Who changes the file while it is mapped changes the arrays, or ends this process.
-
-    Raises
-    ------
-    ProgramError
-        As :func:`read_container`.
-    """
+    """Map a file into memory: what is not looked at is not read, and what is read can be forgotten again."""
+    # Who changes the file while it is mapped changes the arrays, or ends this process.
     size = _said(origin, lambda: check_regular(path, _KIND, ProgramError)).st_size
     if size > MAX_FILE_BYTES:
         raise ProgramError(f"{origin}: is larger than {MAX_FILE_BYTES // 2**20} MiB; expected a {_KIND}")
@@ -143,10 +114,8 @@ def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
 
 
 def _whole_metadata(data: bytes | mmap.mmap, header: dict[str, Any], origin: str) -> dict[str, str]:
-    """Give the texts of a program file whose bytes fit its digest; refuse any other.
-
-    Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
-    """
+    """Give the texts of a program file whose bytes fit its digest; refuse any other."""
+    # Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
     metadata: dict[str, str] = header.get("__metadata__", {})
     is_program, has_digest = metadata.get(KIND_KEY) == KIND, DIGEST_KEY in metadata
     if has_digest and seal_of(data, metadata) is not Seal.WHOLE:
@@ -167,13 +136,7 @@ def _header(data: bytes | mmap.mmap, origin: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, place: str) -> dict[str, Any]:
-    """Read the text of an object.
-
-    Raises
-    ------
-    ProgramError
-        If it is none.
-    """
+    """Read the text of an object."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:

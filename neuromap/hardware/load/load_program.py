@@ -72,25 +72,8 @@ def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
 
 
 def map_program(path: str | Path, *, check: bool) -> ChipProgram:
-    """Map a program file into memory: its arrays lie in the file, and are read where they are looked at.
-
-    Parameters
-    ----------
-    path : str or Path
-    check : bool
-        Whether everything in it is checked, as by :func:`load_program`; that reads all of it once. Without, somebody
-        else has checked this file, and asks what is taken out of it again.
-
-    Returns
-    -------
-    ChipProgram
-        As of :func:`load_program`. The file must not be changed while it is in use.
-
-    Raises
-    ------
-    ProgramError
-        As :func:`load_program`.
-    """
+    """Map a program file into memory: its arrays lie in the file, and are read where they are looked at."""
+    # gives as of :func:`load_program`. The file must not be changed while it is in use
     path = path_given("map_program", path, ProgramError)
     origin = show_name(str(path))
     program = _program(mapped_container(Path(path), origin), origin)
@@ -98,26 +81,7 @@ def map_program(path: str | Path, *, check: bool) -> ChipProgram:
 
 
 def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipProgram:
-    """Read a program from the bytes of its file; see :func:`load_program`.
-
-    Parameters
-    ----------
-    data : bytes
-    origin : str
-        Where they come from, for messages.
-    check : bool
-        Whether a program that breaks a rule of its chip is refused.
-
-    Returns
-    -------
-    ChipProgram
-        A ``Program`` or a ``ListProgram``, by the cores of its chip.
-
-    Raises
-    ------
-    ProgramError
-        As :func:`load_program`.
-    """
+    """Read a program from the bytes of its file; see :func:`load_program`."""
     return _checked(_program(container_of_bytes(data, origin), origin), origin, check)
 
 

@@ -24,97 +24,54 @@ Ints = NDArray[np.int64]
 
 
 class Wires(NamedTuple):
-    """Ways from neurons to axons, ordered by core, then neuron; all of shape (n,), int64.
+    """Ways from neurons to axons, ordered by core, then neuron; all of shape (n,), int64."""
 
-    Attributes
-    ----------
-    core, neuron : ndarray
-        Where a spike comes from.
-    target_core, target_axon : ndarray
-        Where it goes to.
-    delay : ndarray
-        Ticks from the spike to its axon.
-    """
-
+    # core, neuron: where a spike comes from
     core: Ints
     neuron: Ints
+    # target_core, target_axon: where it goes to
     target_core: Ints
     target_axon: Ints
-    delay: Ints
+    delay: Ints  # ticks from the spike to its axon
 
 
 class Sent(NamedTuple):
-    """Where some spikes go; all of shape (n,), int64. A spike may go nowhere, or to several axons.
+    """Where some spikes go; all of shape (n,), int64. A spike may go nowhere, or to several axons."""
 
-    Attributes
-    ----------
-    spike : ndarray
-        Position of the spike among those that were asked for, ascending.
-    core, axon : ndarray
-        Its target.
-    delay : ndarray
-        Ticks to the axon.
-    """
-
-    spike: Ints
+    spike: Ints  # position of the spike among those that were asked for, ascending
+    # core, axon: its target
     core: Ints
     axon: Ints
-    delay: Ints
+    delay: Ints  # ticks to the axon
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipProgram(Card, ABC):
-    """A chip's memory image with labels; what is in its cores is in the classes that derive from it.
+    """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the network.
-    chip : ChipSpec
-        The chip it is for.
-    coordinates : ndarray of int32, shape (C, 2)
-        x and y of every used core on the board.
-    neuron_node : ndarray of int32, shape (C, N)
-        Label: the node as position in ``nodes``; -1 for unused neurons. A relay bears its source's label.
-    neuron_index : ndarray of int32, shape (C, N)
-        Label: the neuron within the node; 0 where unused.
-    is_relay : ndarray of bool, shape (C, N)
-        Label: whether the neuron only serves the one whose label it bears: it hands on its spikes (it lengthens a
-        delay, or is a splitter), or holds a part of its sum.
-    nodes : tuple of NodePort
-        Labels and clocks.
-    period : int or Fraction
-        Frame period in ticks; a fraction p/q is a mean: q frames in every p ticks, at intervals that differ by a tick.
-    ticks_per_step : int
-        Ticks of one update step.
-    host : HostTable
-        Input and bias spikes.
-    outputs : OutputTable
-        Neurons that are read out.
-    pattern, execution : str
-        Labels of the rollout: the pattern's name and "windowed", "pipelined", "pipelined:P" or "pipelined:best"; empty
-        for programs by hand.
-    is_splitter : ndarray of bool, shape (C, N), or None
-        Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
-    is_part : ndarray of bool, shape (C, N), or None
-        Label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts are
-        relays too. None where there are none.
-    """
-
-    name: str
-    chip: ChipSpec
-    coordinates: NDArray[np.int32]
+    name: str  # name of the network
+    chip: ChipSpec  # the chip it is for
+    coordinates: NDArray[np.int32]  # (C, 2): x and y of every used core on the board
+    # (C, N): label: the node as position in ``nodes``; -1 for unused neurons. A relay bears its source's label
     neuron_node: NDArray[np.int32]
-    neuron_index: NDArray[np.int32]
+    neuron_index: NDArray[np.int32]  # (C, N): label: the neuron within the node; 0 where unused
+    # (C, N): label: whether the neuron only serves the one whose label it bears: it hands on its spikes (it lengthens a
+    # delay, or is a splitter), or holds a part of its sum
     is_relay: NDArray[np.bool_]
-    nodes: tuple[NodePort, ...]
+    nodes: tuple[NodePort, ...]  # labels and clocks
+    # frame period in ticks; a fraction p/q is a mean: q frames in every p ticks, at intervals that differ by a tick
     period: Time
-    ticks_per_step: int
-    host: HostTable
-    outputs: OutputTable
+    ticks_per_step: int  # ticks of one update step
+    host: HostTable  # input and bias spikes
+    outputs: OutputTable  # neurons that are read out
+    # pattern, execution: labels of the rollout: the pattern's name and "windowed", "pipelined", "pipelined:P" or
+    # "pipelined:best"; empty for programs by hand
     pattern: str = ""
     execution: str = ""
+    # (C, N): label: whether the relay is there to fan out; splitters are relays too. None where there are none
     is_splitter: NDArray[np.bool_] | None = None
+    # (C, N): label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts
+    # are relays too. None where there are none
     is_part: NDArray[np.bool_] | None = None
 
     @property
@@ -134,13 +91,8 @@ class ChipProgram(Card, ABC):
 
     @abstractmethod
     def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
-        """Say where spikes of some neurons go.
-
-        Parameters
-        ----------
-        cores, neurons : ndarray of int, shape (m,)
-            Who fires.
-        """
+        """Say where spikes of some neurons go."""
+        # shapes: cores, neurons (m,)
 
     @property
     @abstractmethod
@@ -154,10 +106,8 @@ class ChipProgram(Card, ABC):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Neurons of hidden nodes that the program does not hold, by node; nodes that it holds whole are absent.
-
-        The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
-        """
+        """Neurons of hidden nodes that the program does not hold, by node; nodes that it holds whole are absent."""
+        # The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
         mine = (
             ~self.is_relay & (self.neuron_node >= 0) & (self.neuron_node < len(self.nodes)) & (self.neuron_index >= 0)
         )
@@ -178,13 +128,5 @@ class ChipProgram(Card, ABC):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it.
-
-        Raises
-        ------
-        ProgramError
-            If the program is not well formed (wrong dtypes or shapes); nothing is written.
-        InputError
-            If the folder does not exist or cannot be written.
-        """
+        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it."""
         write_whole(path, form(self, "file"))

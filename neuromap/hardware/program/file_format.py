@@ -59,13 +59,7 @@ def tick_to_file(tick: Time, period: Time) -> dict[str, int]:
 
 
 def period_of_file(document: Mapping[str, Any]) -> Any:
-    """Read what :func:`period_to_file` wrote; without ``frames_per_period`` the period as it stands there.
-
-    Raises
-    ------
-    ValueError
-        If the two are no integers of 1 or more without a common divisor, the frames more than 1 and the ticks no fewer.
-    """
+    """Read what :func:`period_to_file` wrote; without ``frames_per_period`` the period as it stands there."""
     if FRAMES_KEY not in document:
         return document["period"]
     ticks, frames = document["period"], document[FRAMES_KEY]
@@ -78,13 +72,7 @@ def period_of_file(document: Mapping[str, Any]) -> Any:
 
 
 def tick_of_file(document: Mapping[str, Any], period: Any) -> Any:
-    """Read what :func:`tick_to_file` wrote; without ``sample_part`` the tick as it stands there.
-
-    Raises
-    ------
-    ValueError
-        If the part is not one of those between two ticks, or there are none.
-    """
+    """Read what :func:`tick_to_file` wrote; without ``sample_part`` the tick as it stands there."""
     if PART_KEY not in document:
         return document["sample_tick"]
     tick, part, parts = document["sample_tick"], document[PART_KEY], getattr(period, "denominator", 1)

@@ -23,48 +23,21 @@ __all__ = ["HostSpikes", "host_spikes"]
 
 @dataclass(frozen=True, eq=False)
 class HostSpikes(Card):
-    """Spikes from the host, ordered by tick, then row; n of them.
+    """Spikes from the host, ordered by tick, then row; n of them."""
 
-    Attributes
-    ----------
-    tick : ndarray of int64, shape (n,)
-        When each is integrated.
-    row : ndarray of int64, shape (n,)
-        Row of the program's host table that it is for.
-    n_ticks : int
-        Ticks that they were asked for.
-    """
-
-    tick: NDArray[np.int64]
-    row: NDArray[np.int64]
-    n_ticks: int
+    tick: NDArray[np.int64]  # (n,): when each is integrated
+    row: NDArray[np.int64]  # (n,): row of the program's host table that it is for
+    n_ticks: int  # ticks that they were asked for
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], n_ticks: int) -> HostSpikes:
-    """List what the host delivers in ticks 0 to ``n_ticks - 1``.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Legal: no row delivers before tick 0.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames of every input node, row 0 is frame 0.
-    n_ticks : int
-
-    Returns
-    -------
-    HostSpikes
-        Bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the
-        ticks.
-
-    Raises
-    ------
-    StimulusError
-        If frames of an input node are missing or of another size.
-    """
+    """List what the host delivers in ticks 0 to ``n_ticks - 1``."""
+    # gives bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the
+    # ticks
+    # shapes: frames (n_frames, size)
     host, period = program.host, program.period
     n_frames = max((len(rows) for rows in frames.values()), default=0)
     start = host.exact_arrival(period)

@@ -34,32 +34,20 @@ __all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
 
 @dataclass(frozen=True, eq=False)
 class CurrentTable(Card):
-    """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core.
+    """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core."""
 
-    Attributes
-    ----------
-    current_decay, voltage_decay : ndarray of int32, shape (C, N)
-        d_u and d_v, in parts of 2**decay_bits: 0 keeps the value, 2**decay_bits forgets it.
-    threshold : ndarray of int32, shape (C, N)
-        Above it (not at it) the neuron spikes.
-    bias : ndarray of int32, shape (C, N)
-        Added to the voltage in every tick.
-    refractory : ndarray of uint8, shape (C, N)
-        Ticks after a spike in which the voltage stays 0.
-    current, voltage : ndarray of int32, shape (C, N)
-        u and v before the first tick.
-    joined : ndarray of int32, shape (C, N), or None
-        The neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none. None
-        where no neuron is joined.
-    """
-
+    # current_decay, voltage_decay: (C, N): d_u and d_v, in parts of 2**decay_bits: 0 keeps the value, 2**decay_bits
+    # forgets it
     current_decay: NDArray[np.int32]
     voltage_decay: NDArray[np.int32]
-    threshold: NDArray[np.int32]
-    bias: NDArray[np.int32]
-    refractory: NDArray[np.uint8]
+    threshold: NDArray[np.int32]  # (C, N): above it (not at it) the neuron spikes
+    bias: NDArray[np.int32]  # (C, N): added to the voltage in every tick
+    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage stays 0
+    # current, voltage: (C, N): u and v before the first tick
     current: NDArray[np.int32]
     voltage: NDArray[np.int32]
+    # (C, N): the neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none.
+    # None where no neuron is joined
     joined: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
@@ -68,27 +56,13 @@ class CurrentTable(Card):
 
 @dataclass(frozen=True, eq=False)
 class SynapseTable(Card):
-    """Lists of synapses: one for every axon in use (L in all), S synapses in all.
+    """Lists of synapses: one for every axon in use (L in all), S synapses in all."""
 
-    Attributes
-    ----------
-    axons : ndarray of int64, shape (C + 1,)
-        Axons 0, 1, ... of core c are lists ``axons[c]`` to ``axons[c + 1] - 1``.
-    lists : ndarray of int64, shape (L + 1,)
-        List l holds synapses ``lists[l]`` to ``lists[l + 1] - 1``.
-    neuron : ndarray of int32, shape (S,)
-        Neuron of the axon's core.
-    weight : ndarray of int32, shape (S,)
-        What is added to the neuron's current.
-    delay : ndarray of uint8, shape (S,)
-        Ticks from the axon to the neuron.
-    """
-
-    axons: NDArray[np.int64]
-    lists: NDArray[np.int64]
-    neuron: NDArray[np.int32]
-    weight: NDArray[np.int32]
-    delay: NDArray[np.uint8]
+    axons: NDArray[np.int64]  # (C + 1,): axons 0, 1, ... of core c are lists ``axons[c]`` to ``axons[c + 1] - 1``
+    lists: NDArray[np.int64]  # (L + 1,): list l holds synapses ``lists[l]`` to ``lists[l + 1] - 1``
+    neuron: NDArray[np.int32]  # (S,): neuron of the axon's core
+    weight: NDArray[np.int32]  # (S,): what is added to the neuron's current
+    delay: NDArray[np.uint8]  # (S,): ticks from the axon to the neuron
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -106,21 +80,12 @@ class SynapseTable(Card):
 
 @dataclass(frozen=True, eq=False)
 class TargetTable(Card):
-    """Where spikes go: T pairs of a neuron and an axon.
+    """Where spikes go: T pairs of a neuron and an axon."""
 
-    Attributes
-    ----------
-    start : ndarray of int64, shape (C * N + 1,)
-        Neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``.
-    core : ndarray of int32, shape (T,)
-        Target as a row of ``coordinates``.
-    axon : ndarray of int32, shape (T,)
-        Axon of the target core.
-    """
-
+    # (C * N + 1,): neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``
     start: NDArray[np.int64]
-    core: NDArray[np.int32]
-    axon: NDArray[np.int32]
+    core: NDArray[np.int32]  # (T,): target as a row of ``coordinates``
+    axon: NDArray[np.int32]  # (T,): axon of the target core
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -15,16 +15,9 @@ Bools = NDArray[np.bool_]
 
 
 def neurons_in_use(program: ChipProgram) -> Bools:
-    """Find the neurons that bear a node's label, have a synapse, or send spikes; with a bias too, where there are any.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Returns
-    -------
-    ndarray of bool, shape (C, N)
-    """
+    """Find the neurons that bear a node's label, have a synapse, or send spikes; with a bias too."""
+    # Where there are any.
+    # shapes: returns (C, N)
     used: Bools = program.neuron_node >= 0
     if isinstance(program, Program):
         used |= _read_in_crossbars(program)
@@ -38,17 +31,9 @@ def neurons_in_use(program: ChipProgram) -> Bools:
 
 
 def further_compartments(program: ChipProgram) -> Bools:
-    """Find what is joined to another: it holds a further current of a neuron, and is no neuron of its own.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Returns
-    -------
-    ndarray of bool, shape (C, N)
-        None of crossbar cores.
-    """
+    """Find what is joined to another: it holds a further current of a neuron, and is no neuron of its own."""
+    # gives none of crossbar cores
+    # shapes: returns (C, N)
     joined = program.neurons.joined if isinstance(program, ListProgram) else None
     return np.zeros(program.neuron_node.shape, np.bool_) if joined is None else joined >= 0
 

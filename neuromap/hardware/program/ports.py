@@ -19,36 +19,23 @@ BIAS = -1
 
 @dataclass(frozen=True, eq=False)
 class HostTable(Card):
-    """Where the host delivers spikes: one row per axon that it feeds (K rows).
+    """Where the host delivers spikes: one row per axon that it feeds (K rows)."""
 
-    A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node ==
-    BIAS`` delivers a spike in every frame. Frame i arrives at tick ``arrival + i * period`` of its row; frames
-    before ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons). Where
-    the period is a fraction p/q, frame i arrives at ``arrival + floor((part + i * p) / q)``.
+    # A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node == BIAS``
+    # delivers a spike in every frame. Frame i arrives at tick ``arrival + i * period`` of its row; frames before
+    # ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons). Where the
+    # period is a fraction p/q, frame i arrives at ``arrival + floor((part + i * p) / q)``.
 
-    Attributes
-    ----------
-    node : ndarray of int32, shape (K,)
-        Position in ``Program.nodes``, or ``BIAS``.
-    index : ndarray of int32, shape (K,)
-        Neuron within the node; 0 on bias rows.
-    core, axon : ndarray of int32, shape (K,)
-        The axon that is fed.
-    arrival : ndarray of int64, shape (K,)
-        Tick at which frame 0 arrives or would arrive; may be negative where ``first_frame`` is 1.
-    first_frame : ndarray of int8, shape (K,)
-        First frame that is delivered.
-    part : ndarray of int64, shape (K,), or None
-        Parts of a tick, 0 to q - 1, by which the exact arrival of frame 0 comes after its tick, where the period is a
-        fraction; None where it is not.
-    """
-
-    node: NDArray[np.int32]
-    index: NDArray[np.int32]
+    node: NDArray[np.int32]  # (K,): position in ``Program.nodes``, or ``BIAS``
+    index: NDArray[np.int32]  # (K,): neuron within the node; 0 on bias rows
+    # core, axon: (K,): the axon that is fed
     core: NDArray[np.int32]
     axon: NDArray[np.int32]
+    # (K,): tick at which frame 0 arrives or would arrive; may be negative where ``first_frame`` is 1
     arrival: NDArray[np.int64]
-    first_frame: NDArray[np.int8]
+    first_frame: NDArray[np.int8]  # (K,): first frame that is delivered
+    # (K,): parts of a tick, 0 to q - 1, by which the exact arrival of frame 0 comes after its tick, where the period is
+    # a fraction; None where it is not
     part: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
@@ -65,22 +52,13 @@ class HostTable(Card):
 
 @dataclass(frozen=True, eq=False)
 class OutputTable(Card):
-    """Which neurons are read out: one row per neuron of an output node (M rows).
+    """Which neurons are read out: one row per neuron of an output node (M rows)."""
 
-    Output neurons without a row (none of their sources survive) never spike.
+    # Output neurons without a row (none of their sources survive) never spike.
 
-    Attributes
-    ----------
-    node : ndarray of int32, shape (M,)
-        Position in ``Program.nodes``.
-    index : ndarray of int32, shape (M,)
-        Neuron within the node.
-    core, neuron : ndarray of int32, shape (M,)
-        The neuron on the chip; it has no on-chip target.
-    """
-
-    node: NDArray[np.int32]
-    index: NDArray[np.int32]
+    node: NDArray[np.int32]  # (M,): position in ``Program.nodes``
+    index: NDArray[np.int32]  # (M,): neuron within the node
+    # core, neuron: (M,): the neuron on the chip; it has no on-chip target
     core: NDArray[np.int32]
     neuron: NDArray[np.int32]
 
@@ -93,25 +71,14 @@ class OutputTable(Card):
 
 @dataclass(frozen=True)
 class NodePort(Card):
-    """Label and clock of one node of the network.
+    """Label and clock of one node of the network."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the node.
-    size : int
-        Neurons of the node.
-    kind : {"input", "output", "hidden"}
-        Its role.
-    sample_tick : int or Fraction
-        For inputs the tick at which frame 0 is (or would be) sampled, for others the tick at which frame 0 would
-        be computed; frame i is ``i * period`` ticks later. May be negative: frame 0 may lie before tick 0. Where the
-        period is a fraction the exact time, a multiple of one part of a tick: the tick is that rounded down.
-    """
-
-    name: str
-    size: int
-    kind: str
+    name: str  # name of the node
+    size: int  # neurons of the node
+    kind: str  # its role
+    # for inputs the tick at which frame 0 is (or would be) sampled, for others the tick at which frame 0 would be
+    # computed; frame i is ``i * period`` ticks later. May be negative: frame 0 may lie before tick 0. Where the period
+    # is a fraction the exact time, a multiple of one part of a tick: the tick is that rounded down
     sample_tick: Time
 
     def tick(self, period: Time, frame: int) -> int:

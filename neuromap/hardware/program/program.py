@@ -20,52 +20,27 @@ __all__ = ["NeuronTable", "Program"]
 
 @dataclass(frozen=True, eq=False)
 class NeuronTable(Card):
-    """Parameters of all neurons; C cores of the program, N neurons per core, G axon types.
+    """Parameters of all neurons; C cores of the program, N neurons per core, G axon types."""
 
-    The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
-    no neuron has the mode, which is the same as a table of zeros and takes no memory.
+    # The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
+    # no neuron has the mode, which is the same as a table of zeros and takes no memory.
 
-    Attributes
-    ----------
-    weights : ndarray of int16, shape (C, N, G)
-        s_G, one signed weight per axon type.
-    leak : ndarray of int16, shape (C, N)
-        lambda, added every tick.
-    leak_reversal : ndarray of bool, shape (C, N)
-        eps: the leak is multiplied with the sign of the potential.
-    threshold : ndarray of int32, shape (C, N)
-        alpha: at or above it the neuron spikes.
-    negative_threshold : ndarray of int32, shape (C, N)
-        beta: the negative threshold is -beta.
-    reset : ndarray of int32, shape (C, N)
-        R, the value after a reset of mode 0.
-    reset_mode : ndarray of uint8, shape (C, N)
-        gamma: 0 to R (or -R), 1 subtract (or add) the threshold, 2 keep the potential.
-    saturate_negative : ndarray of bool, shape (C, N)
-        kappa: below the negative threshold the potential stays at -beta.
-    potential : ndarray of int32, shape (C, N)
-        V before the first tick.
-    stochastic_weight : ndarray of bool, shape (C, N, G), or None
-        b_G: an event of this axon type adds 1 in the direction of s_G, with a probability that grows with its
-        magnitude, and not s_G itself.
-    stochastic_leak : ndarray of bool, shape (C, N), or None
-        c: the leak adds 1 in the direction of lambda, with a probability that grows with its magnitude.
-    noise_bits : ndarray of uint8, shape (C, N), or None
-        TM, 0 to 8: noise of 0 to 2^TM - 1 on the thresholds.
-    """
-
-    weights: NDArray[np.int16]
-    leak: NDArray[np.int16]
-    leak_reversal: NDArray[np.bool_]
-    threshold: NDArray[np.int32]
-    negative_threshold: NDArray[np.int32]
-    reset: NDArray[np.int32]
+    weights: NDArray[np.int16]  # (C, N, G): s_G, one signed weight per axon type
+    leak: NDArray[np.int16]  # (C, N): lambda, added every tick
+    leak_reversal: NDArray[np.bool_]  # (C, N): eps: the leak is multiplied with the sign of the potential
+    threshold: NDArray[np.int32]  # (C, N): alpha: at or above it the neuron spikes
+    negative_threshold: NDArray[np.int32]  # (C, N): beta: the negative threshold is -beta
+    reset: NDArray[np.int32]  # (C, N): R, the value after a reset of mode 0
+    # (C, N): gamma: 0 to R (or -R), 1 subtract (or add) the threshold, 2 keep the potential
     reset_mode: NDArray[np.uint8]
-    saturate_negative: NDArray[np.bool_]
-    potential: NDArray[np.int32]
+    saturate_negative: NDArray[np.bool_]  # (C, N): kappa: below the negative threshold the potential stays at -beta
+    potential: NDArray[np.int32]  # (C, N): V before the first tick
+    # (C, N, G): b_G: an event of this axon type adds 1 in the direction of s_G, with a probability that grows with its
+    # magnitude, and not s_G itself
     stochastic_weight: NDArray[np.bool_] | None = None
+    # (C, N): c: the leak adds 1 in the direction of lambda, with a probability that grows with its magnitude
     stochastic_leak: NDArray[np.bool_] | None = None
-    noise_bits: NDArray[np.uint8] | None = None
+    noise_bits: NDArray[np.uint8] | None = None  # (C, N): TM, 0 to 8: noise of 0 to 2^TM - 1 on the thresholds
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -159,17 +159,7 @@ def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
 
 
 def require_well_formed(program: ChipProgram) -> None:
-    """Refuse a program whose arrays, labels or clocks do not belong together.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Raises
-    ------
-    ProgramError
-        Naming the tensor or field, what was found and what is needed.
-    """
+    """Refuse a program whose arrays, labels or clocks do not belong together."""
     origin = f"program {program.name}"
     kind, _ = _TENSORS[program.chip.core_model]
     if not isinstance(program, kind):

@@ -22,43 +22,21 @@ __all__ = ["DefectMap", "defect_map", "route_blocked", "unusable"]
 
 @dataclass(frozen=True, eq=False)
 class DefectMap(Card):
-    """The defects of a board as arrays, made by :func:`defect_map`; for who asks often.
+    """The defects of a board as arrays, made by :func:`defect_map`; for who asks often."""
 
-    Attributes
-    ----------
-    unusable : ndarray of bool, shape (rows, columns)
-        Indexed ``[y, x]``: whether neither neurons nor axons may be placed there.
-    along_x : ndarray of int32, shape (rows, 2 * columns)
-        Dead routers and links of every row, counted from the left. Routers have the even places (2 x), the links
-        between them the odd ones (2 x + 1); entry i counts the places before i.
-    along_y : ndarray of int32, shape (columns, 2 * rows)
-        The same for every column, counted from y = 0.
-    """
-
+    # (rows, columns): indexed ``[y, x]``: whether neither neurons nor axons may be placed there
     unusable: NDArray[np.bool_]
+    # (rows, 2 * columns): dead routers and links of every row, counted from the left. Routers have the even places (2
+    # x), the links between them the odd ones (2 x + 1); entry i counts the places before i
     along_x: NDArray[np.int32]
-    along_y: NDArray[np.int32]
+    along_y: NDArray[np.int32]  # (columns, 2 * rows): the same for every column, counted from y = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def blocked(self, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Tell which routes are blocked; see :func:`route_blocked`.
-
-        Parameters
-        ----------
-        start, end : ndarray of int, shape (k, 2)
-            x and y of the cores at both ends.
-
-        Returns
-        -------
-        ndarray of bool, shape (k,)
-
-        Raises
-        ------
-        ChipError
-            If a coordinate lies outside of the board.
-        """
+        """Tell which routes are blocked; see :func:`route_blocked`."""
+        # shapes: start, end (k, 2); returns (k,)
         (x, y), (to_x, to_y) = _columns(start), _columns(end)
         rows, columns = self.unusable.shape
         for values, least, greatest in ((x, 0, columns), (to_x, 0, columns), (y, 0, rows), (to_y, 0, rows)):
@@ -83,16 +61,7 @@ def _crosses(
 
 
 def defect_map(chip: ChipSpec) -> DefectMap:
-    """Make arrays of a chip's defects.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    DefectMap
-    """
+    """Make arrays of a chip's defects."""
     rows, columns = chip.rows, chip.columns
     in_rows, in_columns = np.zeros((rows, 2 * columns), bool), np.zeros((columns, 2 * rows), bool)
     for x, y in chip.defects.routers:
@@ -112,17 +81,8 @@ def _before(marks: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 def unusable(chip: ChipSpec) -> NDArray[np.bool_]:
-    """Tell where nothing may be placed: on dead cores, and where the router is dead.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    ndarray of bool, shape (rows, columns)
-        Indexed ``[y, x]``.
-    """
+    """Tell where nothing may be placed: on dead cores, and where the router is dead."""
+    # shapes: returns (rows, columns)
     result = np.zeros((chip.rows, chip.columns), bool)
     places = np.array(chip.defects.cores + chip.defects.routers, np.int64).reshape(-1, 2)
     result[places[:, 1], places[:, 0]] = True
@@ -130,24 +90,8 @@ def unusable(chip: ChipSpec) -> NDArray[np.bool_]:
 
 
 def route_blocked(chip: ChipSpec, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which routes meet a dead router or link; they go along x first, then along y.
-
-    Dead cores block nothing. A route from a core to itself visits its own router. Who asks often makes one
-    :func:`defect_map` and asks that.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-    start, end : ndarray of int, shape (k, 2)
-        x and y of the cores at both ends.
-
-    Returns
-    -------
-    ndarray of bool, shape (k,)
-
-    Raises
-    ------
-    ChipError
-        If a coordinate lies outside of the board.
-    """
+    """Tell which routes meet a dead router or link; they go along x first, then along y."""
+    # Dead cores block nothing. A route from a core to itself visits its own router. Who asks often makes one
+    # :func:`defect_map` and asks that.
+    # shapes: start, end (k, 2); returns (k,)
     return defect_map(chip).blocked(start, end)

@@ -26,24 +26,14 @@ _NAMES = ("east", "west", "north", "south", "in", "out")
 
 @dataclass(frozen=True, eq=False)
 class RouteWalk(Card):
-    """What a walk over all routes counts.
+    """What a walk over all routes counts."""
 
-    Attributes
-    ----------
-    spikes : int
-        Spikes that are sent: one for every target of a neuron that fires.
-    hops : int
-        Links between routers that they cross.
-    crossings : int
-        Those of them that join two chips.
-    loads : ndarray of int64, shape (6, rows, columns)
-        Spikes over every link of the board, by the router at (x, y) that it leaves: ``[direction, y, x]`` with 0 to
-        x + 1, 1 to x - 1, 2 to y + 1, 3 to y - 1, 4 from the core into the router, 5 from the router into the core.
-    """
-
-    spikes: int
-    hops: int
-    crossings: int
+    spikes: int  # spikes that are sent: one for every target of a neuron that fires
+    hops: int  # links between routers that they cross
+    crossings: int  # those of them that join two chips
+    # (6, rows, columns): spikes over every link of the board, by the router at (x, y) that it leaves: ``[direction, y,
+    # x]`` with 0 to x + 1, 1 to x - 1, 2 to y + 1, 3 to y - 1, 4 from the core into the router, 5 from the router into
+    # the core
     loads: NDArray[np.int64]
 
     def __post_init__(self) -> None:

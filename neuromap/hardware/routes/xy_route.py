@@ -8,18 +8,7 @@ __all__ = ["xy_route"]
 
 
 def xy_route(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Walk from one core to another.
-
-    Parameters
-    ----------
-    start, end : tuple of int
-        x and y of the cores.
-
-    Yields
-    ------
-    tuple of int
-        x and y of every router on the way, both ends included; two in a row are joined by a link.
-    """
+    """Walk from one core to another."""
     x, y = start
     yield x, y
     while x != end[0]:

@@ -29,18 +29,11 @@ class OverBudget(Exception):
 
 
 class Budget:
-    """The time of one request, counted from when it is made, and the stages whose search it ended.
+    """The time of one request, counted from when it is made, and the stages whose search it ended."""
 
-    A first legal mapping takes the time it takes: only what looks for a better one asks the budget, and keeps the best
-    that it has. Without ``seconds`` no stage is ever cut, so that the result does not depend on the machine.
-
-    Parameters
-    ----------
-    seconds : float or None
-        For all stages together; ``None`` for as long as they like.
-    progress : callable, optional
-        Told of stages that are cut.
-    """
+    # A first legal mapping takes the time it takes: only what looks for a better one asks the budget, and keeps the
+    # best that it has. Without ``seconds`` no stage is ever cut, so that the result does not depend on the machine.
+    # seconds: for all stages together; ``None`` for as long as they like
 
     def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         self._seconds, self._progress = seconds, progress
@@ -64,15 +57,7 @@ class Budget:
         return max(0.0, ENDS[stage] * self._seconds - (time.monotonic() - self._began))
 
     def is_over(self, stage: Stage, needed_s: float = 0.0) -> bool:
-        """Ask whether a stage has to end its search; if so, that is kept in :attr:`cut`.
-
-        Parameters
-        ----------
-        stage : str
-            One of ``STAGES``.
-        needed_s : float
-            Seconds that the next step takes, as far as one can tell; it is not begun where they are not left.
-        """
+        """Ask whether a stage has to end its search; if so, that is kept in :attr:`cut`."""
         if self.left_s(stage) > needed_s:
             return False
         if stage not in self._cut and self._progress is not None:

@@ -100,23 +100,7 @@ def _four(numbers: list[int]) -> tuple[int, int, int, int]:
 
 
 def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
-    """Hold pins against a network and a chip.
-
-    Parameters
-    ----------
-    pins : Pins
-        What a user fixes.
-    network : Network
-        With shapes.
-    chip : ChipSpec
-        Gives the board.
-
-    Raises
-    ------
-    InputError
-        If a node or edge is unknown or not on the chip, or a number out of range: one line with pin, value and what
-        is allowed.
-    """
+    """Hold pins against a network and a chip."""
     for table in ("tiles", "cores", "regions"):
         for node in getattr(pins, table):
             _check_node(node, table, network)

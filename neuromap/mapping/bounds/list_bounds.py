@@ -33,20 +33,8 @@ class _Reads(NamedTuple):
 
 
 def list_core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
-    """Bound the cores of every mapping onto synapse-list cores from below.
-
-    Parameters
-    ----------
-    network : Legalised
-        In ticks; its relays do not matter.
-    chip : ChipSpec
-        Axons, neurons and synapse memory of a core.
-
-    Returns
-    -------
-    CoreBound
-        With at least one core where any neuron is needed.
-    """
+    """Bound the cores of every mapping onto synapse-list cores from below."""
+    # gives with at least one core where any neuron is needed
     span = max((port.size for port in network.ports), default=0)
     reads = _reads_of(network, span)
     needed = _needed(network, reads, span)

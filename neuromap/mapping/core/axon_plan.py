@@ -19,30 +19,14 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class AxonPlan(Value):
-    """Axons, types and synapses of one core.
+    """Axons, types and synapses of one core."""
 
-    Attributes
-    ----------
-    source : ndarray of int64, shape (a,)
-        Column of the weights that feeds the axon, or ``BIAS``.
-    axon_type : ndarray of int64, shape (a,)
-        Type of the axon.
-    weights : ndarray of int64, shape (n, axon_types)
-        Weight of every neuron for every type.
-    synapses : ndarray of bool, shape (a, n)
-        Crossbar.
-    leak : ndarray of int64, shape (n,)
-        Negative leak of every neuron.
-    alpha : ndarray of int64, shape (n,)
-        Threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other).
-    """
-
-    source: Ints
-    axon_type: Ints
-    weights: Ints
-    synapses: Bools
-    leak: Ints
-    alpha: Ints
+    source: Ints  # (a,): column of the weights that feeds the axon, or ``BIAS``
+    axon_type: Ints  # (a,): type of the axon
+    weights: Ints  # (n, axon_types): weight of every neuron for every type
+    synapses: Bools  # (a, n): crossbar
+    leak: Ints  # (n,): negative leak of every neuron
+    alpha: Ints  # (n,): threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other)
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -53,13 +37,11 @@ class AxonPlan(Value):
         return len(self.source)
 
     def swing(self, neuron: LeakNeuron | None = None) -> Ints:
-        """Highest potential that each neuron's range must hold, shape (n,); ``neuron`` where it keeps its potential.
-
-        Events come first, in any order, then the leak: a potential rises by the sum of positive weights and falls by
-        the sum of negative weights and leak; two's complement reaches one farther down than up. It is summed over
-        axons, not over weights: a weight that several axons make up may swing farther than itself. A potential that is
-        kept begins anywhere from the floor to below the threshold, or to what a subtraction may leave.
-        """
+        """Highest potential that each neuron's range must hold, shape (n,); ``neuron`` where it keeps its potential."""
+        # Events come first, in any order, then the leak: a potential rises by the sum of positive weights and falls by
+        # the sum of negative weights and leak; two's complement reaches one farther down than up. It is summed over
+        # axons, not over weights: a weight that several axons make up may swing farther than itself. A potential that
+        # is kept begins anywhere from the floor to below the threshold, or to what a subtraction may leave.
         drive = self.weights.T[self.axon_type] * self.synapses
         leak = self.leak if neuron is None else neuron.leak
         rise = np.maximum(drive, 0).sum(axis=0) + np.maximum(leak, 0)

@@ -23,28 +23,10 @@ Ints = NDArray[np.int64]
 def with_bias(
     proposal: Proposal, threshold: Ints, room: int, core: Crossbar, neuron: LeakNeuron | None = None
 ) -> AxonPlan | None:
-    """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak.
-
-    So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        Axons for the weights.
-    threshold : ndarray of int64, shape (n,)
-        theta of every neuron.
-    room : int
-        Axons that may be used, those of the proposal included.
-    core : Crossbar
-        Widths of leak, weights and potential.
-    neuron : LeakNeuron, optional
-        The neurons, where they keep their potential; theirs are the leak and threshold then.
-
-    Returns
-    -------
-    AxonPlan or None
-        ``None`` where axons or the potential's width do not do.
-    """
+    """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak."""
+    # So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
+    # gives ``None`` where axons or the potential's width do not do
+    # shapes: threshold (n,)
     source, axon_type, synapses, palette = proposal
     least = np.clip(threshold, 1, core.free_threshold) - threshold  # bias nearest to zero
     free = palette == 0  # types without synapses of this neuron
@@ -79,10 +61,9 @@ def with_bias(
 
 
 def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
-    """Choose type, weight and spikes whose product is ``least``, or less than ``core.free_threshold`` farther from 0.
-
-    A type that the neuron leaves free takes any weight; the others only the one that they have.
-    """
+    """Choose type, weight and spikes whose product is ``least``."""
+    # Or less than ``core.free_threshold`` farther from 0.
+    # A type that the neuron leaves free takes any weight; the others only the one that they have.
     sign, need = (1, least) if least > 0 else (-1, -least)
     if spare:
         widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]

@@ -11,23 +11,11 @@ Ints = NDArray[np.int64]
 
 
 def colour_sources(weights: Ints, types: int) -> Ints | None:
-    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them.
-
-    Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those
-    the one with most synapses, among those the first.
-
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (n, s)
-        Every column has a nonzero.
-    types : int
-        Axon types that may be used.
-
-    Returns
-    -------
-    ndarray of int64, shape (s,), or None
-        Type of every source, from 0; ``None`` where this order runs out of types.
-    """
+    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them."""
+    # Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those the
+    # one with most synapses, among those the first.
+    # gives type of every source, from 0; ``None`` where this order runs out of types
+    # shapes: weights (n, s); returns (s,)
     order = np.argsort(-np.count_nonzero(weights, axis=0), kind="stable")  # the lowest bit of a set comes next
     rows = np.ascontiguousarray(weights.T[order].astype(np.int16))  # of sources; the range of weights was checked
     present = rows != 0

@@ -27,22 +27,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shortage:
-    """What a core lacks.
+    """What a core lacks."""
 
-    Attributes
-    ----------
-    limit : {"axons", "axon_types", "copies", ...}
-        The resource that is short.
-    demand, bound : int
-        What is needed and what the core has.
-    what : str
-        The resource in a sentence: needs ``demand`` of it.
-    """
-
-    limit: Limit
+    limit: Limit  # the resource that is short
+    # demand, bound: what is needed and what the core has
     demand: int
     bound: int
-    what: str
+    what: str  # the resource in a sentence: needs ``demand`` of it
 
 
 class CoreModel(Protocol):
@@ -65,81 +56,30 @@ class CoreModel(Protocol):
         """Kinds of axons that a plan tells apart."""
 
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
-        """Find the plan with the fewest axons.
-
-        Parameters
-        ----------
-        weights : ndarray of int64, shape (n, s)
-            Weights from s sources to n neurons; every column has a nonzero.
-        threshold : ndarray of int64, shape (n,)
-            theta of every neuron.
-        neuron : LeakNeuron, optional
-            The neurons, of arrays of shape (n,), where they keep their potential from tick to tick.
-
-        Returns
-        -------
-        AxonPlan or None
-            ``None`` where they do not fit.
-        """
+        """Find the plan with the fewest axons."""
+        # gives ``None`` where they do not fit
+        # shapes: weights (n, s); threshold (n,)
 
     def has_axon_per_weight(self, values: Ints) -> bool:
-        """Whether sources with these weights take one axon for each of their distinct weights, or fewer.
-
-        Parameters
-        ----------
-        values : ndarray of int64
-            Distinct weights, ascending, of all that may share the core.
-        """
+        """Whether sources with these weights take one axon for each of their distinct weights, or fewer."""
+        # values: distinct weights, ascending, of all that may share the core
 
     def needs_bias(self, threshold: Ints) -> bool:
         """Whether some threshold takes axons of its own."""
 
     def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
-        """Count the axons that one neuron would take alone on a core with as many as one could wish for.
-
-        Parameters
-        ----------
-        weights : ndarray of int64, shape (1, s)
-            None of them 0.
-        threshold : ndarray of int64, shape (1,)
-            theta.
-
-        Returns
-        -------
-        int or None
-            ``None`` where no number of axons serves it.
-        """
+        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
+        # weights: none of them 0
+        # gives ``None`` where no number of axons serves it
+        # shapes: weights (1, s); threshold (1,)
 
     def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Say what neurons lack that fit a core one by one, but not together.
-
-        Parameters
-        ----------
-        weights, threshold, neuron
-            As for :meth:`plan`, which found none.
-        """
+        """Say what neurons lack that fit a core one by one, but not together."""
 
     def refuse_neuron(
         self, network: Legalised, population: Population, sources: Sources, stuck: int
     ) -> DoesNotFitError:
-        """Make the refusal of a population of which a neuron does not fit a core even alone.
-
-        Parameters
-        ----------
-        network : Legalised
-            The network.
-        population : Population
-            One of its populations.
-        sources : Sources
-            What the population reads.
-        stuck : int
-            A neuron that does not fit; position within the population.
-
-        Returns
-        -------
-        DoesNotFitError
-            For the caller to raise. It may name another neuron whose demand is greater.
-        """
+        """Make the refusal of a population of which a neuron does not fit a core even alone."""
 
     def with_neurons(self, neurons: int) -> Self:
         """Return the same core with so many neurons."""
@@ -147,18 +87,8 @@ class CoreModel(Protocol):
 
 @dataclass(frozen=True)
 class Cores:
-    """The cores of a board.
+    """The cores of a board."""
 
-    Attributes
-    ----------
-    model : CoreModel
-        What one of them is like.
-    number : int
-        How many there are, dead ones included.
-    usable : int
-        How many can hold neurons.
-    """
-
-    model: CoreModel
-    number: int
-    usable: int
+    model: CoreModel  # what one of them is like
+    number: int  # how many there are, dead ones included
+    usable: int  # how many can hold neurons

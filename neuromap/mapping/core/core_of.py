@@ -10,18 +10,7 @@ __all__ = ["core_of", "cores_of"]
 
 
 def core_of(chip: ChipSpec) -> CrossbarCore:
-    """Find what one core of a chip is like.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        Chip or board.
-
-    Returns
-    -------
-    CrossbarCore
-        With the chip's figures.
-    """
+    """Find what one core of a chip is like."""
     return CrossbarCore(
         name=chip.name,
         axons=chip.axons,
@@ -35,15 +24,5 @@ def core_of(chip: ChipSpec) -> CrossbarCore:
 
 
 def cores_of(chip: ChipSpec) -> Cores:
-    """Find what the cores of a chip are like, and how many there are.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        Chip or board.
-
-    Returns
-    -------
-    Cores
-    """
+    """Find what the cores of a chip are like, and how many there are."""
     return Cores(core_of(chip), chip.n_cores, chip.n_usable_cores)

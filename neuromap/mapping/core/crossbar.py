@@ -15,33 +15,19 @@ WIDE = 63
 
 @dataclass(frozen=True)
 class Crossbar:
-    """What a crossbar core has room for.
+    """What a crossbar core has room for."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the chip, for messages.
-    axons, neurons, axon_types : int
-        Of the core.
-    weight_range : (int, int)
-        Least and greatest weight of one axon type.
-    leak_limit : int
-        Greatest amount that a leak can take away in a tick.
-    highest_alpha : int
-        Greatest threshold of the chip under which a neuron that is silent is left with nothing: 1, or 0 where the chip
-        has no threshold 1 (docs/mapping.md).
-    potential_bits : int
-        Width of the potential, the sign included (two's complement).
-    """
-
-    name: str
+    name: str  # name of the chip, for messages
+    # axons, neurons, axon_types: of the core
     axons: int
     neurons: int
     axon_types: int
-    weight_range: tuple[int, int]
-    leak_limit: int
+    weight_range: tuple[int, int]  # least and greatest weight of one axon type
+    leak_limit: int  # greatest amount that a leak can take away in a tick
+    # greatest threshold of the chip under which a neuron that is silent is left with nothing: 1, or 0 where the chip
+    # has no threshold 1 (docs/mapping.md)
     highest_alpha: int
-    potential_bits: int
+    potential_bits: int  # width of the potential, the sign included (two's complement)
 
     @property
     def highest_potential(self) -> int:

@@ -16,23 +16,9 @@ _SCALE = Remedy("neuron", None, "scale or round weights, thresholds and leaks of
 
 
 def require_leak_widths(network: Network, chip: ChipSpec) -> None:
-    """Refuse neurons that the chip's widths cannot hold exactly, whatever arrives.
-
-    Between ticks a potential lies from -floor to below the threshold, so in a tick it can go so far beyond as all its
-    positive, or negative, weights and the leak take it. Inside the rails the order of events does not matter.
-
-    Parameters
-    ----------
-    network : Network
-        What is mapped.
-    chip : ChipSpec
-        With crossbar cores.
-
-    Raises
-    ------
-    DoesNotFitError
-        Limit ``potential``, naming the node.
-    """
+    """Refuse neurons that the chip's widths cannot hold exactly, whatever arrives."""
+    # Between ticks a potential lies from -floor to below the threshold, so in a tick it can go so far beyond as all its
+    # positive, or negative, weights and the leak take it. Inside the rails the order of events does not matter.
     for node in network.nodes.values():
         if isinstance(node.neuron, LeakNeuron):
             _require(network, node, node.neuron, chip)

@@ -26,26 +26,10 @@ TWICE = -1
 
 
 def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
-    """Propose one axon for sources of a few patterns, two for all others.
-
-    Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
-
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (n, s)
-        Every column has a nonzero.
-    types : int
-        Axon types that may be used.
-    room : int
-        Axons that may be used.
-    core : Crossbar
-        Axon types and the range of weights.
-
-    Returns
-    -------
-    Proposal or None
-        ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights.
-    """
+    """Propose one axon for sources of a few patterns, two for all others."""
+    # Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
+    # gives ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights
+    # shapes: weights (n, s)
     if types < 2 or not weights.size or weights.min() < core.weight_range[0] or weights.max() > core.weight_range[1]:
         return None
     read = weights != 0
@@ -85,10 +69,9 @@ def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
 
 
 class _Alike(NamedTuple):
-    """Classes of sources that have the same readers and the same pattern, in the order of their first sources.
+    """Classes of sources that have the same readers and the same pattern, in the order of their first sources."""
 
-    Such sources agree with the same others, so that a search may take them for one.
-    """
+    # Such sources agree with the same others, so that a search may take them for one.
 
     first: Ints
     """A source of every class; shape (k,)."""

@@ -31,43 +31,21 @@ Bools = NDArray[np.bool_]
 
 
 class Proposal(NamedTuple):
-    """Axons for the weights of a core, thresholds left aside.
+    """Axons for the weights of a core, thresholds left aside."""
 
-    Attributes
-    ----------
-    source, axon_type : ndarray of int64, shape (a,)
-        Column of the weights that feeds each axon, and its type.
-    synapses : ndarray of bool, shape (a, n)
-        Crossbar.
-    palette : ndarray of int64, shape (n, axon_types)
-        Weight of every neuron for every type; 0 where no synapse of the neuron has the type.
-    """
-
+    # source, axon_type: (a,): column of the weights that feeds each axon, and its type
     source: Ints
     axon_type: Ints
-    synapses: Bools
+    synapses: Bools  # (a, n): crossbar
+    # (n, axon_types): weight of every neuron for every type; 0 where no synapse of the neuron has the type
     palette: Ints
 
 
 def coloured(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
-    """Propose one axon per source, types by colouring.
-
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (n, s)
-        Every column has a nonzero.
-    types : int
-        Axon types that may be used.
-    room : int
-        Axons that may be used, at least one per source.
-    core : Crossbar
-        Axon types and the range of weights.
-
-    Returns
-    -------
-    Proposal or None
-        ``None`` where the strategy does not do.
-    """
+    """Propose one axon per source, types by colouring."""
+    # room: axons that may be used, at least one per source
+    # gives ``None`` where the strategy does not do
+    # shapes: weights (n, s)
     low, high = core.weight_range
     if weights.size and (weights.min() < low or weights.max() > high):
         return None
@@ -94,10 +72,8 @@ def _colour_by_value(weights: Ints, types: int) -> Ints | None:
 
 
 def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
-    """Propose one type per distinct weight; the same for all neurons if there are few, else ranked per neuron.
-
-    Parameters and result as for :func:`coloured`.
-    """
+    """Propose one type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
+    # Parameters and result as for :func:`coloured`.
     values = _distinct(weights)[0]
     values = values[values != 0]
     low, high = core.weight_range
@@ -125,11 +101,9 @@ def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal |
 
 
 def _bases(low: int, high: int, types: int, core: Crossbar, *, signed: bool) -> Iterator[tuple[int, ...]]:
-    """Yield bases for digits that the core's weights can hold and that cover ``low`` to ``high``.
-
-    Powers of a radix, of one sign if the weights are, else with one negative value (not if ``signed``) or with both
-    signs.
-    """
+    """Yield bases for digits that the core's weights can hold and that cover ``low`` to ``high``."""
+    # Powers of a radix, of one sign if the weights are, else with one negative value (not if ``signed``) or with both
+    # signs.
     floor, ceiling = core.weight_range
     signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
     for radix in range(2, 17):
@@ -172,18 +146,15 @@ def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
 
 
 def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
-    """Propose the cheapest sum of digits.
-
-    Parameters and result as for :func:`coloured`.
-    """
+    """Propose the cheapest sum of digits."""
+    # Parameters and result as for :func:`coloured`.
     return _cheapest_digits(weights, types, room, core, signed=False)
 
 
 def by_signed_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
-    """Propose the cheapest sum of digits of the weight's own sign, so that a potential swings no farther than weights.
-
-    Parameters and result as for :func:`coloured`.
-    """
+    """Propose the cheapest sum of digits of the weight's own sign."""
+    # So that a potential swings no farther than weights.
+    # Parameters and result as for :func:`coloured`.
     return _cheapest_digits(weights, types, room, core, signed=True)
 
 
@@ -215,10 +186,8 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: Crossbar, *, si
 
 
 def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the distinct weights, ascending, and for every weight its place among them.
-
-    By a table where the weights lie close together, which spares sorting a core's worth of them.
-    """
+    """Return the distinct weights, ascending, and for every weight its place among them."""
+    # By a table where the weights lie close together, which spares sorting a core's worth of them.
     low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
     if high - low >= TABLE:
         values, inverse = np.unique(weights, return_inverse=True)

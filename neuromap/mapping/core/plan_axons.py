@@ -22,24 +22,9 @@ Ints = NDArray[np.int64]
 
 
 def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuron | None = None) -> AxonPlan | None:
-    """Find the plan with the fewest axons.
-
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (n, s)
-        Weights from s sources to n neurons; every column has a nonzero.
-    threshold : ndarray of int64, shape (n,)
-        theta of every neuron.
-    core : Crossbar
-        Axons, types and widths.
-    neuron : LeakNeuron, optional
-        The neurons, of arrays of shape (n,), where they keep their potential from tick to tick.
-
-    Returns
-    -------
-    AxonPlan or None
-        ``None`` where no strategy stays within the core's axons and the potential's width.
-    """
+    """Find the plan with the fewest axons."""
+    # gives ``None`` where no strategy stays within the core's axons and the potential's width
+    # shapes: weights (n, s); threshold (n,)
     n_sources = weights.shape[1]
     threshold = _lowered(weights, threshold, core)
     best: AxonPlan | None = None
@@ -67,11 +52,9 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuro
 
 
 def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
-    """Lower thresholds that need bias axons to the least that does the same.
-
-    Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one just
-    above the lower does.
-    """
+    """Lower thresholds that need bias axons to the least that does the same."""
+    # Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one
+    # just above the lower does.
     beyond = np.flatnonzero(threshold > core.free_threshold)
     if not len(beyond):
         return threshold

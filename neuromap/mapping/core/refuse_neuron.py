@@ -25,28 +25,8 @@ MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
 def refuse_neuron(
     network: Legalised, population: Population, sources: Sources, stuck: int, core: Crossbar
 ) -> DoesNotFitError:
-    """Refuse a population of which neuron ``stuck`` does not fit a core even alone.
-
-    Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    population : Population
-        The population.
-    sources : Sources
-        What it reads.
-    stuck : int
-        A neuron that does not fit; position within the population.
-    core : Crossbar
-        The core.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``axons``, ``axon_types`` or ``potential``.
-    """
+    """Refuse a population of which neuron ``stuck`` does not fit a core even alone."""
+    # Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
     refusals = []
     worst, demand = stuck, 0
     for n in dict.fromkeys([stuck, *sources.busiest]):
@@ -80,15 +60,7 @@ def _in_parts(population: Population) -> list[Remedy]:
 
 
 def least_axons(weights: Ints, core: Crossbar) -> int:
-    """Count the axons that weights take by their size alone, whatever the encoding.
-
-    Parameters
-    ----------
-    weights : ndarray of int64
-        Of one neuron.
-    core : Crossbar
-        Gives the range of weights.
-    """
+    """Count the axons that weights take by their size alone, whatever the encoding."""
     return int((-(-np.abs(weights) // core.weight_range[1])).sum())
 
 

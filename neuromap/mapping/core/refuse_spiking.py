@@ -11,20 +11,7 @@ __all__ = ["require_no_currents"]
 
 
 def require_no_currents(network: Network, chip: ChipSpec) -> None:
-    """Refuse nodes whose neurons have a current and a voltage.
-
-    Parameters
-    ----------
-    network : Network
-        What is mapped.
-    chip : ChipSpec
-        With crossbar cores, for the message.
-
-    Raises
-    ------
-    DoesNotFitError
-        Limit ``neuron``, naming the first such node.
-    """
+    """Refuse nodes whose neurons have a current and a voltage."""
     for node in network.nodes.values():
         if isinstance(node.neuron, CurrentNeuron):
             one = f"2^{node.neuron.decay_bits}"

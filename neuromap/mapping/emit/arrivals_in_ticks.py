@@ -13,15 +13,9 @@ Ints = NDArray[np.int64]
 
 
 def arrivals_in_ticks(exact: Ints, period: Time) -> dict[str, Ints]:
-    """Give the columns ``arrival``, and ``part`` where there is one, of a host table.
-
-    Parameters
-    ----------
-    exact : ndarray of int64, shape (K,)
-        Arrivals of frame 0 in parts of a tick.
-    period : int or Fraction
-        Frame period in ticks.
-    """
+    """Give the columns ``arrival``, and ``part`` where there is one, of a host table."""
+    # period: frame period in ticks
+    # shapes: exact (K,)
     if period.denominator == 1:
         return {"arrival": exact.astype(np.int64)}
     tick, part = np.divmod(exact.astype(np.int64), period.denominator)

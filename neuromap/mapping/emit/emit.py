@@ -23,28 +23,9 @@ Ints = NDArray[np.int64]
 def emit(
     name: str, pattern: str, execution: str, partition: Partition, routes: Routes, where: Ints, chip: ChipSpec
 ) -> Program:
-    """Write the program of a placed partition.
-
-    Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
-
-    Parameters
-    ----------
-    name, pattern, execution : str
-        What the program is called and was made from.
-    partition : Partition
-        Tiles and cores.
-    routes : Routes
-        Of this partition.
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    chip : ChipSpec
-        What it is for.
-
-    Returns
-    -------
-    Program
-        Not checked against the rules (:func:`neuromap.hardware.check.check_program.require_legal`).
-    """
+    """Write the program of a placed partition."""
+    # Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
+    # shapes: where (n_cores, 2)
     network, shape = partition.network, (len(partition.cores), chip.neurons)
     cores = _CoreTables(len(partition.cores), chip)
     bounds = np.searchsorted(routes.core, np.arange(len(partition.cores) + 1))

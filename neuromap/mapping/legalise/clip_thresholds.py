@@ -13,19 +13,8 @@ __all__ = ["clip_thresholds"]
 
 
 def clip_thresholds(theta: NDArray[np.int64], matrices: Iterable[Matrix]) -> NDArray[np.int64]:
-    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md).
-
-    Parameters
-    ----------
-    theta : ndarray of int64, shape (n,)
-        Thresholds.
-    matrices : iterable of csr_array, shape (n, any)
-        Weights of all edges into the node.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
+    # shapes: theta (n,); matrices (n, any); returns (n,)
     low = np.zeros(len(theta), np.int64)
     high = np.ones(len(theta), np.int64)
     for matrix in matrices:

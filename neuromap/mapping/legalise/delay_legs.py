@@ -8,18 +8,8 @@ __all__ = ["legs_of_delay", "shared_legs"]
 
 
 def legs_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
-    """Split a delay into as few legal legs as possible, full ones first.
-
-    Parameters
-    ----------
-    delay, least, greatest : int
-        Ticks: the delay, and the range that one neuron can give.
-
-    Returns
-    -------
-    tuple of int or None
-        Ticks of the legs; ``None`` where no split is legal.
-    """
+    """Split a delay into as few legal legs as possible, full ones first."""
+    # gives ticks of the legs; ``None`` where no split is legal
     count = -(-delay // greatest)
     if count * least > delay:
         return None
@@ -34,24 +24,11 @@ def legs_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | No
 
 
 def shared_legs(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:
-    """Split the long delays of one source so that they share as few relays as possible.
-
-    A delay D needs a relay at an offset from D - greatest to D - least behind the source. Offsets are chosen in rising
-    order, each as late as the next unserved delay and the leg before it allow: the greedy rule for piercing
-    intervals, which is optimal where no leg has to be lengthened (least = 1).
-
-    Parameters
-    ----------
-    delays : collection of int
-        Ticks, all above ``greatest``, each with a legal split.
-    least, greatest : int
-        Range of one neuron in ticks.
-
-    Returns
-    -------
-    dict of int to tuple of int
-        Legs of every delay; delays that begin with the same legs share the relays between them.
-    """
+    """Split the long delays of one source so that they share as few relays as possible."""
+    # A delay D needs a relay at an offset from D - greatest to D - least behind the source. Offsets are chosen in
+    # rising order, each as late as the next unserved delay and the leg before it allow: the greedy rule for piercing
+    # intervals, which is optimal where no leg has to be lengthened (least = 1).
+    # least, greatest: range of one neuron in ticks
     legs_of: dict[int, tuple[int, ...]] = {}
     chain: list[int] = []
     offset = 0

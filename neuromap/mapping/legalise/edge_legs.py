@@ -28,33 +28,8 @@ def legs_of_edges(
     matrices: Matrices,
     leads: Mapping[str, int],
 ) -> dict[EdgeKey, tuple[int, ...]]:
-    """Say in which legs every edge on the chip that has weights is given its delay.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Its delays.
-    chip : ChipSpec
-        Gives the range of delays, and how many relays there is room for.
-    ticks_per_step : int
-        Ticks of a unit of delay.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters. Their delay must have room for two legs.
-    matrices : mapping of (str, str) to csr_array
-        Weights of every edge.
-    leads : mapping of str to int
-        Ticks by which the inputs of every node arrive before its own tick; they are taken off the delays.
-
-    Returns
-    -------
-    dict of (str, str) to tuple of int
-        Ticks of the legs. Long delays of one source share as many as they can.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a delay cannot be given, or its relays alone are more than the chip holds.
-    """
+    """Say in which legs every edge on the chip that has weights is given its delay."""
+    # split: edges whose spikes go over splitters. Their delay must have room for two legs
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)
     on_chip = {e: d for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}

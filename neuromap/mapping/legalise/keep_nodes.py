@@ -19,28 +19,9 @@ Bools = NDArray[np.bool_]
 
 
 def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:
-    """Give a copy of their own to those neurons of some nodes that nobody else asks for.
-
-    Tiling starts at what is read out and goes on to what that reads; the rest is left out. A neuron that is read has
-    copies for that, and needs no other one to be recorded; of neurons that only read one another, one gets it.
-
-    Parameters
-    ----------
-    network : Legalised
-        In ticks.
-    names : sequence of str
-        Hidden or output nodes; ``"all"`` is every node.
-
-    Returns
-    -------
-    Legalised
-        The network itself where nothing is to be kept.
-
-    Raises
-    ------
-    InputError
-        If there is no such node, or it is an input.
-    """
+    """Give a copy of their own to those neurons of some nodes that nobody else asks for."""
+    # Tiling starts at what is read out and goes on to what that reads; the rest is left out. A neuron that is read has
+    # copies for that, and needs no other one to be recorded; of neurons that only read one another, one gets it.
     if not names:
         return network
     kept = _numbers(network.ports, names)
@@ -95,11 +76,9 @@ def _read(network: Legalised, wanted: Sequence[Bools]) -> tuple[list[Bools], lis
 
 
 def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
-    """Choose wanted neurons from which all others are computed, where each is read by another one that is wanted.
-
-    Neurons that read one another, directly or over others, are computed as soon as one of them is. So one is chosen of
-    every such set that nothing outside of it reads.
-    """
+    """Choose wanted neurons from which all others are computed, where each is read by another one that is wanted."""
+    # Neurons that read one another, directly or over others, are computed as soon as one of them is. So one is chosen
+    # of every such set that nothing outside of it reads.
     if not any(mine.any() for mine in wanted):
         return wanted
     from scipy.sparse import coo_array

@@ -40,35 +40,10 @@ def legalise(
     split: frozenset[EdgeKey] = frozenset(),
     sums: Mapping[str, PartialSums] = NO_SUMS,
 ) -> Legalised:
-    """Turn a rollout's schedule into ticks and legal delays.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Network, pattern and execution.
-    chip : ChipSpec
-        Gives the delay range.
-    ticks_per_step : int, optional
-        Ticks of an update step; by default as few as the delays need.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters. Their delay must have room for two legs.
-    sums : mapping of str to PartialSums, optional
-        Nodes whose sums are computed in parts; the delays of edges into them must have room for that.
-
-    Returns
-    -------
-    Legalised
-        Populations in the order of the network's nodes, then parts of sums, then relays and splitters.
-
-    Raises
-    ------
-    NetworkError
-        If shapes, weights or thresholds are missing.
-    InputError
-        If ticks per step are asked for where a step is a tick.
-    DoesNotFitError
-        If a delay cannot be given with the ticks per step that were asked for.
-    """
+    """Turn a rollout's schedule into ticks and legal delays."""
+    # split: edges whose spikes go over splitters. Their delay must have room for two legs
+    # sums: nodes whose sums are computed in parts; the delays of edges into them must have room for that
+    # gives populations in the order of the network's nodes, then parts of sums, then relays and splitters
     network = rollout.network
     require_weights(network)
     if network.is_spiking:

@@ -25,25 +25,8 @@ Terms = list[tuple[EdgeKey, Term]]
 
 
 def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
-    """Turn a spiking network into populations and links whose delays the chip can give.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Of a spiking network; its pattern is streaming.
-    chip : ChipSpec
-        Gives the delay range.
-
-    Returns
-    -------
-    Legalised
-        Populations in the order of the network's nodes, then relays.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a delay is shorter than any that the chip gives.
-    """
+    """Turn a spiking network into populations and links whose delays the chip can give."""
+    # gives populations in the order of the network's nodes, then relays
     network = rollout.network
     position = {n: i for i, n in enumerate(network.nodes)}
     inner = [n for n in network.nodes if n not in network.inputs]

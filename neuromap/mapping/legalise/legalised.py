@@ -28,44 +28,23 @@ Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
 @dataclass(frozen=True, eq=False)
 class Population(Card):
-    """Neurons that are mapped together.
+    """Neurons that are mapped together."""
 
-    Attributes
-    ----------
-    name : str
-        Name for messages.
-    node : int
-        Position of the node in ``Legalised.ports``; for relays that of the node whose spikes they carry.
-    neurons : ndarray of int64, shape (n,)
-        Neuron within the node.
-    shape : tuple of three int, or None
-        Rows, columns, features where the population is a whole node; ``None`` for relays and splitters.
-    threshold : ndarray of int64, shape (n,)
-        theta, clipped to where it still matters.
-    is_relay, is_output, is_splitter : bool
-        Its role; splitters are relays as well.
-    sample_tick : int or Fraction
-        Tick of frame 0, exact.
-    kept : ndarray of bool, shape (n,), or None
-        Neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none.
-    neuron : SpikingNeuron or None
-        What spiking neurons compute, one value per neuron; None for frame neurons.
-    is_part : bool
-        Whether they hold parts of the sums of the node's neurons; then they are relays as well.
-    """
-
-    name: str
-    node: int
-    neurons: NDArray[np.int64]
+    name: str  # name for messages
+    node: int  # position of the node in ``Legalised.ports``; for relays that of the node whose spikes they carry
+    neurons: NDArray[np.int64]  # (n,): neuron within the node
+    # rows, columns, features where the population is a whole node; ``None`` for relays and splitters
     shape: tuple[int, int, int] | None
-    threshold: NDArray[np.int64]
+    threshold: NDArray[np.int64]  # (n,): theta, clipped to where it still matters
+    # is_relay, is_output, is_splitter: its role; splitters are relays as well
     is_relay: bool
     is_output: bool
-    sample_tick: Time
+    sample_tick: Time  # tick of frame 0, exact
     is_splitter: bool = False
+    # (n,): neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none
     kept: NDArray[np.bool_] | None = None
-    neuron: SpikingNeuron | None = None
-    is_part: bool = False
+    neuron: SpikingNeuron | None = None  # what spiking neurons compute, one value per neuron; None for frame neurons
+    is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -83,28 +62,15 @@ class Population(Card):
 
 @dataclass(frozen=True, eq=False)
 class Link(Card):
-    """Spikes from one population to another with a delay that one neuron can give.
+    """Spikes from one population to another with a delay that one neuron can give."""
 
-    Attributes
-    ----------
-    source, target : int
-        Positions in ``Legalised.populations``.
-    matrix : csr_array of int64, shape (n_target, n_source)
-        Weights.
-    delay : int
-        Ticks.
-    groups : int or None
-        Groups of the network's edge where its transform has them; remedies name them.
-    current : int
-        Which of the target's currents is fed, for spiking neurons with several; else 0.
-    """
-
+    # source, target: positions in ``Legalised.populations``
     source: int
     target: int
-    matrix: Matrix
-    delay: int
-    groups: int | None = None
-    current: int = 0
+    matrix: Matrix  # (n_target, n_source): weights
+    delay: int  # ticks
+    groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
+    current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -112,33 +78,15 @@ class Link(Card):
 
 @dataclass(frozen=True, eq=False)
 class HostLink(Card):
-    """Spikes that the host delivers to a population.
+    """Spikes that the host delivers to a population."""
 
-    Attributes
-    ----------
-    node : int
-        Position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame.
-    target : int
-        Position in ``Legalised.populations``.
-    matrix : csr_array of int64, shape (n_target, n_source)
-        Weights.
-    arrival : int or Fraction
-        Tick at which frame 0 arrives or would arrive, exact.
-    first_frame : int
-        0 where the edge is streaming, else 1.
-    groups : int or None
-        Groups of the network's edge where its transform has them; remedies name them.
-    current : int
-        Which of the target's currents is fed, for spiking neurons with several; else 0.
-    """
-
-    node: int
-    target: int
-    matrix: Matrix
-    arrival: Time
-    first_frame: int
-    groups: int | None = None
-    current: int = 0
+    node: int  # position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame
+    target: int  # position in ``Legalised.populations``
+    matrix: Matrix  # (n_target, n_source): weights
+    arrival: Time  # tick at which frame 0 arrives or would arrive, exact
+    first_frame: int  # 0 where the edge is streaming, else 1
+    groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
+    current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -146,28 +94,13 @@ class HostLink(Card):
 
 @dataclass(frozen=True, eq=False)
 class Legalised(Card):
-    """A rollout in ticks, with relays.
+    """A rollout in ticks, with relays."""
 
-    Attributes
-    ----------
-    ports : tuple of NodePort
-        One per node of the network, in its order.
-    shapes : tuple of (rows, columns, features)
-        One per node of the network.
-    populations : tuple of Population
-        Nodes that are not inputs, in the network's order, then relays and splitters.
-    links, host_links : tuple
-        Every delay is one that a neuron, or the host, can give.
-    period : int or Fraction
-        Ticks between two frames, on average.
-    ticks_per_step : int
-        Ticks.
-    """
-
-    ports: tuple[NodePort, ...]
-    shapes: tuple[tuple[int, int, int], ...]
-    populations: tuple[Population, ...]
+    ports: tuple[NodePort, ...]  # one per node of the network, in its order
+    shapes: tuple[tuple[int, int, int], ...]  # one per node of the network
+    populations: tuple[Population, ...]  # nodes that are not inputs, in the network's order, then relays and splitters
+    # links, host_links: every delay is one that a neuron, or the host, can give
     links: tuple[Link, ...]
     host_links: tuple[HostLink, ...]
-    period: Time
-    ticks_per_step: int
+    period: Time  # ticks between two frames, on average
+    ticks_per_step: int  # ticks

@@ -12,19 +12,7 @@ __all__ = ["node_ports"]
 
 
 def node_ports(network: Network, sample_ticks: Mapping[str, Time]) -> tuple[NodePort, ...]:
-    """Make the port of every node.
-
-    Parameters
-    ----------
-    network : Network
-        Its nodes have shapes.
-    sample_ticks : mapping of str to int or Fraction
-        Tick of frame 0 of every node.
-
-    Returns
-    -------
-    tuple of NodePort
-        In the order of the nodes.
-    """
+    """Make the port of every node."""
+    # gives in the order of the nodes
     roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
     return tuple(NodePort(n, node.size, roles.get(n, "hidden"), sample_ticks[n]) for n, node in network.nodes.items())

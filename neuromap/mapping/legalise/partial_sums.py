@@ -24,19 +24,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Clock(Card):
-    """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer.
+    """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer."""
 
-    Attributes
-    ----------
-    weight, axons : int
-        Weight of every spike, and how many axons carry one.
-    neurons : ndarray of int64
-        Who gets them; positions in the layer.
-    """
-
+    # weight, axons: weight of every spike, and how many axons carry one
     weight: int
     axons: int
-    neurons: Ints
+    neurons: Ints  # who gets them; positions in the layer
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -49,24 +42,12 @@ class Clock(Card):
 
 @dataclass(frozen=True, eq=False)
 class Layer(Card):
-    """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send.
+    """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send."""
 
-    Attributes
-    ----------
-    matrix : csr_array of int64, shape (rows, sources)
-        Weights, none negative.
-    of_neuron : ndarray of int64, shape (rows,)
-        Neuron of the node to whose sum each belongs.
-    offset : ndarray of int64, shape (rows,)
-        kT: what is taken off the sum.
-    most : ndarray of int64, shape (rows,)
-        Spikes that each sends at most in a frame, one per tick from the first on.
-    """
-
-    matrix: Matrix
-    of_neuron: Ints
-    offset: Ints
-    most: Ints
+    matrix: Matrix  # (rows, sources): weights, none negative
+    of_neuron: Ints  # (rows,): neuron of the node to whose sum each belongs
+    offset: Ints  # (rows,): kT: what is taken off the sum
+    most: Ints  # (rows,): spikes that each sends at most in a frame, one per tick from the first on
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -79,42 +60,24 @@ class Layer(Card):
 
 @dataclass(frozen=True, eq=False)
 class PartialSums(Card):
-    """How the sums of one node are computed in parts.
+    """How the sums of one node are computed in parts."""
 
-    Attributes
-    ----------
-    ticks : int
-        T: spikes that a slice sends at most in a frame.
-    runs, most_inputs : int
-        Runs into which the inputs are cut, and inputs of a run that neurons which share cores read at most.
-    layers : tuple of Layer
-        Slices first, whose sources are the neurons of all edges into the node, side by side in the network's order;
-        then mergers.
-    gather : csr_array of int64, shape (n, rows of the last layer)
-        1 or -1 for what the node's neurons gather.
-    threshold : ndarray of int64, shape (n,)
-        theta, clipped to where it still matters.
-    clear_parts : Clock or None
-        What empties slices; ``None`` where they empty themselves.
-    lift : Clock or None
-        What lifts the gathering neurons off their floor, and, in the node's tick, asks for their spike; ``None``
-        where everything arrives in one tick, so that they are frame neurons.
-    clear : Clock or None
-        What empties them one tick later.
-    spike_delay : int
-        Ticks from one layer to the next.
-    """
-
-    ticks: int
+    ticks: int  # T: spikes that a slice sends at most in a frame
+    # runs, most_inputs: runs into which the inputs are cut, and inputs of a run that neurons which share cores read at
+    # most
     runs: int
     most_inputs: int
+    # slices first, whose sources are the neurons of all edges into the node, side by side in the network's order; then
+    # mergers
     layers: tuple[Layer, ...]
-    gather: Matrix
-    threshold: Ints
-    clear_parts: Clock | None
+    gather: Matrix  # (n, rows of the last layer): 1 or -1 for what the node's neurons gather
+    threshold: Ints  # (n,): theta, clipped to where it still matters
+    clear_parts: Clock | None  # what empties slices; ``None`` where they empty themselves
+    # what lifts the gathering neurons off their floor, and, in the node's tick, asks for their spike; ``None`` where
+    # everything arrives in one tick, so that they are frame neurons
     lift: Clock | None
-    clear: Clock | None
-    spike_delay: int
+    clear: Clock | None  # what empties them one tick later
+    spike_delay: int  # ticks from one layer to the next
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -11,24 +11,8 @@ __all__ = ["refuse_chain", "refuse_delay"]
 
 
 def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a delay that no legs can give.
-
-    Parameters
-    ----------
-    edge : (str, str)
-        The edge.
-    delay : int
-        Its delay in ticks.
-    ticks_per_step, enough : int
-        Ticks per step that were asked for, and the fewest that serve every edge.
-    chip : ChipSpec
-        Gives the range of delays.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``delay``.
-    """
+    """Refuse a delay that no legs can give."""
+    # delay: its delay in ticks
     least, greatest = chip.delay
     text = (
         f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {ticks_per_step} per step, "
@@ -40,27 +24,11 @@ def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, ch
 
 
 def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
-    """Refuse an edge whose relays alone are more than the chip holds, before any of them is made.
-
-    Parameters
-    ----------
-    edge : (str, str)
-        The edge.
-    delay : int
-        Its delay in ticks.
-    sources : int
-        Neurons that it reads: every leg but the first starts from a relay of each.
-    chip : ChipSpec
-        A relay takes a neuron of its own, and an axon that nothing else in the core reads.
-    is_chosen : bool
-        Whether the frame period was chosen, so that a shorter one may be.
-
-    Returns
-    -------
-    DoesNotFitError or None
-        For the caller to raise: limit ``delay``, its bound the longest delay whose relays all cores could hold;
-        ``None`` where they may fit.
-    """
+    """Refuse an edge whose relays alone are more than the chip holds, before any of them is made."""
+    # delay: its delay in ticks
+    # is_chosen: whether the frame period was chosen, so that a shorter one may be
+    # gives for the caller to raise: limit ``delay``, its bound the longest delay whose relays all cores could hold;
+    # ``None`` where they may fit
     greatest, room = chip.delay[1], min(chip.neurons, chip.axons)
     longest = greatest * (chip.n_usable_cores * room // sources + 1)
     if delay <= longest:

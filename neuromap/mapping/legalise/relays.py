@@ -14,18 +14,8 @@ __all__ = ["LinkBuilder", "read_over_relays"]
 
 
 def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, NDArray[np.int64]]:
-    """Find the neurons of every node that somebody reads over relays or splitters.
-
-    Parameters
-    ----------
-    ways : iterable of (int, csr_array, tuple of int)
-        Number of the node that is read, weights of its readers, and the legs of the way to them.
-
-    Returns
-    -------
-    dict of int to ndarray of int64
-        By the number of the node; ascending.
-    """
+    """Find the neurons of every node that somebody reads over relays or splitters."""
+    # gives by the number of the node; ascending
     read: dict[int, list[NDArray[np.int64]]] = {}
     for source, matrix, legs in ways:
         if len(legs) > 1:
@@ -34,22 +24,10 @@ def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dic
 
 
 class LinkBuilder:
-    """Collects populations and links; relays of one source are shared by all delays that they serve.
+    """Collects populations and links; relays of one source are shared by all delays that they serve."""
 
-    Parameters
-    ----------
-    nodes : sequence of Population
-        Nodes that are not inputs.
-    carried : mapping of int to ndarray of int64
-        Neurons that the relays and splitters of a node carry: every one that some edge reads over them.
-
-    Attributes
-    ----------
-    populations : list of Population
-        The nodes, then relays and splitters.
-    links : list of Link
-        Each with a delay of one leg.
-    """
+    # populations: the nodes, then relays and splitters
+    # links: each with a delay of one leg
 
     def __init__(self, nodes: Sequence[Population], carried: Mapping[int, NDArray[np.int64]]) -> None:
         self.populations = list(nodes)

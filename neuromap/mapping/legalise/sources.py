@@ -21,20 +21,11 @@ LOOKED_AT = 64
 
 @dataclass(frozen=True, eq=False)
 class Sources(Value):
-    """The joined matrix of all links into a population.
+    """The joined matrix of all links into a population."""
 
-    Attributes
-    ----------
-    links : tuple of Link or HostLink
-        In the order of the columns.
-    matrix : csr_array of int64, shape (n, s)
-        Their matrices side by side.
-    link_of, neuron_of : ndarray of int64, shape (s,)
-        Link of each column, and the neuron of the link's source.
-    """
-
-    links: tuple[Link | HostLink, ...]
-    matrix: Matrix
+    links: tuple[Link | HostLink, ...]  # in the order of the columns
+    matrix: Matrix  # (n, s): their matrices side by side
+    # link_of, neuron_of: (s,): link of each column, and the neuron of the link's source
     link_of: Ints
     neuron_of: Ints
 
@@ -59,18 +50,7 @@ class Sources(Value):
 
 
 def join_sources(network: Legalised) -> tuple[Sources, ...]:
-    """Join the links into every population: those of the chip first, then the host's.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-
-    Returns
-    -------
-    tuple of Sources
-        One per population.
-    """
+    """Join the links into every population: those of the chip first, then the host's."""
     into: list[list[Link | HostLink]] = [[] for _ in network.populations]
     all_links: list[Link | HostLink] = [*network.links, *network.host_links]
     for link in all_links:

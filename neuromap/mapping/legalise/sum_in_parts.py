@@ -23,20 +23,7 @@ Ints = NDArray[np.int64]
 
 
 def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, PartialSums]) -> dict[EdgeKey, Matrix]:
-    """Cut what the slices of every wide node read into what they read over each edge.
-
-    Parameters
-    ----------
-    matrices : mapping of (str, str) to csr_array
-        Weights of every edge of the network, in its order.
-    sums : mapping of str to PartialSums
-        By the name of the node.
-
-    Returns
-    -------
-    dict of (str, str) to csr_array of int64
-        For the edges into wide nodes, shape (slices, size of the source).
-    """
+    """Cut what the slices of every wide node read into what they read over each edge."""
     cut: dict[EdgeKey, Matrix] = {}
     start = dict.fromkeys(sums, 0)
     for (u, v), matrix in matrices.items():
@@ -64,23 +51,7 @@ class Summed(NamedTuple):
 
 
 def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -> Summed:
-    """Lay out the parts of a node's sums.
-
-    Parameters
-    ----------
-    node : Population
-        The gathering neurons.
-    number : int
-        Their position among the populations.
-    sums : PartialSums
-        Of this node.
-    first : int
-        Position that the slices will have; mergers follow.
-
-    Returns
-    -------
-    Summed
-    """
+    """Lay out the parts of a node's sums."""
     begin = node.sample_tick - sums.lead  # tick in which the inputs of frame 0 arrive
     delay = sums.spike_delay
     populations, links = [], []

@@ -10,23 +10,10 @@ __all__ = ["fewest_ticks_per_step"]
 
 
 def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
-    """Find the fewest ticks of an update step with which every edge's delay can be given in legs.
-
-    Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works.
-    A step of a spiking network is one tick whatever the chip gives: its delays are part of what it computes.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Its delays, in update steps or ticks.
-    chip : ChipSpec
-        Gives the range of delays.
-
-    Returns
-    -------
-    int
-        Ticks of a unit of delay, 1 to the chip's least delay.
-    """
+    """Find the fewest ticks of an update step with which every edge's delay can be given in legs."""
+    # Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works. A step of a
+    # spiking network is one tick whatever the chip gives: its delays are part of what it computes.
+    # rollout: its delays, in update steps or ticks
     if rollout.network.is_spiking:
         return 1
     least, greatest = chip.delay

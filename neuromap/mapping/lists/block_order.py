@@ -23,21 +23,8 @@ _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
 def block_order(layers: Sequence[Layer], groups: NeuronGroups, room: Room) -> GroupOrder:
-    """Order groups by the blocks that take the fewest deliveries, layer by layer, and no more cores than rows do.
-
-    Parameters
-    ----------
-    layers : sequence of Layer
-        Nodes with rows and columns, ascending and apart; all other groups keep their order.
-    groups : NeuronGroups
-        What they read.
-    room : Room
-        What a core holds.
-
-    Returns
-    -------
-    GroupOrder
-    """
+    """Order groups by the blocks that take the fewest deliveries, layer by layer, and no more cores than rows do."""
+    # layers: nodes with rows and columns, ascending and apart; all other groups keep their order
     orders, lengths, known = [], [], 0
     for first, shape in layers:
         orders.append(np.arange(known, first))

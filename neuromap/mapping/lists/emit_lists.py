@@ -20,26 +20,9 @@ _DTYPES = {"refractory": np.uint8}
 
 
 def emit_lists(rollout: Rollout, parts: ListPartition, where: Ints, chip: ChipSpec) -> ListProgram:
-    """Write the program of a placed partition.
-
-    Neurons that nobody uses get parameters with which they never spike.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Gives its names.
-    parts : ListPartition
-        Neurons in cores.
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    chip : ChipSpec
-        What it is for.
-
-    Returns
-    -------
-    ListProgram
-        Not checked against the rules (:func:`neuromap.hardware.check.check_program.require_legal`).
-    """
+    """Write the program of a placed partition."""
+    # Neurons that nobody uses get parameters with which they never spike.
+    # shapes: where (n_cores, 2)
     lists, network = parts.lists, parts.lists.network
     target = lists.target
     order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))

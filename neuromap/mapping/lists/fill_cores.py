@@ -30,22 +30,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ListPartition(Value):
-    """Where every neuron is.
+    """Where every neuron is."""
 
-    Attributes
-    ----------
-    lists : ListNetwork
-        Neurons and synapses.
-    core, slot : ndarray of int64, shape (n,)
-        Core of every compartment, and its number within the core; -1 where it is not computed.
-    n_cores : int
-        Cores in use.
-    """
-
-    lists: ListNetwork
+    lists: ListNetwork  # neurons and synapses
+    # core, slot: (n,): core of every compartment, and its number within the core; -1 where it is not computed
     core: Ints
     slot: Ints
-    n_cores: int
+    n_cores: int  # cores in use
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -59,30 +50,9 @@ class ListPartition(Value):
 def fill_cores(
     lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, budget: Budget = NO_LIMIT
 ) -> ListPartition:
-    """Put the neurons that are computed into cores with few deliveries.
-
-    Parameters
-    ----------
-    lists : ListNetwork
-        Neurons and synapses.
-    chip : ChipSpec
-        Limits of its cores, and how many there are.
-    by_number : bool
-        Keep the order of the neurons.
-    budget : Budget, optional
-        Ends the search for fewer deliveries.
-
-    Returns
-    -------
-    ListPartition
-        Deliveries are at most those in the order of the neurons.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a neuron fits no core (limit ``neuron``, ``axons``, ``synapse_memory`` or ``output_axons``), or the chip has
-        too few cores (``cores``).
-    """
+    """Put the neurons that are computed into cores with few deliveries."""
+    # by_number: keep the order of the neurons
+    # gives deliveries are at most those in the order of the neurons
     groups, room = neuron_groups(lists), room_of(chip)
     _require_groups_fit(lists, groups, chip)
     core = (
@@ -142,16 +112,8 @@ def _require_outputs(parts: ListPartition, groups: NeuronGroups, chip: ChipSpec)
 
 
 def ways(parts: ListPartition) -> tuple[Ints, Ints]:
-    """List the pairs of a neuron and a core that reads it, each once, ordered by neuron.
-
-    Parameters
-    ----------
-    parts : ListPartition
-
-    Returns
-    -------
-    neuron, core : ndarray of int64, shape (w,)
-    """
+    """List the pairs of a neuron and a core that reads it, each once, ordered by neuron."""
+    # shapes: neuron, core (w,)
     lists = parts.lists
     on_chip = lists.signal < lists.n_neurons
     pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]

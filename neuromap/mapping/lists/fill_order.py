@@ -21,18 +21,10 @@ _NO_LIMIT = 2**62
 
 @dataclass(frozen=True, eq=False)
 class GroupOrder(Value):
-    """An order of groups.
+    """An order of groups."""
 
-    Attributes
-    ----------
-    groups : ndarray of int64, shape (g,)
-        Groups, each once.
-    ends : ndarray of int64, shape (b,)
-        Where its blocks end, ascending: a block that fits a core is not divided.
-    """
-
-    groups: Ints
-    ends: Ints
+    groups: Ints  # (g,): groups, each once
+    ends: Ints  # (b,): where its blocks end, ascending: a block that fits a core is not divided
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -47,30 +39,9 @@ def fill_order(
     work: int = 0,
     enough: tuple[int, int] = (_NO_LIMIT, _NO_LIMIT),
 ) -> tuple[Ints, int]:
-    """Put groups into cores, in an order.
-
-    Parameters
-    ----------
-    order : GroupOrder
-        All groups, or some.
-    groups : NeuronGroups
-        Each of them fits a core.
-    room : Room
-        What a core holds; output axons are not looked at.
-    most : ndarray of int64, shape (g,), optional
-        Bounds the compartments of a core that holds the group.
-    work : int
-        Signals that this call and others like it look at, if more than this one does: whether the loop is compiled.
-    enough : tuple of (int, int), optional
-        Deliveries, and cores, with which the order is of no use: the loop may end there.
-
-    Returns
-    -------
-    core : ndarray of int64, shape (g,)
-        Core of every group, -1 where it is not in the order, or the loop came to its end.
-    deliveries : int
-        Distinct pairs of a signal and a core that reads it, so far.
-    """
+    """Put groups into cores, in an order."""
+    # gives core: core of every group, -1 where it is not in the order, or the loop came to its end
+    # shapes: most (g,); core (g,)
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
     stamp = np.full((2, groups.n_signals), -1, np.int64)
@@ -98,10 +69,8 @@ def _fill(
     most_deliveries: int,
     most_cores: int,
 ) -> int:
-    """Fill ``core``; return how many axons all cores take.
-
-    ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
-    """
+    """Fill ``core``; return how many axons all cores take."""
+    # ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
     here, used, read, held, total = 0, 0, 0, 0, 0
     limit = room[0]
     first = 0

@@ -30,20 +30,7 @@ SAMPLED = 128
 
 
 def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
-    """Order groups core by core.
-
-    Parameters
-    ----------
-    groups : NeuronGroups
-        Each of them fits a core.
-    room : Room
-        What a core holds; output axons are not looked at.
-
-    Returns
-    -------
-    GroupOrder
-        Its blocks are the cores.
-    """
+    """Order groups core by core."""
     is_left = np.diff(groups.start) > 0
     n = int(is_left.sum())
     size = POOL * (1 + isqrt(n))
@@ -145,10 +132,8 @@ def _grow(
     ends: Any,
     state: Any,
 ) -> int:
-    """Fill ``order`` and ``ends``, and ``state`` with where to go on and how many cores there are.
-
-    What is placed, or passed over in a core, misses more than ``far`` signals.
-    """
+    """Fill ``order`` and ``ends``, and ``state`` with where to go on and how many cores there are."""
+    # What is placed, or passed over in a core, misses more than ``far`` signals.
     lacks, all_lacked = missing[0], missing[1]
     far = 2**30
     # who reads a signal, by numbers within the pool

@@ -23,22 +23,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class HostSignals(Value):
-    """What the host sends: one row per signal that an axon can carry.
+    """What the host sends: one row per signal that an axon can carry."""
 
-    Attributes
-    ----------
-    node, neuron : ndarray of int64, shape (h,)
-        Input node and its neuron; ``BIAS`` and 0 for a spike in every frame.
-    arrival : ndarray of int64, shape (h,)
-        When frame 0 arrives, in parts of a tick (``arrays/times.py``).
-    first_frame : ndarray of int64, shape (h,)
-        As in :class:`~neuromap.hardware.program.ports.HostTable`.
-    """
-
+    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame
     node: Ints
     neuron: Ints
-    arrival: Ints
-    first_frame: Ints
+    arrival: Ints  # (h,): when frame 0 arrives, in parts of a tick (``arrays/times.py``)
+    first_frame: Ints  # (h,): as in :class:`~neuromap.hardware.program.ports.HostTable`
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -49,44 +40,25 @@ class HostSignals(Value):
 
 @dataclass(frozen=True, eq=False)
 class ListNetwork(Value):
-    """Compartments that are computed and their synapses, ordered by compartment.
+    """Compartments that are computed and their synapses, ordered by compartment."""
 
-    Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
-    numbered too: neuron n sends signal n, those of the host follow after all compartments.
+    # Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
+    # numbered too: neuron n sends signal n, those of the host follow after all compartments.
 
-    Attributes
-    ----------
-    network : Legalised
-        What it was made of.
-    neurons : tuple of ListNeurons
-        One per population.
-    offset : ndarray of int64, shape (populations + 1,)
-        Number of the first neuron of each population.
-    soma : ndarray of int64, shape (n,)
-        Neuron that every compartment belongs to; a neuron's own number for itself.
-    decay : ndarray of int64, shape (n,)
-        Decay of every compartment's current.
-    is_computed : ndarray of bool, shape (n,)
-        Compartments of neurons that an output depends on, or that are kept.
-    start : ndarray of int64, shape (n + 1,)
-        Compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed.
-    signal, weight, delay : ndarray of int64, shape (s,)
-        What a synapse reads, what it adds to the current, and ticks from the axon to the neuron.
-    host : HostSignals
-        Signals n, n + 1, ...
-    """
-
-    network: Legalised
-    neurons: tuple[ListNeurons, ...]
-    offset: Ints
-    soma: Ints
-    decay: Ints
-    is_computed: NDArray[np.bool_]
+    network: Legalised  # what it was made of
+    neurons: tuple[ListNeurons, ...]  # one per population
+    offset: Ints  # (populations + 1,): number of the first neuron of each population
+    soma: Ints  # (n,): neuron that every compartment belongs to; a neuron's own number for itself
+    decay: Ints  # (n,): decay of every compartment's current
+    is_computed: NDArray[np.bool_]  # (n,): compartments of neurons that an output depends on, or that are kept
+    # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
     start: Ints
+    # signal, weight, delay: (s,): what a synapse reads, what it adds to the current, and ticks from the axon to the
+    # neuron
     signal: Ints
     weight: Ints
     delay: Ints
-    host: HostSignals
+    host: HostSignals  # signals n, n + 1,
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -121,24 +93,7 @@ class ListNetwork(Value):
 
 
 def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
-    """Put all synapses of a legalised network into one table.
-
-    Parameters
-    ----------
-    network : Legalised
-        Links and host links.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    ListNetwork
-
-    Raises
-    ------
-    DoesNotFitError
-        If the chip's neurons cannot be those of a population.
-    """
+    """Put all synapses of a legalised network into one table."""
     neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)

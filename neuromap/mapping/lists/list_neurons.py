@@ -29,21 +29,12 @@ _SCALE = Remedy("neuron", None, "scale or round weights, thresholds and biases o
 
 @dataclass(frozen=True, eq=False)
 class ListNeurons(Value):
-    """A population as the chip computes it.
+    """A population as the chip computes it."""
 
-    Attributes
-    ----------
-    neuron : CurrentNeuron
-        Values of all neurons.
-    scale : int
-        What weights are multiplied with: 1 for spiking neurons, 2**s for frame neurons.
-    bias : ndarray of int64, shape (n,)
-        What the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
-        neurons.
-    """
-
-    neuron: CurrentNeuron
-    scale: int
+    neuron: CurrentNeuron  # values of all neurons
+    scale: int  # what weights are multiplied with: 1 for spiking neurons, 2**s for frame neurons
+    # (n,): what the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
+    # neurons
     bias: Ints
 
     def __post_init__(self) -> None:
@@ -51,24 +42,7 @@ class ListNeurons(Value):
 
 
 def as_list_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
-    """Find the parameters of a population on a chip with synapse-list cores.
-
-    Parameters
-    ----------
-    population : Population
-        Spiking or frame neurons, or relays, which are frame neurons.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    ListNeurons
-
-    Raises
-    ------
-    DoesNotFitError
-        If the chip's neuron has other widths (limit ``neuron``), or cannot hold a threshold or bias (``potential``).
-    """
+    """Find the parameters of a population on a chip with synapse-list cores."""
     if population.neuron is None:
         found = _frame_neurons(population, chip)
     else:

@@ -15,20 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
-    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron.
-
-    Parameters
-    ----------
-    parts : ListPartition
-        Lists are what a core reads of one signal.
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Raises
-    ------
-    DoesNotFitError
-        Limit ``weights``, or ``potential`` for the sum of weights of a frame neuron.
-    """
+    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron."""
     lists = parts.lists
     target = lists.target
     pair = parts.core[target] * lists.n_signals + lists.signal

@@ -29,18 +29,10 @@ __all__ = ["MappedLists", "map_lists", "partition_lists", "phases_for_lists"]
 
 @dataclass(frozen=True, eq=False)
 class MappedLists(Value):
-    """What the stages of the mapper made of a rollout on many-target cores.
+    """What the stages of the mapper made of a rollout on many-target cores."""
 
-    Attributes
-    ----------
-    partition : ListPartition
-        Neurons in cores.
-    program : ListProgram
-        What is loaded onto the chip; not checked yet.
-    """
-
-    partition: ListPartition
-    program: ListProgram
+    partition: ListPartition  # neurons in cores
+    program: ListProgram  # what is loaded onto the chip; not checked yet
 
 
 def map_lists(
@@ -50,30 +42,9 @@ def map_lists(
     progress: Progress | None = None,
     budget: Budget | None = None,
 ) -> MappedLists:
-    """Map a rolled-out network onto a chip with synapse-list cores.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Network with weights, valid pattern, execution.
-    chip : ChipSpec
-        With synapse-list cores.
-    options : MappingOptions
-        Placer, seed, seconds, ticks per step and kept nodes; splitters and pins of tiles have no meaning here.
-    progress : callable, optional
-        Called with parts done, parts in all, and the name of the last.
-    budget : Budget, optional
-        In place of one made of the options' seconds.
-
-    Returns
-    -------
-    MappedLists
-
-    Raises
-    ------
-    NetworkError, DoesNotFitError, InputError
-        As :func:`neuromap.mapping.map_rollout.map_rollout`.
-    """
+    """Map a rolled-out network onto a chip with synapse-list cores."""
+    # options: placer, seed, seconds, ticks per step and kept nodes; splitters and pins of tiles have no meaning here
+    # budget: in place of one made of the options' seconds
     budget = Budget(options.seconds, progress) if budget is None else budget
     parts = partition_lists(rollout, chip, options, budget)
     source, target = ways(parts)
@@ -93,20 +64,7 @@ def map_lists(
 def phases_for_lists(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget
 ) -> tuple[Rollout, MappingOptions, PhaseChoice | None]:
-    """Give a rollout the phases that are asked for: its own, or those that take fewest relays.
-
-    Parameters
-    ----------
-    rollout, chip, options
-        As for :func:`map_lists`.
-    budget : Budget
-        Ends the search.
-
-    Returns
-    -------
-    (Rollout, MappingOptions, PhaseChoice or None)
-        What is to be mapped, with as many ticks per step as without the search, and what that came to.
-    """
+    """Give a rollout the phases that are asked for: its own, or those that take fewest relays."""
     if options.phases == "least":
         return rollout, options, None
     require_weights(rollout.network)
@@ -122,26 +80,7 @@ def phases_for_lists(
 def partition_lists(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget = NO_LIMIT
 ) -> ListPartition:
-    """Put the neurons of a rolled-out network into synapse-list cores.
-
-    Parameters
-    ----------
-    rollout, chip, options
-        As for :func:`map_lists`.
-    budget : Budget, optional
-        Ends the search for fewer deliveries.
-
-    Returns
-    -------
-    ListPartition
-
-    Raises
-    ------
-    NetworkError, DoesNotFitError
-        As :func:`neuromap.mapping.map_rollout.map_rollout`.
-    InputError
-        If tiles, cores, regions or splitters are pinned.
-    """
+    """Put the neurons of a rolled-out network into synapse-list cores."""
     _refuse_pins(options, chip)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     return _partition(list_network(network, chip), chip, budget)

@@ -19,24 +19,9 @@ MOST = 64
 
 
 def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = NO_LIMIT) -> Ints:
-    """Merge cores as long as two fit one; the two that share most signals come first.
-
-    Parameters
-    ----------
-    core : ndarray of int64, shape (g,)
-        Core of every group.
-    groups : NeuronGroups
-        What they read.
-    room : Room
-        What a core holds.
-    budget : Budget, optional
-        Ends the search.
-
-    Returns
-    -------
-    ndarray of int64, shape (g,)
-        It takes at most as many deliveries.
-    """
+    """Merge cores as long as two fit one; the two that share most signals come first."""
+    # gives it takes at most as many deliveries
+    # shapes: core (g,); returns (g,)
     core = core.copy()
     n_cores = int(core.max()) + 1
     used = np.bincount(core, groups.load, n_cores).astype(np.int64)
@@ -71,26 +56,8 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
 
 
 def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budget: Budget = NO_LIMIT) -> Ints:
-    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails.
-
-    Parameters
-    ----------
-    core : ndarray of int64, shape (g,)
-        Core of every group.
-    groups : NeuronGroups
-        What they read.
-    room : Room
-        What a core holds; output axons are not looked at.
-    wanted : int
-        Cores.
-    budget : Budget, optional
-        Ends the search.
-
-    Returns
-    -------
-    ndarray of int64, shape (g,)
-        It may take more deliveries.
-    """
+    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails."""
+    # shapes: core (g,); returns (g,)
     core, n_cores = core.copy(), int(core.max()) + 1
     used = np.bincount(core, groups.load, n_cores).astype(np.int64)
     held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)

@@ -44,26 +44,9 @@ MOST_BITS = 2**31
 
 
 def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, budget: Budget = NO_LIMIT) -> Ints:
-    """Move groups between cores.
-
-    Parameters
-    ----------
-    core : ndarray of int64, shape (g,)
-        Core of every group; each holds what is in it.
-    groups : NeuronGroups
-        What they read.
-    room : Room
-        What a core holds.
-    deliveries : int
-        Those of ``core``, about; they say which way is quicker, not what is found.
-    budget : Budget, optional
-        Ends the search.
-
-    Returns
-    -------
-    ndarray of int64, shape (g,)
-        It takes at most as many deliveries and cores; cores are numbered by their first group.
-    """
+    """Move groups between cores."""
+    # gives it takes at most as many deliveries and cores; cores are numbered by their first group
+    # shapes: core (g,); returns (g,)
     n_cores = int(core.max()) + 1
     if _work(groups, n_cores, deliveries) > WORK:
         return _numbered(core)

@@ -24,22 +24,15 @@ SmallInts = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Room:
-    """What a core holds.
+    """What a core holds."""
 
-    Attributes
-    ----------
-    neurons, axons, output_axons : int
-        Compartments, distinct signals that are read, and pairs of one of its neurons and a core that reads it.
-    memory : int
-        Bits of synapses.
-    list_bits, synapse_bits : int
-        Bits of a list, without its synapses, and of a synapse.
-    """
-
+    # neurons, axons, output_axons: compartments, distinct signals that are read, and pairs of one of its neurons and a
+    # core that reads it
     neurons: int
     axons: int
     output_axons: int
-    memory: int
+    memory: int  # bits of synapses
+    # list_bits, synapse_bits: bits of a list, without its synapses, and of a synapse
     list_bits: int
     synapse_bits: int
 
@@ -51,28 +44,15 @@ class Room:
 
 @dataclass(frozen=True, eq=False)
 class NeuronGroups(Value):
-    """Neurons with their compartments.
+    """Neurons with their compartments."""
 
-    Attributes
-    ----------
-    neuron : ndarray of int64, shape (g,)
-        Number of the neuron of every group, ascending; only those that are computed.
-    start : ndarray of int64, shape (g + 1,)
-        Where the signals of a group begin.
-    signal : ndarray of int32, shape (s,)
-        Signals that it reads, each once.
-    load, synapses : ndarray of int64, shape (g,)
-        Compartments and synapses.
-    sender : ndarray of int64, shape (signals,)
-        Group that sends a signal, -1 for the host's.
-    """
-
-    neuron: Ints
-    start: Ints
-    signal: SmallInts
+    neuron: Ints  # (g,): number of the neuron of every group, ascending; only those that are computed
+    start: Ints  # (g + 1,): where the signals of a group begin
+    signal: SmallInts  # (s,): signals that it reads, each once
+    # load, synapses: (g,): compartments and synapses
     load: Ints
     synapses: Ints
-    sender: Ints
+    sender: Ints  # (signals,): group that sends a signal, -1 for the host's
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -87,10 +67,8 @@ class NeuronGroups(Value):
 
     @cached_property
     def alike(self) -> Ints:
-        """First of the groups that follow each other and read the same signals, shape (g,).
-
-        Features of one position of a convolution do: who has looked at one of them knows what all read.
-        """
+        """First of the groups that follow each other and read the same signals, shape (g,)."""
+        # Features of one position of a convolution do: who has looked at one of them knows what all read.
         first = np.arange(len(self))
         compiled_for(_alike, len(self.signal))(self.start, self.signal, first)
         return adopted(first)
@@ -107,27 +85,13 @@ class NeuronGroups(Value):
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def deliveries(self, core: Ints) -> int:
-        """Count the distinct pairs of a signal and a core that reads it.
-
-        Parameters
-        ----------
-        core : ndarray of int64, shape (g,)
-            Core of every group.
-        """
+        """Count the distinct pairs of a signal and a core that reads it."""
+        # shapes: core (g,)
         return len(self.read_in(core)[0])
 
     def read_in(self, core: Ints) -> tuple[Ints, Ints]:
-        """List the distinct pairs of a signal and a core that reads it, by signal.
-
-        Parameters
-        ----------
-        core : ndarray of int64, shape (g,)
-            Core of every group.
-
-        Returns
-        -------
-        signal, core : ndarray of int64, shape (pairs,)
-        """
+        """List the distinct pairs of a signal and a core that reads it, by signal."""
+        # shapes: core (g,); signal, core (pairs,)
         n_cores = int(core.max(initial=0)) + 1
         pairs = distinct(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
         signal, reader = np.divmod(pairs, n_cores)
@@ -152,17 +116,7 @@ def _alike(start: Any, signal: Any, first: Any) -> int:
 
 
 def neuron_groups(lists: ListNetwork) -> NeuronGroups:
-    """Join the compartments of every neuron that is computed.
-
-    Parameters
-    ----------
-    lists : ListNetwork
-        Neurons and synapses.
-
-    Returns
-    -------
-    NeuronGroups
-    """
+    """Join the compartments of every neuron that is computed."""
     neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
     group_of = np.full(lists.n_somas, -1, np.int64)
     group_of[neuron] = np.arange(len(neuron))
@@ -183,17 +137,7 @@ def neuron_groups(lists: ListNetwork) -> NeuronGroups:
 
 
 def room_of(chip: ChipSpec) -> Room:
-    """Find what a core of a chip with lists of synapses holds.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        With synapse-list cores.
-
-    Returns
-    -------
-    Room
-    """
+    """Find what a core of a chip with lists of synapses holds."""
     lists = chip.lists
     memory = lists.synapse_memory_bits
     return Room(chip.neurons, chip.axons, lists.output_axons, memory, lists.list_bits, lists.synapse_bits)

@@ -35,25 +35,11 @@ GROWN_PER_SECOND = 50_000_000
 
 
 def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = (), budget: Budget = NO_LIMIT) -> Ints:
-    """Put groups into cores with few deliveries.
-
-    Parameters
-    ----------
-    groups : NeuronGroups
-        Each of them fits a core, output axons aside.
-    room : Room
-        What a core holds.
-    layers : sequence of Layer, optional
-        Nodes with rows and columns.
-    budget : Budget, optional
-        Ends the search for fewer deliveries; the order of the neurons is filled in any case.
-
-    Returns
-    -------
-    ndarray of int64, shape (g,)
-        Core of every group, numbered by their first groups. Deliveries are at most those of the order of the neurons
-        where that order is possible; a core may then still lack output axons, as it may where no order is.
-    """
+    """Put groups into cores with few deliveries."""
+    # budget: ends the search for fewer deliveries; the order of the neurons is filled in any case
+    # gives core of every group, numbered by their first groups. Deliveries are at most those of the order of the
+    # neurons where that order is possible; a core may then still lack output axons, as it may where no order is
+    # shapes: returns (g,)
     first = _Filled(*settle(number_order(groups), groups, room))
     if first.n_cores == 1:
         return first.core
@@ -114,36 +100,13 @@ def _block_orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer]) -> 
 
 
 def number_order(groups: NeuronGroups) -> GroupOrder:
-    """Give the order of the neurons, without blocks.
-
-    Parameters
-    ----------
-    groups : NeuronGroups
-    """
+    """Give the order of the neurons, without blocks."""
     return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
 
 
 def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int, int]:
-    """Fill cores in an order, with fewer neurons where output axons do not suffice.
-
-    Parameters
-    ----------
-    order : GroupOrder
-        All groups.
-    groups : NeuronGroups
-        Each of them fits a core, output axons aside.
-    room : Room
-        What a core holds.
-
-    Returns
-    -------
-    core : ndarray of int64, shape (g,)
-        Core of every group.
-    stuck : int
-        A group that lacks output axons alone in its core, or -1.
-    deliveries : int
-        Distinct pairs of a signal and a core that reads it.
-    """
+    """Fill cores in an order, with fewer neurons where output axons do not suffice."""
+    # shapes: core (g,)
     most = np.full(len(groups), room.neurons, np.int64)
     while True:
         core, deliveries = fill_order(order, groups, room, most)

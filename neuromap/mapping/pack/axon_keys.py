@@ -16,21 +16,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AxonKeys:
-    """The numbers that stand for signal, type and rank of an axon, ordered in this order.
+    """The numbers that stand for signal, type and rank of an axon, ordered in this order."""
 
-    Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* tells a tile's axons of one
-    signal and type apart.
+    # Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* tells a tile's axons of
+    # one signal and type apart.
 
-    Attributes
-    ----------
-    n_types : int
-        Axon types.
-    n_ranks : int
-        More than any rank: the axons of a core.
-    """
-
-    n_types: int
-    n_ranks: int
+    n_types: int  # axon types
+    n_ranks: int  # more than any rank: the axons of a core
 
     def encode(self, signal: Ints, axon_type: Ints, rank: Ints) -> Ints:
         """Give the key of every axon."""
@@ -51,18 +43,8 @@ class AxonKeys:
 
 
 def ranks(signal: Ints, types: Ints) -> Ints:
-    """Rank of every axon of a tile among those with its signal and type.
-
-    Parameters
-    ----------
-    signal, types : ndarray of int64, shape (axons,)
-        Signal and axon type of every axon.
-
-    Returns
-    -------
-    ndarray of int64, shape (axons,)
-        0 for the first of its kind.
-    """
+    """Rank of every axon of a tile among those with its signal and type."""
+    # shapes: signal, types (axons,); returns (axons,)
     order = np.lexsort((types, signal))
     rank = np.empty(len(order), np.int64)
     rank[order] = rank_in_run(signal[order], types[order])

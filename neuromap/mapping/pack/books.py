@@ -24,21 +24,13 @@ TABLE = 64
 
 
 class Books:
-    """Where every neuron sits, and what every core holds because of it.
+    """Where every neuron sits, and what every core holds because of it."""
 
-    Attributes
-    ----------
-    loose : LooseNeurons
-        The neurons, U of them.
-    core_of : ndarray of int64, shape (U,)
-        Core of every neuron, ``NOWHERE`` while it sits in none.
-    copies : ndarray of int64, shape (U,)
-        Copies that each needs.
-    axons, load : ndarray of int64, shape (C,)
-        Axons and neurons in use of every core.
-    room_axons, room_copies : int
-        Axons and neurons that a core has.
-    """
+    # loose: the neurons, U of them
+    # core_of: (U,): core of every neuron, ``NOWHERE`` while it sits in none
+    # copies: (U,): copies that each needs
+    # axons, load: (C,): axons and neurons in use of every core
+    # room_axons, room_copies: axons and neurons that a core has
 
     def __init__(self, loose: LooseNeurons, core_of: Ints, n_cores: int, axons: int, neurons: int) -> None:
         self.loose, self.room_axons, self.room_copies = loose, axons, neurons
@@ -96,10 +88,8 @@ class Books:
         self._feed(new, 1)
 
     def find(self, neuron: int, closed: Bools, *, strict: bool = True) -> int | None:
-        """Find the core that takes a neuron, which sits nowhere, with fewest new axons; ``None`` where none does.
-
-        If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
-        """
+        """Find the core that takes a neuron, which sits nowhere, with fewest new axons; ``None`` where none does."""
+        # If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
         needed = self._needed_by(neuron)
         others = self._others(needed, neuron)
         lacking = len(needed) - self._count_held(others)
@@ -125,10 +115,9 @@ class Books:
         return self.loose.needed[self.loose.first_needed[neuron] : self.loose.first_needed[neuron + 1]]
 
     def _others(self, needed: Ints, neuron: int) -> tuple[Ints, Ints]:
-        """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there.
-
-        A neuron is taken out, held against cores and put in: until another one is asked about, no other one has moved.
-        """
+        """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there."""
+        # A neuron is taken out, held against cores and put in: until another one is asked about, no other one has
+        # moved.
         if self._looked_at is not None and self._looked_at[0] == neuron:
             return self._looked_at[1]
         start = self._first_reader[needed]

@@ -20,62 +20,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CoreLayout(Value):
-    """Tiles that share a core.
+    """Tiles that share a core."""
 
-    Attributes
-    ----------
-    tiles : tuple of int
-        Positions in ``Partition.tiles``.
-    axon_of : tuple of ndarray of int64, each of shape (axons of the tile,)
-        Axon of the core for every axon of each tile; tiles meet on an axon only if it carries one signal.
-    type_of : tuple of ndarray of int64, each of shape (axon_types,)
-        Axon type of the core for every type of each tile, a permutation.
-    n_axons : int
-        Axons in use.
-    """
-
-    tiles: tuple[int, ...]
+    tiles: tuple[int, ...]  # positions in ``Partition.tiles``
+    # (axons of the tile,): axon of the core for every axon of each tile; tiles meet on an axon only if it carries one
+    # signal
     axon_of: tuple[Ints, ...]
-    type_of: tuple[Ints, ...]
-    n_axons: int
+    type_of: tuple[Ints, ...]  # (axon_types,): axon type of the core for every type of each tile, a permutation
+    n_axons: int  # axons in use
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def alone(tiles: Sequence[Tile], model: CoreModel) -> tuple[CoreLayout, ...]:
-    """Give every tile a core of its own.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        Each legal alone.
-    model : CoreModel
-        Axon types of a core.
-
-    Returns
-    -------
-    tuple of CoreLayout
-        One per tile, in their order.
-    """
+    """Give every tile a core of its own."""
     return tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
 
 
 def layout_alone(number: int, tile: Tile, model: CoreModel) -> CoreLayout:
-    """Give tile ``number`` a core of its own.
-
-    Parameters
-    ----------
-    number : int
-        Position in ``Partition.tiles``.
-    tile : Tile
-        Legal alone.
-    model : CoreModel
-        Axon types of a core.
-
-    Returns
-    -------
-    CoreLayout
-    """
+    """Give tile ``number`` a core of its own."""
     n_axons = tile.plan.n_axons
     return CoreLayout((number,), (np.arange(n_axons),), (np.arange(model.axon_types),), n_axons)

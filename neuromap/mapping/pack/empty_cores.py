@@ -18,19 +18,10 @@ LESSER = 1 / 8
 
 
 def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: int = 0) -> None:
-    """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons.
-
-    Parameters
-    ----------
-    books : Books
-        They are changed; cores that cannot be emptied are left as they were.
-    fixed : ndarray of bool, shape (U,)
-        Neurons that stay; their cores take no others.
-    budget : Budget, optional
-        Ends the search.
-    least : int
-        Cores that no packing can do without: none is emptied where there are no more.
-    """
+    """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons."""
+    # books: they are changed; cores that cannot be emptied are left as they were
+    # least: cores that no packing can do without: none is emptied where there are no more
+    # shapes: fixed (U,)
     failures, in_use = 0, books.cores
     hopeless = np.zeros(len(books.load), bool)
     has_fixed = books.cores_with(fixed)

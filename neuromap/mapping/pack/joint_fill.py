@@ -32,40 +32,21 @@ EACH_LOOK = 100
 
 @dataclass(frozen=True)
 class Recipe:
-    """How cores are seeded.
+    """How cores are seeded."""
 
-    Attributes
-    ----------
-    slim_first : bool
-        Seed first with tiles that take many axons and few neurons; else with those that take most axons.
-    seed_share : float
-        Share of a core that the seed may take.
-    copies_worth : float
-        Worth of a copy, where that of an axon is 1.
-    least : float
-        Least worth for its cost: a neuron that would take more new axons waits for a core that has them.
-    margins : tuple of int
-        Neurons of a core that are held back for copies that a filling turns out to need, round by round.
-    """
-
-    slim_first: bool
-    seed_share: float
-    copies_worth: float
-    least: float
+    slim_first: bool  # seed first with tiles that take many axons and few neurons; else with those that take most axons
+    seed_share: float  # share of a core that the seed may take
+    copies_worth: float  # worth of a copy, where that of an axon is 1
+    least: float  # least worth for its cost: a neuron that would take more new axons waits for a core that has them
+    # neurons of a core that are held back for copies that a filling turns out to need, round by round
     margins: tuple[int, ...] = (0, 8)
 
 
 @dataclass(frozen=True)
 class AsTiled:
-    """In place of a recipe: every tile begins in a core of its own, as it is.
+    """In place of a recipe: every tile begins in a core of its own, as it is."""
 
-    Attributes
-    ----------
-    margins : tuple of int
-        One round, in which nothing is held back: tiles hold the copies that they need.
-    """
-
-    margins: tuple[int, ...] = (0,)
+    margins: tuple[int, ...] = (0,)  # one round, in which nothing is held back: tiles hold the copies that they need
 
 
 RECIPES: tuple[Recipe | AsTiled, ...] = (
@@ -79,28 +60,10 @@ RECIPES: tuple[Recipe | AsTiled, ...] = (
 
 
 def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
-    """Distribute neurons over new cores.
-
-    Parameters
-    ----------
-    loose : LooseNeurons
-        Neurons and the axons that they need.
-    chosen : ndarray of int64, shape (n,)
-        Which of them, ascending.
-    copies : ndarray of int64, shape (U,)
-        Neurons of a core that each is expected to take, at most ``neurons``.
-    axons, neurons : int
-        Room of a core.
-    recipe : Recipe
-        How to choose.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Core of each.
-    int
-        Number of cores.
-    """
+    """Distribute neurons over new cores."""
+    # chosen: which of them, ascending
+    # copies: neurons of a core that each is expected to take, at most ``neurons``
+    # shapes: chosen (n,); copies (U,); returns (n,)
     pool = _Pool(loose, chosen, copies[chosen], axons, neurons, recipe)
     n_cores = 0
     for tile in pool.tiles_by_urgency:
@@ -113,21 +76,13 @@ def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: i
 
 
 class _Pool:
-    """The neurons that are to be distributed, numbered from 0, and what each is worth.
+    """The neurons that are to be distributed, numbered from 0, and what each is worth."""
 
-    Attributes
-    ----------
-    core_of : ndarray of int64, shape (n,)
-        Core of every neuron, ``NOWHERE`` while it waits.
-    needs, readers : csr_array, shape (n, K) and (K, n)
-        Which axons each neuron needs, and the other way round.
-    n_needed, load : ndarray of int64, shape (n,)
-        Axons that a neuron needs, and neurons of a core that it takes.
-    worth : ndarray of float64, shape (n,)
-        What a core gains by each: its part of the axons that its tile would take alone, and its copies.
-    tiles_by_urgency : list of int
-        Tiles, those first that should seed cores first.
-    """
+    # core_of: (n,): core of every neuron, ``NOWHERE`` while it waits
+    # needs, readers: (n, K): which axons each neuron needs, and the other way round
+    # n_needed, load: (n,): axons that a neuron needs, and neurons of a core that it takes
+    # worth: (n,): what a core gains by each: its part of the axons that its tile would take alone, and its copies
+    # tiles_by_urgency: tiles, those first that should seed cores first
 
     def __init__(self, loose: LooseNeurons, chosen: Ints, load: Ints, axons: int, neurons: int, recipe: Recipe) -> None:
         self.axons, self.neurons, self.recipe, self.load = axons, neurons, recipe, load
@@ -200,11 +155,9 @@ class _Core:
             self._take(int(able[np.argmax(pool.worth[able] / np.maximum(price, FREE))]))
 
     def _worth_it(self, able: Ints) -> Ints:
-        """Leave out those that the recipe finds too dear: they would add too many axons.
-
-        They are judged by shares of a whole core, as their worth is, and not of what is left of it: whether a neuron is
-        too dear does not depend on how full the core is.
-        """
+        """Leave out those that the recipe finds too dear: they would add too many axons."""
+        # They are judged by shares of a whole core, as their worth is, and not of what is left of it: whether a neuron
+        # is too dear does not depend on how full the core is.
         pool, recipe = self._pool, self._pool.recipe
         if not recipe.least:
             return able

@@ -19,46 +19,28 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class LooseNeurons(Value):
-    """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them).
+    """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them)."""
 
-    Attributes
-    ----------
-    tile, population, neuron : ndarray of int64, shape (U,)
-        Tile and population that a neuron belongs to, and its position in the population.
-    fixed : ndarray of bool, shape (U,)
-        Neurons that stay where they are: pinned ones, replicas, those that read replicas, and all others of their
-        tiles.
-    own_copies : ndarray of int64, shape (U,)
-        Copies that do not depend on where the others sit: one if the neuron is read out or kept; all of a
-        replica.
-    weights : ndarray of int64, shape (U, axon_types)
-        Weight of every neuron for every type of its axons.
-    leak, alpha : ndarray of int64, shape (U,)
-        Negative leak, and threshold on the chip.
-    first_needed : ndarray of int64, shape (U + 1,)
-        Where the axons of a neuron begin in ``needed``.
-    needed, columns : ndarray of int64, shape (nnz,)
-        Axon of each neuron's synapses as a number below K, ascending, and the column of the population's joined matrix
-        (or ``BIAS``).
-    axon_type : ndarray of int64, shape (K,)
-        Type of an axon.
-    home : ndarray of int64, shape (K,)
-        The neuron whose spikes the axon carries; -1 where they come from the host or a replica.
-    """
-
+    # tile, population, neuron: (U,): tile and population that a neuron belongs to, and its position in the population
     tile: Ints
     population: Ints
     neuron: Ints
+    # (U,): neurons that stay where they are: pinned ones, replicas, those that read replicas, and all others of their
+    # tiles
     fixed: Bools
+    # (U,): copies that do not depend on where the others sit: one if the neuron is read out or kept; all of a replica
     own_copies: Ints
-    weights: Ints
+    weights: Ints  # (U, axon_types): weight of every neuron for every type of its axons
+    # leak, alpha: (U,): negative leak, and threshold on the chip
     leak: Ints
     alpha: Ints
-    first_needed: Ints
+    first_needed: Ints  # (U + 1,): where the axons of a neuron begin in ``needed``
+    # needed, columns: (nnz,): axon of each neuron's synapses as a number below K, ascending, and the column of the
+    # population's joined matrix (or ``BIAS``)
     needed: Ints
     columns: Ints
-    axon_type: Ints
-    home: Ints
+    axon_type: Ints  # (K,): type of an axon
+    home: Ints  # (K,): the neuron whose spikes the axon carries; -1 where they come from the host or a replica
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -78,11 +60,9 @@ class LooseNeurons(Value):
         return np.bincount(core, minlength=n_cores).astype(np.int64)
 
     def least_cores(self, n_axons: int, n_neurons: int) -> int:
-        """Count the cores of so many axons and neurons that no packing can do without.
-
-        Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once,
-        and a core each where no two of them fit one.
-        """
+        """Count the cores of so many axons and neurons that no packing can do without."""
+        # Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once,
+        # and a core each where no two of them fit one.
         free = ~self.fixed
         lengths = np.diff(self.first_needed)
         needed = self.needed[np.repeat(free, lengths)]

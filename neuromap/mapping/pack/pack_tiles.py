@@ -39,24 +39,7 @@ CLOSED = -1
 def pack(
     tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> tuple[CoreLayout, ...]:
-    """Pack tiles into few cores.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        Each legal alone.
-    signals : Signals
-        Of these tiles.
-    model : CoreModel
-        Axons and neurons of a core.
-    pinned : collection of int
-        Populations whose tiles share their cores with nothing.
-
-    Returns
-    -------
-    tuple of CoreLayout
-        Every tile is in one of them.
-    """
+    """Pack tiles into few cores."""
     size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
     least = size.min(axis=0, initial=max(model.axons, model.neurons))
     lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join

@@ -16,24 +16,9 @@ SPARE = 2
 
 
 def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIMIT) -> bool:
-    """Move neurons out of cores that hold too many copies, into new cores where no other takes them.
-
-    Parameters
-    ----------
-    books : Books
-        They are changed, also where it fails.
-    fixed : ndarray of bool, shape (U,)
-        Neurons that stay; their cores take no others.
-    most_moves : int
-        Moves after which it gives up.
-    budget : Budget, optional
-        Time after which it gives up.
-
-    Returns
-    -------
-    bool
-        Whether no core holds too many copies any more.
-    """
+    """Move neurons out of cores that hold too many copies, into new cores where no other takes them."""
+    # books: they are changed, also where it fails
+    # shapes: fixed (U,)
     moves = 0
     waiting: list[int] = []
     closed = books.cores_with(fixed)
@@ -58,10 +43,8 @@ def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIM
 
 
 def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
-    """Take neurons out until no core holds too many copies; ``None`` where a core has none left to give.
-
-    Those go that take most copies for the axons that they need elsewhere.
-    """
+    """Take neurons out until no core holds too many copies; ``None`` where a core has none left to give."""
+    # Those go that take most copies for the axons that they need elsewhere.
     needed = np.diff(books.loose.first_needed)
     taken = []
     for core in np.flatnonzero(books.load > books.room_copies).tolist():

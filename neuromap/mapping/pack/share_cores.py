@@ -56,30 +56,8 @@ def share_cores(
     fewer_than: int,
     budget: Budget = NO_LIMIT,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
-    """Take tiles apart and fill cores with neurons of several populations.
-
-    Parameters
-    ----------
-    network : Legalised
-        Gives roles of populations.
-    tiles : sequence of Tile
-        Each legal alone, with the copies that it needs while every tile has a core of its own.
-    signals : Signals
-        Of these tiles.
-    model : CoreModel
-        Limits of a core.
-    pinned : collection of int
-        Populations whose tiles stay as they are.
-    fewer_than : int
-        Cores that are to be beaten.
-    budget : Budget, optional
-        Ends the search.
-
-    Returns
-    -------
-    (list of Tile, tuple of CoreLayout) or None
-        New tiles and cores; ``None`` where they would be no fewer than ``fewer_than``.
-    """
+    """Take tiles apart and fill cores with neurons of several populations."""
+    # gives new tiles and cores; ``None`` where they would be no fewer than ``fewer_than``
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
@@ -100,10 +78,8 @@ def share_cores(
 def _best_books(
     loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool, budget: Budget
 ) -> Books | None:
-    """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds.
-
-    Of a large network the first that succeeds is taken.
-    """
+    """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds."""
+    # Of a large network the first that succeeds is taken.
     n_free = int(np.count_nonzero(~loose.fixed))
     few = n_tiles < FAR_MORE  # then all ways are quick, and of those with fewest cores one has fewest copies
     best: Books | None = None
@@ -143,11 +119,9 @@ def _rank(books: Books, few: bool) -> tuple[int, int]:
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> bool:
-    """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as can be.
-
-    Populations that read one signal may share its axons in all cores but those of the one that has most; a neuron whose
-    axon is shared needs a copy less.
-    """
+    """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as can be."""
+    # Populations that read one signal may share its axons in all cores but those of the one that has most; a neuron
+    # whose axon is shared needs a copy less.
     population = np.repeat([tile.population for tile in tiles], [tile.plan.n_axons for tile in tiles])
     signal = np.concatenate(signals.of_axon)
     n_populations = int(population.max(initial=0)) + 1

@@ -26,22 +26,8 @@ UNSEEN = 2**31
 
 
 def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints]:
-    """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        Each legal alone.
-    signals : Signals
-        Of these tiles.
-    model : CoreModel
-        Axon types.
-
-    Returns
-    -------
-    list of ndarray of int64, shape (axons of the tile,)
-        New type of every axon, tile by tile.
-    """
+    """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do."""
+    # shapes: returns (axons of the tile,)
     values = [_axon_values(tile.plan) for tile in tiles]
     ways = (_by_signal(tiles, signals, values, model), _by_weight(tiles, values, model))
     best = max(ways, key=lambda types: sum(given is not None for given in types))
@@ -75,10 +61,8 @@ def _by_signal(
 
 
 def _types_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], n_types: int) -> Ints:
-    """Give signals types, -1 for those without: two that have one type have equal weights in all that read both.
-
-    Signals with the same weights everywhere are one class; classes are coloured greedily, the largest first.
-    """
+    """Give signals types, -1 for those without: two that have one type have equal weights in all that read both."""
+    # Signals with the same weights everywhere are one class; classes are coloured greedily, the largest first.
     weights, clear = _weights_of_signals(tiles, signals, values)
     classes, of_signal, size = np.unique(weights, axis=0, return_inverse=True, return_counts=True)
     colour = np.full(len(classes), -1)

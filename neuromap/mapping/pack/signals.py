@@ -28,33 +28,18 @@ FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
 
 @dataclass(frozen=True, eq=False)
 class Signals(Value):
-    """The distinct signals of a partition (S of them), and which one every axon of every tile carries.
+    """The distinct signals of a partition (S of them), and which one every axon of every tile carries."""
 
-    Two axons with one signal get the same spikes at the same ticks.
+    # Two axons with one signal get the same spikes at the same ticks.
 
-    Attributes
-    ----------
-    kind : ndarray of int64, shape (S,)
-        ``FROM_CHIP``, ``FROM_HOST`` or ``BIAS_SIGNAL``.
-    source : ndarray of int64, shape (S,)
-        Population, input node (position in ``Legalised.ports``), or -1.
-    neuron : ndarray of int64, shape (S,)
-        Neuron within the source; 0 for bias.
-    tick : ndarray of int64, shape (S,)
-        Delay of a neuron's spike in ticks, or when the host's frame 0 arrives, in parts of a tick
-        (``arrays/times.py``).
-    first_frame : ndarray of int64, shape (S,)
-        First frame that the host delivers; 0 for signals from the chip.
-    of_axon : tuple of ndarray of int64, each of shape (axons of the tile,)
-        Signal of every axon, tile by tile.
-    """
-
-    kind: Ints
-    source: Ints
-    neuron: Ints
+    kind: Ints  # (S,): ``FROM_CHIP``, ``FROM_HOST`` or ``BIAS_SIGNAL``
+    source: Ints  # (S,): population, input node (position in ``Legalised.ports``), or -1
+    neuron: Ints  # (S,): neuron within the source; 0 for bias
+    # (S,): delay of a neuron's spike in ticks, or when the host's frame 0 arrives, in parts of a tick
+    # (``arrays/times.py``)
     tick: Ints
-    first_frame: Ints
-    of_axon: tuple[Ints, ...]
+    first_frame: Ints  # (S,): first frame that the host delivers; 0 for signals from the chip
+    of_axon: tuple[Ints, ...]  # (axons of the tile,): signal of every axon, tile by tile
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -64,22 +49,7 @@ class Signals(Value):
 
 
 def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[Tile]) -> Signals:
-    """Find what every axon carries and number the distinct signals.
-
-    Parameters
-    ----------
-    network : Legalised
-        Gives the phase of bias spikes.
-    sources : sequence of Sources
-        One per population.
-    tiles : sequence of Tile
-        Any tiles.
-
-    Returns
-    -------
-    Signals
-        Numbered by kind, source, neuron, tick and first frame.
-    """
+    """Find what every axon carries and number the distinct signals."""
     by_column = [_signals_of_columns(network.period, joined) for joined in sources]
     tables = [np.zeros((0, len(FIELDS)), np.int64), *(_signals_of_axons(network, by_column, tile) for tile in tiles)]
     wanted = np.concatenate(tables)

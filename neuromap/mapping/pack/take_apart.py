@@ -32,26 +32,7 @@ Bools = NDArray[np.bool_]
 def take_apart(
     network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> LooseNeurons:
-    """Take tiles apart.
-
-    Parameters
-    ----------
-    network : Legalised
-        Says which neurons are read out or kept.
-    tiles : sequence of Tile
-        One or more, each legal alone.
-    signals : Signals
-        Of these tiles.
-    model : CoreModel
-        Axon types.
-    pinned : collection of int
-        Populations whose tiles stay as they are.
-
-    Returns
-    -------
-    LooseNeurons
-        Its neurons need axons by their names on the whole chip.
-    """
+    """Take tiles apart."""
     members = _Members(network, tiles)
     types = shared_types(tiles, signals, model)
     axon_keys = AxonKeys(model.axon_types, model.axons)
@@ -133,24 +114,8 @@ def _weights(plan: AxonPlan, named: Ints, model: CoreModel) -> Ints:
 
 
 def put_together(loose: LooseNeurons, core_of: Ints, model: CoreModel) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
-    """Put neurons together again: one tile for every population of a core.
-
-    Parameters
-    ----------
-    loose : LooseNeurons
-        All neurons.
-    core_of : ndarray of int64, shape (U,)
-        Core of every neuron; cores are numbered from 0 without gaps.
-    model : CoreModel
-        Axon types.
-
-    Returns
-    -------
-    list of Tile
-        By core, then population. Copies are those that ``core_of`` asks for.
-    tuple of CoreLayout
-        One per core.
-    """
+    """Put neurons together again: one tile for every population of a core."""
+    # shapes: core_of (U,)
     copies = loose.copies(core_of)
     types = np.arange(model.axon_types)
     tiles: list[Tile] = []

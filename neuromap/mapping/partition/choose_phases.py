@@ -23,21 +23,15 @@ __all__ = ["PhaseChoice", "choose_phases"]
 
 @dataclass(frozen=True, eq=False)
 class PhaseChoice(Value):
-    """What a search for phases at least cost came to.
+    """What a search for phases at least cost came to."""
 
-    Attributes
-    ----------
-    neurons, neurons_before : int
-        Neurons that the delays take at least with these phases, and with those that the rollout had.
-    is_proven : bool
-        Whether no phases with the same period and responses take fewer; false where the search was cut off.
-    is_taken : bool
-        Whether the rollout was mapped with them: readers that would share an axon may not share a core.
-    """
-
+    # neurons, neurons_before: neurons that the delays take at least with these phases, and with those that the rollout
+    # had
     neurons: int
     neurons_before: int
+    # whether no phases with the same period and responses take fewer; false where the search was cut off
     is_proven: bool
+    # whether the rollout was mapped with them: readers that would share an axon may not share a core
     is_taken: bool = False
 
     @property
@@ -62,30 +56,9 @@ def choose_phases(
     seconds: float = math.inf,
     keep: Collection[str] = (),
 ) -> tuple[TimedRollout, PhaseChoice | None]:
-    """Give a rollout the phases whose delays cost fewest neurons of a chip.
-
-    Period, ticks per step and the times of inputs and outputs stay, and every delay is one that the chip can give.
-
-    Parameters
-    ----------
-    timed : TimedRollout
-        The schedule, with room for splitters and sums.
-    chip : ChipSpec
-        Gives the range of delays.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters.
-    sums : mapping of str to PartialSums
-        Nodes that are summed in parts, whose inputs arrive earlier.
-    seconds : float
-        Time limit.
-    keep : collection of str
-        Nodes that are mapped though no output depends on them.
-
-    Returns
-    -------
-    (TimedRollout, PhaseChoice or None)
-        The same rollout where none is cheaper; ``None`` where no node can move.
-    """
+    """Give a rollout the phases whose delays cost fewest neurons of a chip."""
+    # Period, ticks per step and the times of inputs and outputs stay, and every delay is one that the chip can give.
+    # gives the same rollout where none is cheaper; ``None`` where no node can move
     rollout, step = timed.rollout, timed.ticks_per_step
     leads = {node: of_node.lead for node, of_node in sums.items()}
     least = _least_delays(timed, chip, split, leads)

@@ -29,29 +29,7 @@ def delay_costs(
     leads: Mapping[str, int],
     keep: Collection[str] = (),
 ) -> list[DelayCost]:
-    """Say what the delays of every node on the chip cost.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Its network has weights.
-    chip : ChipSpec
-        Gives the longest delay, and whether neurons have many targets.
-    ticks_per_step : int
-        Ticks of a unit of delay.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters, which share no axon with those that do not.
-    leads : mapping of str to int
-        Ticks by which the inputs of a node arrive before its own tick.
-    keep : collection of str
-        Nodes that are mapped though no output depends on them.
-
-    Returns
-    -------
-    list of DelayCost
-        One for all neurons of a node that are read over the same edges: relays carry what is read over them. Edges
-        over which nothing reaches a neuron that is computed are left out.
-    """
+    """Say what the delays of every node on the chip cost."""
     network = rollout.network
     in_use = edges_in_use(network, keep)
     leaving: dict[tuple[str, bool], list[EdgeKey]] = {}

@@ -15,22 +15,11 @@ __all__ = ["digest_of"]
 
 
 def digest_of(network: Legalised) -> bytes | None:
-    """Name a rollout in ticks by what decides which neurons share a core, and where cores lie.
-
-    That is all but the tick at which it begins, the frame period (where it is a whole number), and, where all edges of
-    an input begin with the same frame, which one that is.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-
-    Returns
-    -------
-    bytes or None
-        Equal for two networks iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
-        networks have one schedule.
-    """
+    """Name a rollout in ticks by what decides which neurons share a core, and where cores lie."""
+    # That is all but the tick at which it begins, the frame period (where it is a whole number), and, where all edges
+    # of an input begin with the same frame, which one that is.
+    # gives equal for two networks iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
+    # networks have one schedule
     if not network.populations or any(p.neuron is not None for p in network.populations):
         return None
     is_even = Fraction(network.period).denominator == 1  # else a shift changes how ticks are rounded

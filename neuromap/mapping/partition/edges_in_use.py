@@ -14,19 +14,7 @@ __all__ = ["edges_in_use"]
 
 
 def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[EdgeKey]:
-    """Find the edges with weights into neurons that an output depends on, or that are kept.
-
-    Parameters
-    ----------
-    network : Network
-        With weights.
-    keep : collection of str
-        Nodes whose neurons are all computed; ``"all"`` is every node.
-
-    Returns
-    -------
-    frozenset of (str, str)
-    """
+    """Find the edges with weights into neurons that an output depends on, or that are kept."""
     reads = {edge: value.matrix() for edge, value in network.edges.items()}
     computed: dict[str, NDArray[np.bool_]] = {
         name: np.full(node.size, name in network.outputs or name in keep or "all" in keep)

@@ -37,29 +37,14 @@ PACKINGS = 3
 
 @dataclass(frozen=True, eq=False)
 class Partition(Card):
-    """Tiles of all populations, and the cores that hold them.
+    """Tiles of all populations, and the cores that hold them."""
 
-    Attributes
-    ----------
-    network : Legalised
-        What was partitioned.
-    sources : tuple of Sources
-        One per population.
-    tiles : tuple of Tile
-        Populations in order.
-    signals : Signals
-        What the axons of the tiles carry.
-    cores : tuple of CoreLayout
-        Every tile is in one of them.
-    apart : tuple of Tile
-        The tiles as they were before packing, with the copies that they need in cores of their own.
-    """
-
-    network: Legalised
-    sources: tuple[Sources, ...]
-    tiles: tuple[Tile, ...]
-    signals: Signals
-    cores: tuple[CoreLayout, ...]
+    network: Legalised  # what was partitioned
+    sources: tuple[Sources, ...]  # one per population
+    tiles: tuple[Tile, ...]  # populations in order
+    signals: Signals  # what the axons of the tiles carry
+    cores: tuple[CoreLayout, ...]  # every tile is in one of them
+    # the tiles as they were before packing, with the copies that they need in cores of their own
     apart: tuple[Tile, ...]
 
     def regions(self, pins: Pins) -> list[tuple[int, int, int, int] | None]:
@@ -79,28 +64,8 @@ def partition(
     progress: Progress | None = None,
     budget: Budget = NO_LIMIT,
 ) -> Partition:
-    """Tile every population so that all tiles are legal, then pack whole tiles into cores.
-
-    Cores may be more than the chip has; :func:`neuromap.mapping.pack.share_cores.share_cores` may still save some.
-
-    Parameters
-    ----------
-    network : Legalised
-        From :func:`neuromap.mapping.legalise.legalise.legalise`.
-    cores : Cores
-        Limits.
-    tilings : Tilings
-        Made with the user's options; to be shared by those who partition similar networks.
-    progress : callable, optional
-        Called with populations tiled, populations in all, and the name of the last.
-    budget : Budget, optional
-        Ends the search for cheaper tiles and fuller cores.
-
-    Raises
-    ------
-    DoesNotFitError
-        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
-    """
+    """Tile every population so that all tiles are legal, then pack whole tiles into cores."""
+    # Cores may be more than the chip has; :func:`neuromap.mapping.pack.share_cores.share_cores` may still save some.
     sources = join_sources(network)
     name = None if budget.is_limited else digest_of(network)
     if name is not None and (found := tilings.later.get(b"partition" + name)) is not None:
@@ -143,21 +108,7 @@ def _pack(
 def with_shared_cores(
     parts: Partition, core: CoreModel, options: MappingOptions, tilings: Tilings, budget: Budget = NO_LIMIT
 ) -> Partition:
-    """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
-
-    Parameters
-    ----------
-    parts : Partition
-        Packed by whole tiles.
-    core : CoreModel
-        Limits.
-    options : MappingOptions
-        Whether cores are shared at all, and pins.
-    tilings : Tilings
-        Remembers what was found.
-    budget : Budget, optional
-        Ends the search for fewer cores.
-    """
+    """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores."""
     if not options.packing:
         return parts
     name = None if budget.is_limited else digest_of(parts.network)

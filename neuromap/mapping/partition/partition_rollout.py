@@ -46,33 +46,8 @@ def partition_rollout(
     tilings: Tilings | None = None,
     budget: Budget = NO_LIMIT,
 ) -> PartitionedRollout:
-    """Partition a rollout, with splitters where they save cores.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Network, pattern and execution.
-    chip : ChipSpec
-        Limits.
-    options : MappingOptions
-        ``splitters`` says where splitters may stand. Pins have been held against network and chip.
-    progress : callable, optional
-        Called with parts tiled, parts in all, and the name of the last.
-    tilings : Tilings, optional
-        Found before, with these options and for this chip.
-    budget : Budget, optional
-        Ends the searches for cheaper tiles, better splitters and fuller cores.
-
-    Returns
-    -------
-    PartitionedRollout
-        With cores shared, and no more of them than the chip has.
-
-    Raises
-    ------
-    DoesNotFitError
-        If no choice fits; the refusal is that of copies alone.
-    """
+    """Partition a rollout, with splitters where they save cores."""
+    # gives with cores shared, and no more of them than the chip has
     trials = Trials(rollout, chip, options, progress, tilings, budget)
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None

@@ -17,32 +17,15 @@ __all__ = ["TimedRollout", "schedule_on_chip", "ticks_of_step"]
 
 @dataclass(frozen=True)
 class TimedRollout:
-    """A rollout, and how long a unit of its delays takes on the chip.
+    """A rollout, and how long a unit of its delays takes on the chip."""
 
-    Attributes
-    ----------
-    rollout : Rollout
-        In update steps, or in ticks.
-    ticks_per_step : int
-        Ticks of a unit of its delays: 1 where it is in ticks.
-    """
-
-    rollout: Rollout
-    ticks_per_step: int
+    rollout: Rollout  # in update steps, or in ticks
+    ticks_per_step: int  # ticks of a unit of its delays: 1 where it is in ticks
 
 
 def ticks_of_step(rollout: Rollout, chip: ChipSpec, fixed: int | None) -> int:
-    """Find the ticks that a unit of a rollout's delays takes.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        In update steps, or in ticks.
-    chip : ChipSpec
-        Gives the range of delays.
-    fixed : int or None
-        Ticks of an update step, where the user fixes them.
-    """
+    """Find the ticks that a unit of a rollout's delays takes."""
+    # rollout: in update steps, or in ticks
     if rollout.is_tick_level:
         return 1
     return fewest_ticks_per_step(rollout, chip) if fixed is None else fixed
@@ -55,27 +38,9 @@ def schedule_on_chip(
     fixed: int | None,
     sums: Mapping[str, PartialSums],
 ) -> TimedRollout:
-    """Find the schedule of a rollout with splitters on some of its edges, and some nodes summed in parts.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        As it was asked for.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters.
-    chip : ChipSpec
-        Gives the range of delays.
-    fixed : int or None
-        Ticks of an update step, where the user fixes them.
-    sums : mapping of str to PartialSums
-        Nodes that are summed in parts, which takes ticks of its own.
-
-    Returns
-    -------
-    TimedRollout
-        In steps where the rollout is, no node is summed in parts, and every split edge has room for two legs; else in
-        ticks, as short as the chip, splitters, sums, the rollout's own latencies and the fixed steps allow.
-    """
+    """Find the schedule of a rollout with splitters on some of its edges, and some nodes summed in parts."""
+    # gives in steps where the rollout is, no node is summed in parts, and every split edge has room for two legs; else
+    # in ticks, as short as the chip, splitters, sums, the rollout's own latencies and the fixed steps allow
     step = ticks_of_step(rollout, chip, fixed)
     has_room = all(rollout.delays[e] * step >= 2 * chip.delay[0] for e in split)
     if not rollout.is_tick_level and not sums and has_room:
@@ -95,13 +60,11 @@ class _InTicks:
         self._inputs = frozenset(rollout.network.inputs)
 
     def schedule(self) -> Rollout:
-        """Make the schedule with legs as short as possible.
-
-        Some delays cannot be made of legs of, say, 4 or 5 ticks; then longer ones are tried, up to twice the shortest:
-        they make every edge as slow as one over a splitter, and longer ones would make the schedule slower still. If
-        none will do, the schedule of the shortest is returned: legalising refuses it, and names the delay that cannot
-        be made.
-        """
+        """Make the schedule with legs as short as possible."""
+        # Some delays cannot be made of legs of, say, 4 or 5 ticks; then longer ones are tried, up to twice the
+        # shortest: they make every edge as slow as one over a splitter, and longer ones would make the schedule slower
+        # still. If none will do, the schedule of the shortest is returned: legalising refuses it, and names the delay
+        # that cannot be made.
         least, greatest = self._chip.delay
         for leg in range(least, 2 * least + 1):
             found = self._with_legs(leg)

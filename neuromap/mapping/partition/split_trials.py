@@ -32,58 +32,23 @@ Split = frozenset[EdgeKey]
 
 @dataclass(frozen=True, eq=False)
 class PartitionedRollout:
-    """A partition, and the schedule and splitters that it is made for.
+    """A partition, and the schedule and splitters that it is made for."""
 
-    Attributes
-    ----------
-    rollout : Rollout
-        Tick-level where an edge without slack has a splitter, or a node is summed in parts.
-    partition : Partition
-        Tiles and cores.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters.
-    sums : mapping of str to PartialSums
-        Nodes whose sums are computed in parts.
-    phases : PhaseChoice or None
-        What the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move.
-    """
-
-    rollout: Rollout
-    partition: Partition
-    split: Split
-    sums: Mapping[str, PartialSums]
+    rollout: Rollout  # tick-level where an edge without slack has a splitter, or a node is summed in parts
+    partition: Partition  # tiles and cores
+    split: Split  # edges whose spikes go over splitters
+    sums: Mapping[str, PartialSums]  # nodes whose sums are computed in parts
+    # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
     phases: PhaseChoice | None = None
 
 
 class Trials:
-    """Partitions one rollout with splitters here or there.
+    """Partitions one rollout with splitters here or there."""
 
-    Parameters
-    ----------
-    rollout : Rollout
-        Network, pattern and execution.
-    chip : ChipSpec
-        Limits.
-    options : MappingOptions
-        Strategies, limits and pins.
-    progress : callable or None
-        Called with parts tiled, parts in all, and the name of the last.
-    tilings : Tilings, optional
-        Found before, with these options and for this chip.
-    budget : Budget, optional
-        Ends the searches.
-
-    Attributes
-    ----------
-    cores : Cores
-        Those of the chip.
-    tilings : Tilings
-        Shared by all trials.
-    budget : Budget
-        As given.
-    sums : PlannedSums
-        Nodes that are summed in parts, as far as they are known.
-    """
+    # cores: those of the chip
+    # tilings: shared by all trials
+    # budget: as given
+    # sums: nodes that are summed in parts, as far as they are known
 
     def __init__(
         self,
@@ -103,21 +68,10 @@ class Trials:
         self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
 
     def partition(self, split: Split, *, may_be_cut: bool = False, phases: Phases = "least") -> PartitionedRollout:
-        """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
-
-        Edges that lead to no neuron that is computed get none: they would lengthen the schedule for nothing. With
-        ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core and may
-        be summed in parts, they are, from then on in every trial. ``phases`` says which ones the schedule has.
-
-        Raises
-        ------
-        OverBudget
-            If it is.
-        DoesNotFitError, InputError
-            As :func:`~neuromap.mapping.legalise.legalise.legalise`,
-            :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
-            :func:`~neuromap.mapping.partition.partition.partition`.
-        """
+        """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack."""
+        # Edges that lead to no neuron that is computed get none: they would lengthen the schedule for nothing. With
+        # ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core and
+        # may be summed in parts, they are, from then on in every trial. ``phases`` says which ones the schedule has.
         split = split & self._edges_in_use if split else split
         while True:
             try:
@@ -131,10 +85,9 @@ class Trials:
         return edges_in_use(self.rollout.network, self.options.keep)
 
     def choose_phases(self, split: Split) -> tuple[TimedRollout, PhaseChoice | None]:
-        """Find the phases that take fewest neurons with splitters on the edges named, and with sums as far as known.
-
-        The last that were found are kept: they are asked for once to see what they promise, and once to map with them.
-        """
+        """Find the phases that take fewest neurons with splitters on the edges named, and with sums as far as known."""
+        # The last that were found are kept: they are asked for once to see what they promise, and once to map with
+        # them.
         sums, split = self.sums.planned, split & self._edges_in_use
         if self._chosen is None or self._chosen[0] != split or self._chosen[1] is not sums:
             seconds = self.budget.left_s("splitters")

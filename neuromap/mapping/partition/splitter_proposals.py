@@ -23,22 +23,7 @@ WORTHWHILE = 0.5
 
 
 def propose_splits(trials: Trials, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
-    """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet.
-
-    Parameters
-    ----------
-    trials : Trials
-        The rollout, and what it is mapped onto.
-    best : PartitionedRollout or None
-        The best that was found so far.
-    anywhere : bool
-        Whether splitters may stand on any edge of the chip; else only where they cost no tick.
-
-    Yields
-    ------
-    frozenset of (str, str)
-        Edges whose spikes would go over splitters.
-    """
+    """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet."""
     allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
     if best is None:
         if allowed:

@@ -20,24 +20,8 @@ _REFINED_CORES = 128
 
 
 def assignment_layout(places: Ints, wiring: Wiring, board: Board) -> Ints:
-    """Give cores to as many places by the fast approximate method (Vogelstein et al. 2015), few ones by 2-opt too.
-
-    Parameters
-    ----------
-    places : ndarray of int64, shape (places, 2)
-        The first ``n_cores`` of them are used.
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-
-    Raises
-    ------
-    InputError
-        If there are more than ``ASSIGNED_CORES`` cores: matrices of all pairs are needed.
-    """
+    """Give cores to as many places by the fast approximate method (Vogelstein et al. 2015), few ones by 2-opt too."""
+    # shapes: places (places, 2); returns (n_cores, 2)
     from scipy.optimize import quadratic_assignment  # slow to import
 
     n = wiring.n_cores

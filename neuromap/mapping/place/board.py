@@ -26,31 +26,18 @@ MOST_PAIRS = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Board(Value):
-    """A board of chips as placement sees it.
+    """A board of chips as placement sees it."""
 
-    Attributes
-    ----------
-    usable : ndarray of bool, shape (rows, columns)
-        Indexed ``[y, x]``.
-    along_x, along_y : ndarray of float64, shape (columns,) and (rows,)
-        Coordinates in which the distance of two places along an axis is what the way between them costs: one per
-        hop, and the boundary cost more for every chip boundary.
-    reach : ndarray of int64, shape (2,)
-        Farthest target along x and y; the size of the board where unlimited.
-    regions : ndarray of int64, shape (n_cores, 4)
-        Least x, least y, greatest x, greatest y of every core.
-    is_pinned : ndarray of bool, shape (n_cores,)
-        Whether the region is smaller than the board.
-    dead_along_x, dead_along_y : ndarray of int32
-        Prefix sums of dead routers and links (:class:`neuromap.hardware.routes.dead_routes.DefectMap`).
-    """
-
-    usable: NDArray[np.bool_]
+    usable: NDArray[np.bool_]  # (rows, columns): indexed ``[y, x]``
+    # along_x, along_y: (columns,): coordinates in which the distance of two places along an axis is what the way
+    # between them costs: one per hop, and the boundary cost more for every chip boundary
     along_x: NDArray[np.float64]
     along_y: NDArray[np.float64]
-    reach: Ints
-    regions: Ints
-    is_pinned: NDArray[np.bool_]
+    reach: Ints  # (2,): farthest target along x and y; the size of the board where unlimited
+    regions: Ints  # (n_cores, 4): least x, least y, greatest x, greatest y of every core
+    is_pinned: NDArray[np.bool_]  # (n_cores,): whether the region is smaller than the board
+    # dead_along_x, dead_along_y: prefix sums of dead routers and links
+    # (:class:`neuromap.hardware.routes.dead_routes.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
 
@@ -85,18 +72,10 @@ class Board(Value):
 
 
 def best_reached(board: Board) -> NDArray[np.bool_] | None:
-    """Find the places that routes lead to from the place from which they lead to most.
-
-    Parameters
-    ----------
-    board : Board
-
-    Returns
-    -------
-    ndarray of bool, shape (rows, columns), or None
-        Places that work, the one itself among them; ``None`` where none works, or of boards of more than
-        ``MOST_PAIRS`` pairs of places.
-    """
+    """Find the places that routes lead to from the place from which they lead to most."""
+    # gives places that work, the one itself among them; ``None`` where none works, or of boards of more than
+    # ``MOST_PAIRS`` pairs of places
+    # shapes: returns (rows, columns)
     y, x = np.nonzero(board.usable)
     places = np.column_stack([x, y])
     if not 0 < len(places) ** 2 <= MOST_PAIRS:
@@ -109,26 +88,8 @@ def best_reached(board: Board) -> NDArray[np.bool_] | None:
 
 
 def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, boundary_cost: float) -> Board:
-    """Describe the board of a chip to the placers.
-
-    Parameters
-    ----------
-    n_cores : int
-    chip : ChipSpec
-    regions : sequence of (x0, y0, x1, y1) or None, or None
-        Rectangle of every core, inclusive.
-    boundary_cost : float
-        What crossing from one chip to the next costs beyond its hop, in hops.
-
-    Returns
-    -------
-    Board
-
-    Raises
-    ------
-    InputError
-        If a region is no rectangle on the board, or there is not one entry per core.
-    """
+    """Describe the board of a chip to the placers."""
+    # boundary_cost: what crossing from one chip to the next costs beyond its hop, in hops
     columns, rows = chip.columns, chip.rows
     whole = (0, 0, columns - 1, rows - 1)
     bounds = np.tile(np.array(whole, np.int64), (n_cores, 1))

@@ -68,19 +68,10 @@ def box(n_cores: int, board: Board) -> tuple[int, int]:
 
 
 def star_layout(wiring: Wiring, board: Board) -> Ints | None:
-    """Lay out cores of which one is wired to all that are wired.
-
-    Parameters
-    ----------
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2), or None
-        Proven to cost least; ``None`` where wires do not meet in one core, cores have regions, or the board has no room
-        for a whole diamond around it.
-    """
+    """Lay out cores of which one is wired to all that are wired."""
+    # gives proven to cost least; ``None`` where wires do not meet in one core, cores have regions, or the board has no
+    # room for a whole diamond around it
+    # shapes: returns (n_cores, 2)
     degree = np.diff(wiring.start)
     hub = int(degree.argmax())
     if not degree[hub] or 2 * degree[hub] != len(wiring.neighbour) or board.is_pinned.any() or board.is_strict:

@@ -14,18 +14,10 @@ __all__ = ["Deadline"]
 
 @dataclass(frozen=True)
 class Deadline:
-    """When to stop, and whom to tell.
+    """When to stop, and whom to tell."""
 
-    Attributes
-    ----------
-    at : float or None
-        Reading of ``time.monotonic`` after which nothing new is begun; ``None`` for never.
-    progress : callable or None
-        Called with parts done, parts in all (about), and what is being done.
-    """
-
-    at: float | None = None
-    progress: Progress | None = None
+    at: float | None = None  # reading of ``time.monotonic`` after which nothing new is begun; ``None`` for never
+    progress: Progress | None = None  # called with parts done, parts in all (about), and what is being done
 
     @classmethod
     def after(cls, seconds: float | None, progress: Progress | None = None) -> Deadline:
@@ -42,19 +34,7 @@ class Deadline:
         return np.inf if self.at is None else self.at - time.monotonic()
 
     def of_round(self, number: int, of: int, share: float) -> Deadline:
-        """Give one of several rounds a deadline of its own, and its part of the progress.
-
-        Parameters
-        ----------
-        number, of : int
-            Which round, from 0, of how many.
-        share : float
-            Of the time that is left.
-
-        Returns
-        -------
-        Deadline
-        """
+        """Give one of several rounds a deadline of its own, and its part of the progress."""
 
         def tell(done: int, total: int, text: str) -> None:
             self.tell(number * total + done, of * total, text)

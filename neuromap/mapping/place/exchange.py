@@ -34,23 +34,8 @@ are wired, an annealing saves 0.3 % of the hops that a descent leaves, and takes
 
 
 def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
-    """Improve a layout; reach and blocked routes are not looked at.
-
-    Parameters
-    ----------
-    start : ndarray of int64, shape (n_cores, 2)
-        A layout that keeps usable places and regions.
-    wiring : Wiring
-    board : Board
-    seed : int
-    deadline : Deadline
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        Never costs more than ``start``. Unless the time ran out, no exchange of two cores, or of a core and a vacant
-        place, saves anything.
-    """
+    """Improve a layout; reach and blocked routes are not looked at."""
+    # shapes: start (n_cores, 2); returns (n_cores, 2)
     if not len(wiring.neighbour) or deadline.is_over:
         return start
     if wiring.n_cores <= FEW_CORES:
@@ -78,22 +63,8 @@ def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: 
 
 
 def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
-    """Exchange cores so that every target is within reach and no route is blocked, as far as that succeeds.
-
-    Parameters
-    ----------
-    start : ndarray of int64, shape (n_cores, 2)
-    wiring : Wiring
-    board : Board
-    seed : int
-    deadline : Deadline
-        When to stop at the latest.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        Ask :func:`~neuromap.mapping.place.layout_cost.faults` whether it is legal.
-    """
+    """Exchange cores so that every target is within reach and no route is blocked, as far as that succeeds."""
+    # shapes: start (n_cores, 2); returns (n_cores, 2)
     degree = np.add.reduceat(np.append(wiring.weight, 0.0), wiring.start[:-1])[np.diff(wiring.start) > 0]
     # one fault costs more than any exchange can save in ways
     dear = 2.0 * float(degree.max()) * float(board.along_x[-1] + board.along_y[-1] + 1) + 1

@@ -195,11 +195,9 @@ def _move(axes, dense, where, along, occupant, core, x, y):  # type: ignore[no-u
 def _anneal(  # type: ignore[no-untyped-def]
     graph, dense, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, state
 ):
-    """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread.
-
-    A core is drawn, and a place: near one of its neighbours (with odds of ``DIRECTED``), or within ``radius``.
-    With an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
-    """
+    """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread."""
+    # A core is drawn, and a place: near one of its neighbours (with odds of ``DIRECTED``), or within ``radius``. With
+    # an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
     start, neighbour = graph[0], graph[1]
     table, spots = dense
     possible, made, total, squares = 0, 0, 0.0, 0.0
@@ -259,11 +257,9 @@ def _has_fault(graph, limits, where, core):  # type: ignore[no-untyped-def]
 
 @_part
 def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, core, ways, dearest):  # type: ignore[no-untyped-def]
-    """Find the place whose exchange changes the cost least, below ``dearest``; x and y are -1 where there is none.
-
-    An exchange that saves has at least one core whose own pairs save; so only places are looked at where the core's
-    own pairs do; without faults of its own those are places that cost it less by distance alone.
-    """
+    """Find the place whose exchange changes the cost least, below ``dearest``; x and y are -1 where there is none."""
+    # An exchange that saves has at least one core whose own pairs save; so only places are looked at where the core's
+    # own pairs do; without faults of its own those are places that cost it less by distance alone.
     low_x, low_y, high_x, high_y = regions[core, 0], regions[core, 1], regions[core, 2], regions[core, 3]
     now = ways[0, where[core, 0]] + ways[1, where[core, 1]]
     if penalty > 0.0 and _has_fault(graph, limits, where, core):
@@ -325,10 +321,8 @@ def _best_priced_place(table, prices, axes, where, occupant, regions, core, dear
 def _descend(  # type: ignore[no-untyped-def]
     graph, dense, axes, limits, penalty, where, along, occupant, regions, prices, ways, tolerance
 ):
-    """Give every core its best exchange if it saves more than ``tolerance``; return how much all saved.
-
-    ``ways`` is room for the cost of a core along either axis, shape (2, max(columns, rows)).
-    """
+    """Give every core its best exchange if it saves more than ``tolerance``; return how much all saved."""
+    # ``ways`` is room for the cost of a core along either axis, shape (2, max(columns, rows)).
     start = graph[0]
     table, spots = dense
     saved = 0.0

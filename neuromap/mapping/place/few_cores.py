@@ -22,23 +22,8 @@ _MOST_KICKS = 80
 
 
 def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline, penalty: float) -> Ints:
-    """Take the best exchange until none saves; then shake and try again, some times.
-
-    Parameters
-    ----------
-    start : ndarray of int64, shape (n_cores, 2)
-    wiring : Wiring
-    board : Board
-    seed : int
-    deadline : Deadline
-    penalty : float
-        Price of every core beyond the reach and of every blocked route.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        Never dearer than ``start``; no exchange saves, unless the time ran out.
-    """
+    """Take the best exchange until none saves; then shake and try again, some times."""
+    # shapes: start (n_cores, 2); returns (n_cores, 2)
     layout = _FewCores(start, wiring, board, penalty if board.is_strict else 0.0)
     rng = np.random.default_rng(seed)
     least = layout.descend(deadline)

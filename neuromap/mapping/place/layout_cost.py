@@ -18,41 +18,19 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Faults:
-    """What makes a layout illegal.
+    """What makes a layout illegal."""
 
-    Attributes
-    ----------
-    far : tuple of int
-        The longest way along x and y that any wire takes.
-    too_far : int
-        Pairs of cores whose way is longer than a spike reaches.
-    blocked : int
-        Pairs of cores whose route meets a dead router or link.
-    """
-
-    far: tuple[int, int]
-    too_far: int
-    blocked: int
+    far: tuple[int, int]  # the longest way along x and y that any wire takes
+    too_far: int  # pairs of cores whose way is longer than a spike reaches
+    blocked: int  # pairs of cores whose route meets a dead router or link
 
     def __bool__(self) -> bool:
         return bool(self.too_far or self.blocked)
 
 
 def cost(where: Ints, wiring: Wiring, board: Board) -> float:
-    """Add up what the ways of all wires cost: hops and chip boundaries.
-
-    Parameters
-    ----------
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    float
-        In hops.
-    """
+    """Add up what the ways of all wires cost: hops and chip boundaries."""
+    # shapes: where (n_cores, 2)
     if not len(wiring.neighbour):
         return 0.0
     x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
@@ -62,20 +40,8 @@ def cost(where: Ints, wiring: Wiring, board: Board) -> float:
 
 
 def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
-    """Find the pairs of cores that cannot be wired in a layout.
-
-    Parameters
-    ----------
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    Faults
-        False where there are none.
-    """
+    """Find the pairs of cores that cannot be wired in a layout."""
+    # shapes: where (n_cores, 2)
     if not len(wiring.source):
         return Faults((0, 0), 0, 0)
     start, end = where[wiring.source], where[wiring.target]

@@ -44,28 +44,15 @@ _EXACT = 2**24
 
 
 def proposals_per_core(wiring: Wiring) -> float:
-    """Exchanges to propose per core at each temperature, so that the work of an annealing is bounded.
-
-    Parameters
-    ----------
-    wiring : Wiring
-
-    Returns
-    -------
-    float
-    """
+    """Exchanges to propose per core at each temperature, so that the work of an annealing is bounded."""
     entries = max(wiring.n_cores, len(wiring.neighbour))
     return float(np.clip(_MOST_WORK / (_STAGES * 2 * entries), _LEAST_PROPOSALS, _MOST_PROPOSALS))
 
 
 class ManyCores:
-    """A layout that is being worked on, in the arrays of the compiled code.
+    """A layout that is being worked on, in the arrays of the compiled code."""
 
-    Attributes
-    ----------
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    """
+    # where: (n_cores, 2): x and y of every core
 
     def __init__(self, where: Ints, wiring: Wiring, board: Board, penalty: float = 0.0) -> None:
         from neuromap.compiling.announcement import announced
@@ -86,18 +73,7 @@ class ManyCores:
         self._arrays = (graph, dense, axes, limits, penalty, self.where, along, occupant, board.regions)
 
     def anneal(self, seed: int, deadline: Deadline, heat: float, per_core: float) -> None:
-        """Anneal.
-
-        Parameters
-        ----------
-        seed : int
-        deadline : Deadline
-            With one, proposals are as many as the time seems to allow after the first temperature.
-        heat : float
-            First temperature, in standard deviations of the change by an exchange of any two places.
-        per_core : float
-            Proposals per core and temperature.
-        """
+        """Anneal."""
         wiring, n = self._wiring, self._wiring.n_cores
         text = f"placing {n} cores"
         state = np.array([seed], np.uint64)

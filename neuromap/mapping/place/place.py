@@ -39,48 +39,15 @@ def place(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Ints:
-    """Give every core of a partition its coordinates.
-
-    A way costs its hops, and ``boundary_cost`` more for every chip boundary that it crosses. No core is placed where
-    the chip is dead; where a target is out of reach, or a dead router or link lies on its x-then-y route, cores are
-    exchanged until none is, whatever the placer.
-
-    Parameters
-    ----------
-    n_cores : int
-        Cores of the partition.
-    wires : tuple of ndarray of int64
-        Source core and target core of every neuron's target.
-    chip : ChipSpec
-        Board, reach and defects.
-    placer : {"auto", "row-major", "hilbert", "spectral", "assignment", "exchange"}
-        Rows of a square, a Hilbert curve, eigenvectors, SciPy's quadratic assignment (few cores only), exchanges by
-        simulated annealing. ``auto`` is ``exchange``, whose work is bounded at every size.
-    regions : sequence of (x0, y0, x1, y1) or None, optional
-        Rectangle in which each core must lie, corners included; ``None`` for the whole board.
-    boundary_cost : float, optional
-        Cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of the chip's
-        router, and 0 where that is absent.
-    seed : int
-        Of the annealing; without ``seconds`` the same seed gives the same layout on every machine.
-    seconds : float, optional
-        Limit on the refinement. What it reaches then depends on the machine's speed.
-    progress : callable, optional
-        Called with parts done, parts in all, and what is being done.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        x and y, all different.
-
-    Raises
-    ------
-    InputError
-        On an unknown strategy, more cores than it can place, or a region, seed, cost or limit out of range.
-    DoesNotFitError
-        If the usable places or the regions do not hold the cores (limit ``cores``), a target lies farther than a
-        spike can travel (``reach``), or every layout found has a blocked route (``routes``).
-    """
+    """Give every core of a partition its coordinates."""
+    # A way costs its hops, and ``boundary_cost`` more for every chip boundary that it crosses. No core is placed where
+    # the chip is dead; where a target is out of reach, or a dead router or link lies on its x-then-y route, cores are
+    # exchanged until none is, whatever the placer.
+    # regions: rectangle in which each core must lie, corners included; ``None`` for the whole board
+    # boundary_cost: cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of
+    # the chip's router, and 0 where that is absent
+    # seed: of the annealing; without ``seconds`` the same seed gives the same layout on every machine
+    # shapes: returns (n_cores, 2)
     if placer not in STRATEGIES:
         raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(STRATEGIES)}")
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost

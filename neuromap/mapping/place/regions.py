@@ -15,24 +15,8 @@ Ints = NDArray[np.int64]
 
 
 def within_regions(wanted: Ints, board: Board) -> Ints:
-    """Move cores so that each lies in its region.
-
-    Parameters
-    ----------
-    wanted : ndarray of int64, shape (n_cores, 2)
-        A layout on usable places.
-    board : Board
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        ``wanted`` itself where it keeps all regions.
-
-    Raises
-    ------
-    DoesNotFitError
-        If the regions do not hold their cores.
-    """
+    """Move cores so that each lies in its region."""
+    # shapes: wanted (n_cores, 2); returns (n_cores, 2)
     low, high = board.regions[:, :2], board.regions[:, 2:]
     if ((low <= wanted) & (wanted <= high)).all():
         return wanted
@@ -51,11 +35,9 @@ def within_regions(wanted: Ints, board: Board) -> Ints:
 
 
 def _share_out(regions: Ints, demand: Ints, board: Board) -> Ints:
-    """Give every region as many of its usable places as it has cores; shape (rows, columns), -1 where nobody's.
-
-    A greedy choice, the tightest region first, takes compact places; where regions overlap it may fail, and then a
-    maximum flow from regions to places decides.
-    """
+    """Give every region as many of its usable places as it has cores; shape (rows, columns), -1 where nobody's."""
+    # A greedy choice, the tightest region first, takes compact places; where regions overlap it may fail, and then a
+    # maximum flow from regions to places decides.
     owner = np.full(board.usable.shape, -1, np.int64)
     room = np.array([board.usable[y0 : y1 + 1, x0 : x1 + 1].sum() for x0, y0, x1, y1 in regions])
     for number in np.argsort(room - demand, kind="stable"):

@@ -34,18 +34,8 @@ _MOST_WORK = 2e9
 
 
 def spectral_layout(wiring: Wiring, board: Board) -> Ints:
-    """Place cores by the eigenvectors of their graph's Laplacian.
-
-    Parameters
-    ----------
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    ndarray of int64, shape (n_cores, 2)
-        On usable places; regions are not looked at.
-    """
+    """Place cores by the eigenvectors of their graph's Laplacian."""
+    # shapes: returns (n_cores, 2)
     n = wiring.n_cores
     if n < 3:
         return row_by_row(n, board)[:n]
@@ -89,12 +79,9 @@ def _coordinates(wiring: Wiring) -> Floats:
 
 
 def _tied(wiring: Wiring) -> Any:
-    """Tie cores that follow each other weakly, so that the graph is connected and their order counts if nothing else.
-
-    Returns
-    -------
-    csr_array, shape (n_cores, n_cores)
-    """
+    """Tie cores that follow each other weakly."""
+    # So that the graph is connected and their order counts if nothing else.
+    # shapes: returns (n_cores, n_cores)
     n = wiring.n_cores
     tie = _TIE * (float(wiring.weight.mean()) if len(wiring.weight) else 1.0)
     first, last = np.arange(n - 1), np.arange(1, n)

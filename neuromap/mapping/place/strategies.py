@@ -46,10 +46,8 @@ def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> I
 
 
 def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once.
-
-    A layout that is proven to be the best is not improved.
-    """
+    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
+    # A layout that is proven to be the best is not improved.
     if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
         return proven
     starts = [hilbert(graph, board, seed, deadline)]

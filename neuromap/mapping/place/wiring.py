@@ -20,28 +20,19 @@ FORWARD, BACKWARD = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Wiring(Value):
-    """Cores and the pairs of different cores that are wired, each pair once in either direction.
-
-    Attributes
-    ----------
-    n_cores : int
-    source, target : ndarray of int64, shape (pairs,)
-        Pairs of different cores with wires from the first to the second.
-    start : ndarray of int64, shape (n_cores + 1,)
-        Row pointers: the neighbours of core c are entries ``start[c]`` to ``start[c + 1]`` of the next three.
-    neighbour : ndarray of int32, shape (entries,)
-    weight : ndarray of float64, shape (entries,)
-        Wires between the core and its neighbour, both directions together.
-    direction : ndarray of uint8, shape (entries,)
-        ``FORWARD`` if wires lead to the neighbour, ``BACKWARD`` if they come from it, the sum of both for both.
-    """
+    """Cores and the pairs of different cores that are wired, each pair once in either direction."""
 
     n_cores: int
+    # source, target: (pairs,): pairs of different cores with wires from the first to the second
     source: Ints
     target: Ints
+    # (n_cores + 1,): row pointers: the neighbours of core c are entries ``start[c]`` to ``start[c + 1]`` of the next
+    # three
     start: Ints
-    neighbour: NDArray[np.int32]
-    weight: NDArray[np.float64]
+    neighbour: NDArray[np.int32]  # (entries,)
+    weight: NDArray[np.float64]  # (entries,): wires between the core and its neighbour, both directions together
+    # (entries,): ``FORWARD`` if wires lead to the neighbour, ``BACKWARD`` if they come from it, the sum of both for
+    # both
     direction: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
@@ -54,23 +45,7 @@ class Wiring(Value):
 
 
 def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
-    """Add up wires; those within a core cost nothing and are left out.
-
-    Parameters
-    ----------
-    n_cores : int
-    wires : tuple of ndarray of int64
-        Source core and target core of every neuron's target.
-
-    Returns
-    -------
-    Wiring
-
-    Raises
-    ------
-    InputError
-        If a wire names a core that does not exist.
-    """
+    """Add up wires; those within a core cost nothing and are left out."""
     source, target = (np.asarray(ends) for ends in wires)
     if source.shape != target.shape or source.ndim != 1:
         raise InputError(f"wires: found shapes {source.shape} and {target.shape}; needs one source and target per wire")

@@ -118,17 +118,6 @@ class Infeasibility(Card):
 def refuse(
     limit: Limit, node: str | None, demand: int, bound: int, statement: str, remedies: Sequence[Remedy] = ()
 ) -> DoesNotFitError:
-    """Make the exception that carries the refusal; the caller raises it.
-
-    Parameters
-    ----------
-    limit, node, demand, bound, statement, remedies
-        As the attributes of :class:`Infeasibility`.
-
-    Returns
-    -------
-    DoesNotFitError
-        Its ``infeasibility`` is the data, its message one line.
-    """
+    """Make the exception that carries the refusal; the caller raises it."""
     data = Infeasibility(limit, node, int(demand), int(bound), statement, tuple(remedies))
     return DoesNotFitError(data.message, data)

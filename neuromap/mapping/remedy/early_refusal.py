@@ -21,24 +21,9 @@ EARLY = 0.15
 
 
 def refuse_early(request: Request) -> DoesNotFitError | None:
-    """Make the refusal of a network that no mapping brings onto the board.
-
-    Parameters
-    ----------
-    request : Request
-        What should be mapped, how, and onto what.
-
-    Returns
-    -------
-    DoesNotFitError or None
-        ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it says better,
-        and where splitters, chosen or pinned, or other phases may change the schedule, on which the bound depends.
-
-    Raises
-    ------
-    NetworkError
-        If shapes, weights or thresholds are missing.
-    """
+    """Make the refusal of a network that no mapping brings onto the board."""
+    # gives ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it says better,
+    # and where splitters, chosen or pinned, or other phases may change the schedule, on which the bound depends
     chip, options = request.chip, request.options
     if may_change_schedule(request):
         return None

@@ -55,22 +55,7 @@ class NodeDemand:
 
 
 def demands_of(network: Legalised, chip: ChipSpec, found: Outline | None = None) -> list[NodeDemand]:
-    """Collect what every node asks for, whether or not it fits.
-
-    Parameters
-    ----------
-    network : Legalised
-        In ticks.
-    chip : ChipSpec
-        Its cores say how many axons a neuron takes.
-    found : Outline, optional
-        The mapping of this network up to its cores, where there is one.
-
-    Returns
-    -------
-    list of NodeDemand
-        Nodes that are not inputs, in the network's order.
-    """
+    """Collect what every node asks for, whether or not it fits."""
     partition = None if found is None else found.partition
     sources = partition.sources if isinstance(partition, Partition) else join_sources(network)
     demands = []

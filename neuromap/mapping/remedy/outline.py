@@ -30,24 +30,12 @@ __all__ = ["Outline", "map_in_outline"]
 
 @dataclass(frozen=True, eq=False)
 class Outline(Value):
-    """A mapping up to its cores.
+    """A mapping up to its cores."""
 
-    Attributes
-    ----------
-    rollout : Rollout
-        The schedule: the one asked for, or one in ticks where splitters made it anew.
-    split : frozenset of (str, str)
-        Edges whose spikes go over splitters.
-    partition : Partition or ListPartition
-        Neurons in cores.
-    n_cores : int
-        Cores in use.
-    """
-
-    rollout: Rollout
-    split: frozenset[EdgeKey]
-    partition: Partition | ListPartition
-    n_cores: int
+    rollout: Rollout  # the schedule: the one asked for, or one in ticks where splitters made it anew
+    split: frozenset[EdgeKey]  # edges whose spikes go over splitters
+    partition: Partition | ListPartition  # neurons in cores
+    n_cores: int  # cores in use
 
     @property
     def network(self) -> Legalised:
@@ -56,26 +44,8 @@ class Outline(Value):
 
 
 def map_in_outline(request: Request, progress: Progress | None = None) -> Outline:
-    """Map as far as it takes to know that a network fits.
-
-    Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
-
-    Parameters
-    ----------
-    request : Request
-        What should be mapped, how, and onto what.
-    progress : callable, optional
-        Called with parts tiled, parts in all, and the name of the last.
-
-    Returns
-    -------
-    Outline
-
-    Raises
-    ------
-    DoesNotFitError, InputError
-        As :func:`neuromap.mapping.map_rollout.map_with_stages`.
-    """
+    """Map as far as it takes to know that a network fits."""
+    # Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
     chip, options = request.chip, request.options
     check_pins(options.pins, request.rollout.network, chip)
     return _OUTLINES[chip.core_model](request.rollout, chip, options, progress)

@@ -121,10 +121,9 @@ def _short(problem: Infeasibility) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """A remedy, what it makes of the request (``None`` where it was not tried), and the refusal that came then.
+    """A remedy, what it makes of the request (``None`` where it was not tried), and the refusal that came then."""
 
-    ``behind`` is the answer to that refusal, where it was sought.
-    """
+    # ``behind`` is the answer to that refusal, where it was sought.
 
     remedy: Remedy
     request: Request | None = None

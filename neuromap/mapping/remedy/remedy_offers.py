@@ -51,13 +51,7 @@ class Watch:
         self._progress = progress
 
     def __call__(self, done: int, total: int, name: str) -> None:
-        """Take note of progress.
-
-        Raises
-        ------
-        OutOfTime
-            If the time is over.
-        """
+        """Take note of progress."""
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise OutOfTime
         if self._progress is not None:
@@ -67,24 +61,7 @@ class Watch:
 def offers(
     request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool], watch: Watch
 ) -> Iterator[Remedy]:
-    """Offer remedies: those of the refusal, larger cores, other chips, choices of the mapper that take longest.
-
-    Parameters
-    ----------
-    request : Request
-        What was refused.
-    refusal : Infeasibility
-        Why.
-    is_settled : callable
-        Whether a remedy with this lever was tried and maps; asked between offers.
-    watch : Watch
-        Ends what takes long.
-
-    Yields
-    ------
-    Remedy
-        Advice comes last.
-    """
+    """Offer remedies: those of the refusal, larger cores, other chips, choices of the mapper that take longest."""
     computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
     if request.chip.core_model == "synapse-list":  # nothing is copied, split or packed there
         yield from computed

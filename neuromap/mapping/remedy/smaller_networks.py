@@ -44,24 +44,8 @@ def pooled_sources(network: Network, node: str, kernel: int) -> list[str]:
 
 
 def with_features(network: Network, features: Mapping[str, int]) -> Network:
-    """Leave some nodes only their first features.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes and weights, of frame neurons.
-    features : mapping of str to int
-        Features that a node keeps at most.
-
-    Returns
-    -------
-    Network
-
-    Raises
-    ------
-    InputError
-        If a node would keep none, or the network is spiking.
-    """
+    """Leave some nodes only their first features."""
+    # features: features that a node keeps at most
     _refuse_spiking(network)
     if any(kept < 1 for kept in features.values()):
         raise InputError(f"features = {min(features.values())}: a node keeps 1 or more")
@@ -72,29 +56,8 @@ def with_features(network: Network, features: Mapping[str, int]) -> Network:
 
 
 def with_pools(pattern: RolloutPattern, node: str, kernel: int) -> RolloutPattern:
-    """Let a node read its sources through OR-pooling, from nodes of their own.
-
-    A pooled neuron has the weights that the first neuron of its window had. What pools does so in the same frame.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Of a network with shapes and weights, of frame neurons.
-    node : str
-        The node that reads.
-    kernel : int
-        Rows and columns of the windows, which do not overlap.
-
-    Returns
-    -------
-    RolloutPattern
-        Of the network with pools.
-
-    Raises
-    ------
-    InputError
-        If no source has such a window, or the network is spiking.
-    """
+    """Let a node read its sources through OR-pooling, from nodes of their own."""
+    # A pooled neuron has the weights that the first neuron of its window had. What pools does so in the same frame.
     network = pattern.network
     _refuse_spiking(network)
     sources = pooled_sources(network, node, kernel)

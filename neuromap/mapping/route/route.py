@@ -16,21 +16,9 @@ Ints = NDArray[np.int64]
 
 
 def route(partition: Partition) -> Routes:
-    """Pair every axon that a neuron feeds with a copy of that neuron.
-
-    Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are
-    shared out among them in the order of the target cores.
-
-    Parameters
-    ----------
-    partition : Partition
-        Its tiles hold the copies that its cores ask for.
-
-    Returns
-    -------
-    Routes
-        By core and slot.
-    """
+    """Pair every axon that a neuron feeds with a copy of that neuron."""
+    # Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are shared
+    # out among them in the order of the target cores.
     wanted, target_core, target_axon, delay = _copies_wanted(partition)
     order = np.lexsort((target_axon, target_core, wanted))
     in_tiles = np.concatenate([np.zeros(0, np.int64), *_neurons_of_tiles(partition)])
@@ -99,18 +87,8 @@ def _copies_offered(partition: Partition) -> tuple[Ints, Ints, Ints]:
 
 
 def fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
-    """Return core, axon and signal of every axon in use, by core and axon.
-
-    Parameters
-    ----------
-    partition : Partition
-        Tiles and cores.
-
-    Returns
-    -------
-    core, axon, signal : ndarray of int64, shape (axons in use,)
-        ``signal`` points into ``partition.signals``.
-    """
+    """Return core, axon and signal of every axon in use, by core and axon."""
+    # shapes: core, axon, signal (axons in use,)
     cores, axons, signals = [], [], []
     for core, layout in enumerate(partition.cores):
         of_core = np.empty(layout.n_axons, np.int64)

@@ -19,22 +19,15 @@ NO_TARGET = -1
 
 @dataclass(frozen=True, eq=False)
 class Routes(Card):
-    """One row per copy of a neuron: where it sits and which axon it feeds.
+    """One row per copy of a neuron: where it sits and which axon it feeds."""
 
-    Attributes
-    ----------
-    core, slot : ndarray of int64, shape (r,)
-        The copy: core and neuron of the core.
-    tile, tile_row : ndarray of int64, shape (r,)
-        The tile that the copied neuron belongs to, and its position within it.
-    target_core, target_axon, delay : ndarray of int64, shape (r,)
-        Its target; target_core is -1 where the copy is read out, or only recorded.
-    """
-
+    # core, slot: (r,): the copy: core and neuron of the core
     core: Ints
     slot: Ints
+    # tile, tile_row: (r,): the tile that the copied neuron belongs to, and its position within it
     tile: Ints
     tile_row: Ints
+    # target_core, target_axon, delay: (r,): its target; target_core is -1 where the copy is read out, or only recorded
     target_core: Ints
     target_axon: Ints
     delay: Ints

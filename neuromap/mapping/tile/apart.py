@@ -15,22 +15,8 @@ WORD = 64
 
 
 def rows_apart(indptr: NDArray[np.integer], items: NDArray[np.integer], n_items: int, room: int) -> Ints:
-    """Find rows any two of which have more items than there is room for, greedily, the widest first.
-
-    Parameters
-    ----------
-    indptr, items : ndarray of int, shape (n + 1,) and (nnz,)
-        Items of every row, each once, below ``n_items``.
-    n_items : int
-        Items in all.
-    room : int
-        Items that two rows may have together.
-
-    Returns
-    -------
-    ndarray of int64
-        The rows, the widest first; none where there are more than can be looked at.
-    """
+    """Find rows any two of which have more items than there is room for, greedily, the widest first."""
+    # shapes: indptr, items (n + 1,)
     width = np.diff(indptr)
     if not 0 < len(width) <= MOST:
         return np.zeros(0, np.int64)

@@ -21,24 +21,8 @@ Ints = NDArray[np.int64]
 def copies_asked(
     population: Population, links: Iterable[Link], sources: Sequence[Sources], tiles: Mapping[int, Sequence[Tile]]
 ) -> Ints:
-    """Count the copies that the readers of every neuron of a population ask for.
-
-    Parameters
-    ----------
-    population : Population
-        One copy is read out where it is an output, or kept.
-    links : iterable of Link
-        Those that start in it.
-    sources : sequence of Sources
-        What each population reads.
-    tiles : mapping of int to sequence of Tile
-        Tiles of the populations that have some; others are taken for one core that reads all that they can.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Copies.
-    """
+    """Count the copies that the readers of every neuron of a population ask for."""
+    # shapes: returns (n,)
     copies = population.own_copies
     for link in links:
         if link.target in tiles:
@@ -49,22 +33,8 @@ def copies_asked(
 
 
 def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
-    """Count the axons that every neuron of a link's source feeds.
-
-    Parameters
-    ----------
-    link : Link
-        One of ``reader.links``.
-    reader : Sources
-        What the link's target reads.
-    tiles : iterable of Tile
-        Of the target.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_source,)
-        Axons, bias not counted.
-    """
+    """Count the axons that every neuron of a link's source feeds."""
+    # shapes: returns (n_source,)
     axons = np.zeros(link.matrix.shape[1], np.int64)
     place = reader.links.index(link)
     for tile in tiles:
@@ -74,17 +44,8 @@ def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
 
 
 def take_copies(tile: Tile, missing: Ints, most: Ints | int) -> Tile:
-    """Give a tile those of the missing copies of its neurons that it may hold, and no others.
-
-    Parameters
-    ----------
-    tile : Tile
-        Its own copies do not matter.
-    missing : ndarray of int64, shape (n,)
-        Copies of the neurons of its population that no tile has taken yet; what this one takes is taken off.
-    most : ndarray of int64, shape (neurons of the tile,), or int
-        Copies of a neuron that the tile may hold.
-    """
+    """Give a tile those of the missing copies of its neurons that it may hold, and no others."""
+    # shapes: missing (n,); most (neurons of the tile,)
     taken = np.minimum(most, missing[tile.neurons])
     missing[tile.neurons] -= taken
     return replace(tile, copies=taken)

@@ -33,24 +33,12 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class CycleGrowth:
-    """How copies grow on a cycle.
+    """How copies grow on a cycle."""
 
-    Attributes
-    ----------
-    worst : int
-        The population of which a core asks for most copies.
-    asked : float
-        Copies that a core on the cycle asks for at least, on balance: the spectral radius.
-    room : int
-        Neurons of a core.
-    cores : float
-        Cores' worth of copies that the cycle takes at least; infinite where copies cannot settle.
-    """
-
-    worst: int
-    asked: float
-    room: int
-    cores: float
+    worst: int  # the population of which a core asks for most copies
+    asked: float  # copies that a core on the cycle asks for at least, on balance: the spectral radius
+    room: int  # neurons of a core
+    cores: float  # cores' worth of copies that the cycle takes at least; infinite where copies cannot settle
 
     @property
     def settles(self) -> bool:
@@ -65,25 +53,9 @@ def cycle_growth(
     own: Mapping[int, Ints],
     core: CoreModel,
 ) -> CycleGrowth:
-    """Bound what a cycle asks of itself.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-    sources : sequence of Sources
-        What each population reads.
-    copies : mapping of int to ndarray of int64, shape (n,)
-        The populations of the cycle, with copies that their neurons need at least; those with 0 are left out.
-    own : mapping of int to ndarray of int64, shape (n,)
-        Copies that are owed elsewhere than on the cycle.
-    core : CoreModel
-        Its neurons, and the axons that weights take.
-
-    Returns
-    -------
-    CycleGrowth
-    """
+    """Bound what a cycle asks of itself."""
+    # copies: the populations of the cycle, with copies that their neurons need at least; those with 0 are left out
+    # shapes: copies (n,); own (n,)
     members = [i for i, needed in copies.items() if needed.any()]
     alone = sum(int(np.count_nonzero(copies[i])) for i in members) <= MOST_PLANNED
     rows = [_least_axons(network, sources[i], i, np.flatnonzero(copies[i]), members, core, alone) for i in members]

@@ -39,24 +39,9 @@ _SCALE = 1 << 30
 def least_cores_of_neurons(
     sources: Sequence[Sources], copies: Mapping[int, Ints], own: Mapping[int, Ints], core: CoreModel
 ) -> float:
-    """Bound the cores of a cycle from below.
-
-    Parameters
-    ----------
-    sources : sequence of Sources
-        What each population reads.
-    copies : mapping of int to ndarray of int64, shape (n,)
-        The populations of the cycle; neurons with 0 are left out.
-    own : mapping of int to ndarray of int64, shape (n,)
-        Copies that are owed elsewhere than on the cycle.
-    core : CoreModel
-        Its neurons, and the axons that weights take.
-
-    Returns
-    -------
-    float
-        Cores' worth of copies; infinite where no number is enough, 0 where the cycle has too many synapses to tell.
-    """
+    """Bound the cores of a cycle from below."""
+    # gives cores' worth of copies; infinite where no number is enough, 0 where the cycle has too many synapses to tell
+    # shapes: copies (n,); own (n,)
     from scipy.optimize import linprog  # slow to import
 
     reads = _reads_on_cycle(sources, copies)

@@ -22,44 +22,18 @@ Shape = tuple[int, int, int]
 
 
 def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
-    """Find the populations whose tiles share their cores with nothing, since a user has a say in them.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations.
-    pins : Pins
-        What a user fixes.
-    """
+    """Find the populations whose tiles share their cores with nothing, since a user has a say in them."""
     names = {*pins.tiles, *pins.cores, *pins.regions}
     nodes = network.populations
     return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
 
 
 def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None) -> list[Tile] | Stuck:
-    """Tile a node in the shape that is pinned.
-
-    Parameters
-    ----------
-    planner : Planner
-        Of a population with a shape.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes, at most as many as a core has.
-    tile : (int, int, int)
-        Rows, columns and features that a core holds at most; cores start at multiples of them.
-    cores : int or None
-        Cores over which the neurons are spread, at least.
-
-    Returns
-    -------
-    list of Tile or Stuck
-        The neuron, where one does not fit a core even alone.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a tile of that shape does not fit a core, or there are fewer of them than pinned cores.
-    """
+    """Tile a node in the shape that is pinned."""
+    # copies: neurons of a core that each takes, at most as many as a core has
+    # tile: rows, columns and features that a core holds at most; cores start at multiples of them
+    # cores: cores over which the neurons are spread, at least
+    # shapes: copies (n,)
     shape = planner.population.shape
     if shape is None:
         raise ValueError("a pinned tile needs a node with a shape")
@@ -80,29 +54,8 @@ def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None)
 
 
 def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> list[Tile] | Stuck:
-    """Spread neurons evenly over at least so many cores, along an order.
-
-    Parameters
-    ----------
-    planner : Planner
-        Of the population.
-    order : ndarray of int64
-        Positions of neurons.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes.
-    cores : int
-        As pinned.
-
-    Returns
-    -------
-    list of Tile or Stuck
-        As few as are legal, and a neuron more or less in each; or a neuron that does not fit a core even alone.
-
-    Raises
-    ------
-    DoesNotFitError
-        If there are fewer neurons than cores.
-    """
+    """Spread neurons evenly over at least so many cores, along an order."""
+    # shapes: copies (n,)
     n, name = len(order), planner.population.name
     if n < cores:
         text = f"{cores} cores are pinned, but only {n} of its neurons take part"
@@ -156,10 +109,8 @@ def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape
 
 
 def _suspects(planner: Planner, cell: Ints) -> list[int]:
-    """List the neurons of which one does not fit a core alone, if any: all, or those with most synapses and drive.
-
-    Where weights take an axon each, and thresholds none, only sources and the potential's width are left.
-    """
+    """List the neurons of which one does not fit a core alone, if any: all, or those with most synapses and drive."""
+    # Where weights take an axon each, and thresholds none, only sources and the potential's width are left.
     rows, core = planner.matrix[cell], planner.core
     if not core.has_axon_per_weight(np.unique(rows.data)) or core.needs_bias(planner.population.threshold[cell]):
         return [int(n) for n in cell]

@@ -15,24 +15,7 @@ __all__ = ["refuse_circle", "refuse_cores", "refuse_growth"]
 
 
 def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds: int) -> DoesNotFitError:
-    """Refuse a cycle on which copies, axons and cores drive each other up.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    worst : int
-        The population on the cycle that lacks most copies.
-    demand, held : int
-        Copies that its readers asked for in the last round, and those that its cores held.
-    rounds : int
-        How many there were.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``copies``.
-    """
+    """Refuse a cycle on which copies, axons and cores drive each other up."""
     node = _node_of(network, network.populations[worst])
     demand = max(demand, held + 1)  # else the next round would have settled it
     text = (
@@ -43,20 +26,7 @@ def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds
 
 
 def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
-    """Refuse a cycle on which every core asks for more copies than it holds, however it is tiled.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    growth : CycleGrowth
-        Of the cycle; it does not settle.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``copies``.
-    """
+    """Refuse a cycle on which every core asks for more copies than it holds, however it is tiled."""
     node = _node_of(network, network.populations[growth.worst])
     demand = max(math.ceil(growth.asked), growth.room + 1)  # as many as it holds, and one to be read
     of_each = growth.asked >= growth.room
@@ -71,24 +41,7 @@ def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
 def refuse_cores(
     network: Legalised, used: Mapping[int, int], cores: Cores, *, given_up: bool = False
 ) -> DoesNotFitError:
-    """Refuse a network that takes more cores than there are.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    used : mapping of int to int
-        Cores of each population.
-    cores : Cores
-        Those that there are.
-    given_up : bool
-        Whether these are cores so far: the network is not tiled to its end, and no number is known that would do.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``cores``.
-    """
+    """Refuse a network that takes more cores than there are."""
     largest = max(used, key=lambda i: used[i])
     population, needed = network.populations[largest], sum(used.values())
     part = f"{used[largest]} for its largest part, {population.name}"

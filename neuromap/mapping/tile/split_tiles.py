@@ -16,23 +16,10 @@ Ints = NDArray[np.int64]
 
 
 def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner) -> list[Tile] | None:
-    """Give every neuron its copies, in as many even parts of its tile as that takes.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        Of one population, no neuron in two of them.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each neuron takes.
-    planner : Planner
-        Of the population.
-
-    Returns
-    -------
-    list of Tile or None
-        ``None`` where a neuron has more copies than a core has neurons, is in two tiles or in none, or a part cannot be
-        planned.
-    """
+    """Give every neuron its copies, in as many even parts of its tile as that takes."""
+    # gives ``None`` where a neuron has more copies than a core has neurons, is in two tiles or in none, or a part
+    # cannot be planned
+    # shapes: copies (n,)
     room = planner.core.neurons
     places = np.zeros(len(copies), np.int64)
     for tile in tiles:

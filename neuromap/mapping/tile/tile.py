@@ -23,27 +23,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Tile(Card):
-    """Neurons of one population in one core.
+    """Neurons of one population in one core."""
 
-    Attributes
-    ----------
-    population : int
-        Position in ``Legalised.populations``.
-    neurons : ndarray of int64, shape (n,)
-        Positions within the population, ascending.
-    copies : ndarray of int64, shape (n,)
-        Neurons of the core that each takes; one with more copies than a core has neurons is in several tiles.
-    columns : ndarray of int64, shape (s,)
-        Columns of the population's joined matrix that the core reads; ``plan.source`` points into it.
-    plan : AxonPlan
-        Axons, types and synapses.
-    """
-
-    population: int
-    neurons: Ints
+    population: int  # position in ``Legalised.populations``
+    neurons: Ints  # (n,): positions within the population, ascending
+    # (n,): neurons of the core that each takes; one with more copies than a core has neurons is in several tiles
     copies: Ints
-    columns: Ints
-    plan: AxonPlan
+    columns: Ints  # (s,): columns of the population's joined matrix that the core reads; ``plan.source`` points into it
+    plan: AxonPlan  # axons, types and synapses
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -51,33 +38,16 @@ class Tile(Card):
 
 @dataclass(frozen=True)
 class Stuck:
-    """A neuron that does not fit a core even alone.
+    """A neuron that does not fit a core even alone."""
 
-    Attributes
-    ----------
-    neuron : int
-        Position within its population.
-    """
-
-    neuron: int
+    neuron: int  # position within its population
 
 
 class Planner:
-    """Plans tiles of one population; tiles that look alike share one plan.
+    """Plans tiles of one population; tiles that look alike share one plan."""
 
-    Parameters
-    ----------
-    index : int
-        Position of the population in ``Legalised.populations``.
-    population : Population
-        Gives name, shape and thresholds.
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into it.
-    core : CoreModel
-        What a tile must fit.
-    alone : dict of bytes to AxonPlan or None, optional
-        Plans of single neurons on such cores, shared by several planners; on cycles they are asked for in every round.
-    """
+    # core: what a tile must fit
+    # shapes: matrix (n, s)
 
     def __init__(
         self,

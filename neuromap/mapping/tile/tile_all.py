@@ -53,33 +53,7 @@ def tile_all(
     progress: Progress | None = None,
     budget: Budget = NO_LIMIT,
 ) -> dict[int, list[Tile]]:
-    """Tile every population so that all tiles are legal and hold the copies that their readers ask for.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-    sources : tuple of Sources
-        What each population reads.
-    cores : Cores
-        Limits.
-    tilings : Tilings
-        Tiles single populations, as a user's options say; with packing, more tiles than cores are no reason to stop.
-    progress : callable, optional
-        Called with populations tiled, populations in all, and the name of the last.
-    budget : Budget, optional
-        Ends the search for cheaper tiles.
-
-    Returns
-    -------
-    dict of int to list of Tile
-        Tiles of every population.
-
-    Raises
-    ------
-    DoesNotFitError
-        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
-    """
+    """Tile every population so that all tiles are legal and hold the copies that their readers ask for."""
     tiler = _Tiler(network, sources, cores, tilings, budget)
     count, done = len(network.populations), 0
     for members, is_cycle in _readers_first(network):
@@ -127,13 +101,7 @@ class _Tiler:
         self._hopeless = HOPELESS * (max(cores.number, MANY) if options.packing else cores.number)
 
     def settle(self, members: Sequence[int], *, is_cycle: bool) -> Iterator[int]:
-        """Tile populations until all hold the copies that are asked for; yield each time that one is done.
-
-        Raises
-        ------
-        DoesNotFitError
-            If a neuron does not fit, copies do not settle, or there are far too few cores.
-        """
+        """Tile populations until all hold the copies that are asked for; yield each time that one is done."""
         asked: list[int] = []
         for earlier_rounds in range(ROUNDS):
             settled = True

@@ -29,26 +29,9 @@ def tile_alone(
     own: Mapping[int, Ints],
     most: float,
 ) -> dict[int, list[Tile]] | None:
-    """Tile the populations of a cycle neuron by neuron.
-
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-    sources : sequence of Sources
-        What each population reads.
-    planners : mapping of int to Planner
-        Of the populations of the cycle.
-    own : mapping of int to ndarray of int64, shape (n,)
-        Copies that are owed elsewhere than on the cycle.
-    most : float
-        Cores above which there is no point in going on.
-
-    Returns
-    -------
-    dict of int to list of Tile or None
-        ``None`` where some neuron fits no core, or no such number of cores holds the copies.
-    """
+    """Tile the populations of a cycle neuron by neuron."""
+    # gives ``None`` where some neuron fits no core, or no such number of cores holds the copies
+    # shapes: own (n,)
     alone = {i: _each_alone(planner) for i, planner in planners.items()}
     if any(len(alone[i]) < len(planner.population.neurons) for i, planner in planners.items()):
         return None

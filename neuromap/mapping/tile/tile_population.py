@@ -31,24 +31,8 @@ Ints = NDArray[np.int64]
 
 
 def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile] | Stuck:
-    """Fill cores along an order.
-
-    Parameters
-    ----------
-    planner : Planner
-        Of the population.
-    cut : CutOrder
-        Order of the neurons and where tiles should end.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each neuron takes.
-    exact : bool
-        Whether tiles end where they should; else they are as long as the plan allows, and the ends are first guesses.
-
-    Returns
-    -------
-    list of Tile or Stuck
-        The neuron, where a single one does not fit.
-    """
+    """Fill cores along an order."""
+    # shapes: copies (n,)
     order, room = cut.neurons, planner.core.neurons
     tiles: list[Tile] = []
     start = 0
@@ -94,48 +78,10 @@ def tile_population(
     budget: Budget = NO_LIMIT,
     alone: dict[bytes, AxonPlan | None] | None = None,
 ) -> list[Tile] | Stuck:
-    """Tile a population along the order that costs least.
-
-    Parameters
-    ----------
-    index : int
-        Position of the population.
-    population : Population
-        Gives shape and thresholds.
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into it.
-    fed_by_chip : ndarray of bool, shape (s,)
-        Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes; those with 0 are left out, those with more than a core has are in several
-        tiles.
-    core : CoreModel
-        Limits.
-    partitioner : {"auto", "blocks", "overlap", "metis"}
-        Which orders are tried.
-    pin_tile : (int, int, int), optional
-        Rows, columns and features that a core holds at most; cores start at multiples of them.
-    pin_cores : int, optional
-        Cores over which the neurons are spread evenly, at least.
-    seed : int
-        Of METIS.
-    budget : Budget, optional
-        Ends the search for cheaper orders.
-    alone : dict of bytes to AxonPlan or None, optional
-        Plans of single neurons that are known; those that are made are added.
-
-    Returns
-    -------
-    list of Tile or Stuck
-        The neuron, where a single one does not fit.
-
-    Raises
-    ------
-    DoesNotFitError
-        If what is pinned cannot be.
-    NotSupportedError
-        If METIS is asked for and not installed.
-    """
+    """Tile a population along the order that costs least."""
+    # pin_tile: rows, columns and features that a core holds at most; cores start at multiples of them
+    # pin_cores: cores over which the neurons are spread evenly, at least
+    # shapes: matrix (n, s); fed_by_chip (s,); copies (n,)
     planner = Planner(index, population, matrix, core, alone)
     replicas, rest = _full_replicas(planner, copies)
     if isinstance(replicas, Stuck):

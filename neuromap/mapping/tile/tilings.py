@@ -24,26 +24,13 @@ Ints = NDArray[np.int64]
 
 
 class Tilings:
-    """Tiles populations as a user's options say, and remembers what it found.
+    """Tiles populations as a user's options say, and remembers what it found."""
 
-    Most populations are tiled alike in every trial of splitters, and often in several rounds on a cycle.
-
-    Parameters
-    ----------
-    options : MappingOptions
-        Partitioner, pins and seed.
-
-    Attributes
-    ----------
-    options : MappingOptions
-        As given.
-    n_tiles : int
-        Tiles that are remembered.
-    alone : dict of bytes to AxonPlan or None
-        Plans of single neurons.
-    later : dict of bytes to anything
-        What later stages remember of whole networks, by digests of what it depends on.
-    """
+    # Most populations are tiled alike in every trial of splitters, and often in several rounds on a cycle.
+    # options: as given
+    # n_tiles: tiles that are remembered
+    # alone: plans of single neurons
+    # later: what later stages remember of whole networks, by digests of what it depends on
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
@@ -61,32 +48,9 @@ class Tilings:
         core: CoreModel,
         budget: Budget = NO_LIMIT,
     ) -> list[Tile]:
-        """Tile one population.
-
-        Parameters
-        ----------
-        network : Legalised
-            Populations and links.
-        index : int
-            The population.
-        sources : Sources
-            What it reads.
-        copies : ndarray of int64, shape (n,)
-            Neurons of a core that each neuron takes.
-        core : CoreModel
-            What a tile must fit.
-        budget : Budget, optional
-            Ends the search for cheaper tiles.
-
-        Returns
-        -------
-        list of Tile
-
-        Raises
-        ------
-        DoesNotFitError
-            If a neuron does not fit a core, or what is pinned cannot be.
-        """
+        """Tile one population."""
+        # core: what a tile must fit
+        # shapes: copies (n,)
         question = _digest(network.populations[index], sources, copies, core)
         if question not in self._known:
             self._known[question] = tuple(self._tile(network, index, sources, copies, core, budget))

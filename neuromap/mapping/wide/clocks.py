@@ -11,20 +11,8 @@ __all__ = ["clock", "clock_axons"]
 
 
 def clock_axons(total: int, weight_range: tuple[int, int]) -> tuple[int, int]:
-    """Share a total out among axons of one weight, as few as the range of weights allows.
-
-    Parameters
-    ----------
-    total : int
-        What the neuron gets at least; where it is negative, what is taken off at least. Not 0.
-    weight_range : (int, int)
-        Least and greatest weight of an axon type.
-
-    Returns
-    -------
-    axons, weight : int
-        Their product reaches the total, or goes beyond it.
-    """
+    """Share a total out among axons of one weight, as few as the range of weights allows."""
+    # total: what the neuron gets at least; where it is negative, what is taken off at least. Not 0
     widest = weight_range[1] if total > 0 else -weight_range[0]
     axons = -(-abs(total) // widest)
     weight = -(-abs(total) // axons)

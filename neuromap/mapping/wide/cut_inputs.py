@@ -16,25 +16,11 @@ Ints = NDArray[np.int64]
 
 
 def cut_inputs(together: Matrix, shapes: Sequence[tuple[int, int, int]], most: int) -> Ints:
-    """Assign every input of a node to a run.
-
-    Inputs go edge by edge and feature by feature, so that neurons with shared windows share runs. Whole feature planes
-    stay together where they fit. Runs are about as large as each other.
-
-    Parameters
-    ----------
-    together : csr_array of int64, shape (g, s)
-        Which inputs a group of neurons reads that should share a core; 1 or 0.
-    shapes : sequence of (rows, columns, features)
-        Sources of the edges, in this order.
-    most : int
-        Inputs that a group reads of a run at most.
-
-    Returns
-    -------
-    ndarray of int64, shape (s,)
-        Number of each input's run.
-    """
+    """Assign every input of a node to a run."""
+    # Inputs go edge by edge and feature by feature, so that neurons with shared windows share runs. Whole feature
+    # planes stay together where they fit. Runs are about as large as each other.
+    # most: inputs that a group reads of a run at most
+    # shapes: together (g, s); returns (s,)
     order, plane = _by_features(shapes)
     reads = sparse.csc_array(together)[:, order]
     run = _fill(reads, plane, most)

@@ -19,27 +19,8 @@ PROBED = 16
 
 
 def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int, int]) -> int:
-    """Find how many inputs a core takes, by planning the parts of some neurons that read much alike.
-
-    Parameters
-    ----------
-    node : WideNode
-        What is cut.
-    core : CrossbarCore
-        What the parts must fit.
-    weight_range : (int, int)
-        Least and greatest weight of an axon type.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    DoesNotFitError
-        Limit ``axons``, ``axon_types`` or ``potential``, if not even one input fits.
-    """
+    """Find how many inputs a core takes, by planning the parts of some neurons that read much alike."""
+    # core: what the parts must fit
     if not node.matrix.nnz:
         return 1
     busiest = int(np.argmax(np.diff(node.together.indptr)))

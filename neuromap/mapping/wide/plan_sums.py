@@ -27,29 +27,11 @@ Ints = NDArray[np.int64]
 
 
 def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inputs: int | None = None) -> PartialSums:
-    """Cut the sums of a node into parts that fit the chip's cores.
-
-    Parameters
-    ----------
-    node : WideNode
-        What is cut.
-    chip : ChipSpec
-        With crossbar cores.
-    ticks : int, optional
-        T: spikes that a slice sends in a frame, at most; by default as many as a sum can have, which takes fewest
-        neurons.
-    most_inputs : int, optional
-        Inputs of a run that neurons which share cores read at most; by default as many as a core has axons for.
-
-    Returns
-    -------
-    PartialSums
-
-    Raises
-    ------
-    DoesNotFitError
-        If cores, weights, thresholds or potentials are too small even for this; the refusal says which.
-    """
+    """Cut the sums of a node into parts that fit the chip's cores."""
+    # ticks: T: spikes that a slice sends in a frame, at most; by default as many as a sum can have, which takes fewest
+    # neurons
+    # most_inputs: inputs of a run that neurons which share cores read at most; by default as many as a core has axons
+    # for
     core = core_of(chip)
     if most_inputs is None:
         most_inputs = inputs_of_a_core(node, core, chip.weight_range)
@@ -134,11 +116,9 @@ def _slices(sums: _Sums, ticks: int) -> _Wires:
 
 
 def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
-    """Make the clocks of the gathering neurons.
-
-    Lifted by W, none falls below 0 nor reaches its threshold 2 W + theta before it is asked, by another W; a spike
-    or the last clock brings it back to 0.
-    """
+    """Make the clocks of the gathering neurons."""
+    # Lifted by W, none falls below 0 nor reaches its threshold 2 W + theta before it is asked, by another W; a spike or
+    # the last clock brings it back to 0.
     n = node.matrix.shape[0]
     above, below = (
         np.bincount(sums.of_neuron, sums.total * (sums.sign == sign), minlength=n).astype(np.int64) for sign in (1, -1)
@@ -163,13 +143,7 @@ def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clea
 
 
 def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int, int]:
-    """Count the wires that a core takes beside the clocks, and how many more that is than a neuron has.
-
-    Raises
-    ------
-    DoesNotFitError
-        If it does not take one wire of each sign.
-    """
+    """Count the wires that a core takes beside the clocks, and how many more that is than a neuron has."""
     axons = core.axons_alone(np.concatenate([signs, clocks])[None, :], np.ones(1, np.int64))
     if axons is None:
         raise refuse_kinds(name, np.concatenate([np.unique(signs), clocks]), core)

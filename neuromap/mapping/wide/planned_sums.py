@@ -19,22 +19,9 @@ _WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})
 
 
 class PlannedSums:
-    """Plans partial sums of the nodes that a core cannot hold.
+    """Plans partial sums of the nodes that a core cannot hold."""
 
-    Parameters
-    ----------
-    network : Network
-        With weights and thresholds.
-    chip : ChipSpec
-        With crossbar cores.
-    options : MappingOptions
-        Whether sums may be cut, and into how many ticks.
-
-    Attributes
-    ----------
-    planned : mapping of str to PartialSums
-        Nodes that are summed in parts so far, in the order in which they were taken up.
-    """
+    # planned: nodes that are summed in parts so far, in the order in which they were taken up
 
     def __init__(self, network: Network, chip: ChipSpec, options: MappingOptions) -> None:
         self._network, self._chip, self._options = network, chip, options
@@ -42,13 +29,7 @@ class PlannedSums:
         self.planned: Mapping[str, PartialSums] = {}
 
     def take_up(self, refusal: Infeasibility) -> bool:
-        """Plan the node of a refusal, or plan it with smaller parts; say whether that may help.
-
-        Raises
-        ------
-        DoesNotFitError
-            If the node cannot be summed in parts either.
-        """
+        """Plan the node of a refusal, or plan it with smaller parts; say whether that may help."""
         name = refusal.node
         if self._options.wide == "refuse" or name is None or refusal.limit not in _WIDE_LIMITS:
             return False

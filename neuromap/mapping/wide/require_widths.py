@@ -16,22 +16,7 @@ __all__ = ["refuse_gathering", "refuse_kinds", "require_widths"]
 
 
 def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
-    """Refuse parts that the chip's widths cannot hold, whatever arrives.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    sums : PartialSums
-        How its sums are cut.
-    chip : ChipSpec
-        With crossbar cores.
-
-    Raises
-    ------
-    DoesNotFitError
-        Limit ``potential``, naming the field of the chip file that is too small.
-    """
+    """Refuse parts that the chip's widths cannot hold, whatever arrives."""
     slices, (low, high) = sums.layers[0], chip.potential_range
     greatest = max(int(np.asarray(layer.matrix.sum(axis=1)).max(initial=0)) for layer in sums.layers)
     emptied = 0 if sums.clear_parts is None else -sums.clear_parts.total
@@ -58,43 +43,14 @@ def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
 
 
 def refuse_gathering(name: str, core: CrossbarCore, demand: int) -> DoesNotFitError:
-    """Refuse a neuron that cannot even gather one wire of each sign beside what lifts and empties it.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    core : CrossbarCore
-        The core.
-    demand : int
-        Axons that this takes.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``axons``.
-    """
+    """Refuse a neuron that cannot even gather one wire of each sign beside what lifts and empties it."""
     text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
     return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])
 
 
 def refuse_kinds(name: str, weights: NDArray[np.int64], core: CrossbarCore) -> DoesNotFitError:
-    """Refuse a neuron whose weights no number of axons serves: by the width of potentials, or by axon types.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    weights : ndarray of int64, shape (s,)
-        What the neuron gets, over one axon each.
-    core : CrossbarCore
-        The core.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``potential`` or ``axon_types``.
-    """
+    """Refuse a neuron whose weights no number of axons serves: by the width of potentials, or by axon types."""
+    # shapes: weights (s,)
     ample = core.with_ample_axons().without_rails()
     theta = np.ones(1, np.int64)
     plan = plan_axons(weights[None, :], theta, ample)

@@ -23,27 +23,14 @@ ALIKE = 2
 
 @dataclass(frozen=True, eq=False)
 class WideNode(Value):
-    """A node whose sums are to be cut.
+    """A node whose sums are to be cut."""
 
-    Attributes
-    ----------
-    name : str
-        Of the node.
-    matrix : csr_array of int64, shape (n, s)
-        Weights of all edges into it, side by side in the network's order.
-    shapes : tuple of (rows, columns, features)
-        Sources of the edges.
-    threshold : ndarray of int64, shape (n,)
-        theta, clipped to where it still matters.
-    together : csr_array of int64, shape (g, s)
-        1 where somebody of a group of neurons reads an input. Groups are features at one position where these read
-        much the same, so that they should share cores; else single neurons.
-    """
-
-    name: str
-    matrix: Matrix
-    shapes: tuple[tuple[int, int, int], ...]
-    threshold: Ints
+    name: str  # of the node
+    matrix: Matrix  # (n, s): weights of all edges into it, side by side in the network's order
+    shapes: tuple[tuple[int, int, int], ...]  # sources of the edges
+    threshold: Ints  # (n,): theta, clipped to where it still matters
+    # (g, s): 1 where somebody of a group of neurons reads an input. Groups are features at one position where these
+    # read much the same, so that they should share cores; else single neurons
     together: Matrix
 
     def __post_init__(self) -> None:
@@ -51,19 +38,7 @@ class WideNode(Value):
 
 
 def wide_node(network: Network, name: str) -> WideNode:
-    """Collect what a node of a network reads.
-
-    Parameters
-    ----------
-    network : Network
-        With weights and thresholds.
-    name : str
-        A node that is no input.
-
-    Returns
-    -------
-    WideNode
-    """
+    """Collect what a node of a network reads."""
     node = network.nodes[name]
     edges = {key: edge for key, edge in network.edges.items() if key[1] == name}
     matrices = [edge.matrix().astype(np.int64) for edge in edges.values()]

@@ -40,13 +40,7 @@ def edge_ends(text: str) -> EdgeKey | None:
 
 
 def parse_edge(text: str, path: str) -> EdgeKey:
-    """Read ``"A -> B"`` as :func:`edge_ends` does.
-
-    Raises
-    ------
-    NetworkError
-        If there is not exactly one arrow between two names.
-    """
+    """Read ``"A -> B"`` as :func:`edge_ends` does."""
     ends = edge_ends(text)
     if ends is None:
         raise NetworkError(f'{path}: found {show(text)}; allowed is "A -> B", with {NAME_RULE}')
@@ -54,25 +48,9 @@ def parse_edge(text: str, path: str) -> EdgeKey:
 
 
 def read_transform(table: TomlTable, source: Shape | None, target: Shape | None) -> Transform | None:
-    """Read the transform of an edge.
-
-    Parameters
-    ----------
-    table : TomlTable
-        The edge's table.
-    source, target : tuple of three int, or None
-        Shapes of its nodes; ``None`` where the network has structure only.
-
-    Returns
-    -------
-    Conv, Dense, Identity, Pool or None
-        ``None`` for structure only, and for ``transform = "other"``.
-
-    Raises
-    ------
-    NetworkError
-        On unknown keys, or a transform that does not fit the shapes.
-    """
+    """Read the transform of an edge."""
+    # source, target: shapes of its nodes; ``None`` where the network has structure only
+    # gives ``None`` for structure only, and for ``transform = "other"``
     table.allow(_ALL_KEYS)
     if source is None or target is None:
         for key in table.values:

@@ -27,18 +27,7 @@ TENSOR = "tensor"
 
 
 def read_neuron(table: TomlTable) -> SpikingNeuron:
-    """Read a neuron; values that lie in the weights file are those of a neuron at rest for now.
-
-    Parameters
-    ----------
-    table : TomlTable
-        The node's table ``neuron``.
-
-    Raises
-    ------
-    NetworkError
-        On an unknown key, or a value that is no integer or out of range.
-    """
+    """Read a neuron; values that lie in the weights file are those of a neuron at rest for now."""
     kind = MODELS[table.text("model", tuple(MODELS))]
     has_more = kind is CurrentNeuron
     table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else [])))
@@ -71,13 +60,7 @@ def neuron_tensor(node: str, name: str) -> str:
 
 
 def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
-    """List node and name of all values that lie in the weights file.
-
-    Parameters
-    ----------
-    table : TomlTable
-        The table ``nodes``.
-    """
+    """List node and name of all values that lie in the weights file."""
     found = []
     for node, part in table.tables():
         neuron = part.values.get("neuron")
@@ -89,19 +72,7 @@ def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
 
 
 def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> Node:
-    """Put values from the weights file into a node's neuron.
-
-    Parameters
-    ----------
-    node : Node
-    tensors : mapping of str to ndarray of int64
-        By :func:`neuron_tensor`.
-
-    Raises
-    ------
-    NetworkError
-        If a value is out of range.
-    """
+    """Put values from the weights file into a node's neuron."""
     if node.neuron is None:
         return node
     stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in node.neuron.arrays}

@@ -29,35 +29,9 @@ def read_tensors(
     unused: Mapping[str, str] | None = None,
     floats: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.float32]]]:
-    """Read exactly the tensors that a network wants.
-
-    Names and shapes are checked before anything is loaded. A file that bears a digest must fit it; one that bears none
-    was written by another program, or by an early version of this one.
-
-    Parameters
-    ----------
-    path : str or Path
-        A safetensors file.
-    wanted : mapping of str to sequence of shapes
-        Tensor names and the shapes that each may have.
-    unused : mapping of str to str, optional
-        Names that the network knows but does not want, and why; for the message.
-    floats : mapping of str to int, optional
-        Names of tensors of float32 that are wanted too, and how many axes each has.
-
-    Returns
-    -------
-    integers : dict of str to ndarray of int64
-        Read-only.
-    floats : dict of str to ndarray of float32
-        Read-only, finite.
-
-    Raises
-    ------
-    NetworkError
-        If the file is missing, truncated, damaged or foreign; if a tensor is missing, is not used, has another shape,
-        or holds anything but integers between -2**31 and 2**31 - 1, or finite numbers of float32.
-    """
+    """Read exactly the tensors that a network wants."""
+    # Names and shapes are checked before anything is loaded. A file that bears a digest must fit it; one that bears
+    # none was written by another program, or by an early version of this one.
     path, floats = Path(path), floats or {}
     try:
         if not path.is_file():

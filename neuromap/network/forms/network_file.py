@@ -35,24 +35,8 @@ _SHAPES = ("source_shape", "target_shape")
 
 
 def save_network(network: Network, path: str | Path) -> None:
-    """Write a network file, and beside it the weights that are not seeded; both whole or not at all.
-
-    Explicit matrices are written as dense weights: the same numbers, read as another transform.
-
-    Parameters
-    ----------
-    network : Network
-        With or without shapes; weights and thresholds of all edges and nodes, or none that need the weights file.
-    path : str or Path
-        Ends in ``.toml``; the weights file has the same name and ends in ``.safetensors``.
-
-    Raises
-    ------
-    NetworkError
-        If a name is none for a file, or some weights or thresholds are missing where others are stored.
-    InputError
-        If a file cannot be written.
-    """
+    """Write a network file, and beside it the weights that are not seeded; both whole or not at all."""
+    # Explicit matrices are written as dense weights: the same numbers, read as another transform.
     path = path_given("Network.save", path, NetworkError)
     if path.suffix.lower() != ".toml":
         raise NetworkError(f"{path}: suffix {path.suffix!r} is none of a network file; choose .toml")

@@ -10,17 +10,7 @@ __all__ = ["network_head"]
 
 
 def network_head(network: Network) -> dict[str, Any]:
-    """Make the member ``network`` of a document.
-
-    Parameters
-    ----------
-    network : Network
-
-    Returns
-    -------
-    dict
-        Its name, how many nodes and edges it has, and the names of its inputs and outputs.
-    """
+    """Make the member ``network`` of a document."""
     return {
         "name": network.name,
         "nodes": len(network.nodes),

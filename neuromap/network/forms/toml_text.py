@@ -18,20 +18,7 @@ def write_text(text: str) -> str:
 
 
 def write_table(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    """Write a table and those in it, line by line; arrays are left out, they have a file of their own.
-
-    Parameters
-    ----------
-    name : str
-        Key path as it is written.
-    table : mapping of str to object
-        Texts, numbers, Booleans, tuples of them, and mappings.
-
-    Yields
-    ------
-    str
-        Lines without their ends.
-    """
+    """Write a table and those in it, line by line; arrays are left out, they have a file of their own."""
     yield f"\n[{name}]"
     for key, value in table.items():
         if not isinstance(value, Mapping) and not hasattr(value, "dtype"):

@@ -25,25 +25,13 @@ MAX_CURRENTS = 16
 
 @dataclass(frozen=True, eq=False)
 class SpikingNeuron(Card, ABC):
-    """Integer neurons of a node, one set of values per neuron.
+    """Integer neurons of a node, one set of values per neuron."""
 
-    Attributes
-    ----------
-    model : str
-        What network files call the class.
-    parameters : mapping of str to (int, int)
-        Names and bounds of what every neuron has a value of.
-    settings : mapping of str to (int, int)
-        Names and bounds of what all neurons of a node have in common.
-    threshold : ndarray of int64, shape () or (size,)
-        What makes a neuron spike.
-    """
+    model: ClassVar[str]  # what network files call the class
+    parameters: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what every neuron has a value of
+    settings: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what all neurons of a node have in common
 
-    model: ClassVar[str]
-    parameters: ClassVar[Mapping[str, tuple[int, int]]]
-    settings: ClassVar[Mapping[str, tuple[int, int]]]
-
-    threshold: Ints
+    threshold: Ints  # (): what makes a neuron spike
 
     def __post_init__(self) -> None:
         for name, bounds in self.settings.items():
@@ -65,52 +53,19 @@ class SpikingNeuron(Card, ABC):
         return {name: getattr(self, name) for name in self.parameters}
 
     def with_arrays(self, arrays: Mapping[str, Ints]) -> Self:
-        """Return the same neuron with other arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray of int64
-            By the names of :attr:`arrays`; those that are not named stay.
-
-        Raises
-        ------
-        NetworkError
-            If a value is out of range.
-        """
+        """Return the same neuron with other arrays."""
         changed: dict[str, Any] = self.arrays | dict(arrays)
         return replace(self, **changed)
 
     def spread(self, size: int) -> Self:
-        """Give every neuron of a node its values.
-
-        Parameters
-        ----------
-        size : int
-            Neurons of the node.
-
-        Returns
-        -------
-        SpikingNeuron
-            All arrays of shape (size,).
-
-        Raises
-        ------
-        NetworkError
-            If an array has neither one value nor one per neuron.
-        """
+        """Give every neuron of a node its values."""
         for name, array in self.arrays.items():
             if array.shape not in ((), (size,)):
                 raise NetworkError(f"neuron: {name}: found {list(array.shape)} values; allowed are one, or {size}")
         return self._changed(lambda array: np.broadcast_to(array, (size,)))
 
     def require_consistent(self) -> None:
-        """Refuse values that do not go together; asked before a network is computed.
-
-        Raises
-        ------
-        NetworkError
-            If there are any.
-        """
+        """Refuse values that do not go together; asked before a network is computed."""
 
     def as_bytes(self) -> bytes:
         """Write all values in a row: equal for neurons of one model iff they compute the same."""
@@ -134,13 +89,7 @@ class SpikingNeuron(Card, ABC):
 
 
 def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> Ints:
-    """Take integers, one or one per neuron.
-
-    Raises
-    ------
-    NetworkError
-        If they are none, or out of range.
-    """
+    """Take integers, one or one per neuron."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths

@@ -22,20 +22,7 @@ _LAYOUTS: dict[tuple[int, ...], str] = {
 
 
 def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
-    """Refuse stored weights of another shape than their transform's.
-
-    Parameters
-    ----------
-    weights : WeightSource or None
-        What was given; sources that are not at hand have every shape.
-    shape : tuple of int
-        What the transform takes.
-
-    Raises
-    ------
-    NetworkError
-        If the shape is another; the message says what it looks like and how it becomes the right one.
-    """
+    """Refuse stored weights of another shape than their transform's."""
     if isinstance(weights, StoredWeights) and weights.array.shape != shape:
         found = weights.array.shape
         raise NetworkError(
@@ -45,18 +32,8 @@ def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
 
 
 def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """Say how weights become those of a transform, if another order of their axes is all that it takes.
-
-    Parameters
-    ----------
-    found, shape : tuple of int
-        Shape of the weights, and the one that the transform takes.
-
-    Returns
-    -------
-    str
-        The end of a message; empty where no order of the axes gives the shape.
-    """
+    """Say how weights become those of a transform, if another order of their axes is all that it takes."""
+    # gives the end of a message; empty where no order of the axes gives the shape
     if sorted(found) != sorted(shape):
         return ""
     orders = [*_LAYOUTS, *permutations(range(len(shape)))]

@@ -48,22 +48,7 @@ def show_shape(shape: Sequence[int]) -> str:
 
 
 def as_shape(shape: Any) -> tuple[int, int, int]:
-    """Check a node's shape.
-
-    Parameters
-    ----------
-    shape : sequence of three int, or int
-        Rows, columns, features; one integer n stands for ``(1, 1, n)``.
-
-    Returns
-    -------
-    tuple of three int
-
-    Raises
-    ------
-    NetworkError
-        If an entry is not a positive integer, or the product is above :data:`MAX_NEURONS`.
-    """
+    """Check a node's shape."""
     entries = [1, 1, shape] if isinstance(shape, int | np.integer) else shape
     if (
         not isinstance(entries, Sequence | np.ndarray)
@@ -83,25 +68,7 @@ def as_shape(shape: Any) -> tuple[int, int, int]:
 
 
 def as_integers(values: Any, what: str) -> NDArray[np.int64]:
-    """Take an array of weights or thresholds as int64, refusing what is not an integer.
-
-    Parameters
-    ----------
-    values : array_like of int
-        Any integer dtype; no floats, booleans or objects.
-    what : str
-        How the message calls it, such as ``weights``.
-
-    Returns
-    -------
-    ndarray of int64
-        Read-only; a copy unless ``values`` is int64 and nobody can write to it (:func:`neuromap.arrays.frozen.frozen`).
-
-    Raises
-    ------
-    NetworkError
-        On another dtype, a masked array, or a value outside -2**31 .. 2**31 - 1.
-    """
+    """Take an array of weights or thresholds as int64, refusing what is not an integer."""
     array = require_integers(values, what)
     if array.size:
         for extreme in (int(array.min()), int(array.max())):

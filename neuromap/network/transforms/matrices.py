@@ -72,20 +72,9 @@ def lent(matrix: csr_array) -> csr_array:
 
 
 def from_entries(rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
-    """Make the matrix of an edge from its entries.
-
-    Parameters
-    ----------
-    rows, columns, values : ndarray of int, shape (n_entries,)
-        Target neuron, source neuron, weight; no pair twice.
-    shape : tuple of int
-        ``(n_target, n_source)``.
-
-    Returns
-    -------
-    csr_array of int64
-        Without explicit zeros, indices sorted, its arrays read-only.
-    """
+    """Make the matrix of an edge from its entries."""
+    # gives without explicit zeros, indices sorted, its arrays read-only
+    # shapes: rows, columns, values (n_entries,)
     return _canonical(csr_array(coo_array((values.astype(np.int64), (rows, columns)), shape=shape)))
 
 

@@ -38,43 +38,20 @@ class WeightSource(Protocol):
     """Gives the weight tensor of an edge."""
 
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the tensor of this shape, in the layout of its transform.
-
-        Raises
-        ------
-        NetworkError
-            If there is no tensor of this shape.
-        """
+        """Give the tensor of this shape, in the layout of its transform."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredWeights(Card):
-    """Weights that are at hand.
+    """Weights that are at hand."""
 
-    Attributes
-    ----------
-    array : ndarray of int64
-        Read-only, in the layout of its transform; made from any integer array.
-
-    Raises
-    ------
-    NetworkError
-        If the array holds anything but integers of 32 bits.
-    """
-
-    array: NDArray[np.int64]
+    array: NDArray[np.int64]  # read-only, in the layout of its transform; made from any integer array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "array", as_integers(self.array, "weights"))
 
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the array, if it has this shape.
-
-        Raises
-        ------
-        NetworkError
-            If it has another.
-        """
+        """Give the array, if it has this shape."""
         if self.array.shape != shape:
             raise NetworkError(
                 f"weights: found shape {show_shape(self.array.shape)}; the transform takes {show_shape(shape)}"
@@ -131,13 +108,7 @@ class SeededWeights(Card):
 
 
 def as_weight_source(weights: Any) -> WeightSource | None:
-    """Take ``None``, a source of weights, or an integer array as what a transform holds.
-
-    Raises
-    ------
-    NetworkError
-        If an array holds anything but integers between -2**31 and 2**31 - 1.
-    """
+    """Take ``None``, a source of weights, or an integer array as what a transform holds."""
     if weights is None or isinstance(weights, SeededWeights | StoredWeights):
         return weights
     return StoredWeights(weights)

@@ -23,28 +23,15 @@ PADDINGS: tuple[str, ...] = get_args(Padding)
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of a convolution or a pool.
+    """The windows of a convolution or a pool."""
 
-    Attributes
-    ----------
-    kernel, stride : tuple of two int
-        Along rows and columns.
-    padding : {"same", "valid"}
-        See :class:`~neuromap.network.transforms.kinds.Conv`.
-    """
-
+    # kernel, stride: along rows and columns
     kernel: tuple[int, int]
     stride: tuple[int, int]
-    padding: Padding
+    padding: Padding  # see :class:`~neuromap.network.transforms.kinds.Conv`
 
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
-        """Refuse a target shape that the windows do not yield, and say which one they do.
-
-        Raises
-        ------
-        NetworkError
-            Also on an unknown padding, and where no window fits.
-        """
+        """Refuse a target shape that the windows do not yield, and say which one they do."""
         if self.padding not in PADDINGS:
             raise NetworkError(f'padding: found {show(self.padding)}; allowed are "same" and "valid"')
         counts = [
@@ -66,18 +53,8 @@ class Windows:
     def pairs(
         self, source: Sequence[int], target: Sequence[int]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """List every pair of a source and a target position that touch.
-
-        Parameters
-        ----------
-        source, target : sequence of int
-            Rows, columns (and features, not looked at) of both nodes.
-
-        Returns
-        -------
-        kernel_cell, source_position, target_position : ndarray of int32, shape (n_pairs,)
-            Each row-major over (row, column).
-        """
+        """List every pair of a source and a target position that touch."""
+        # shapes: kernel_cell, source_position, target_position (n_pairs,)
         lengths = zip(source[:2], target[:2], self.kernel, self.stride, strict=True)
         (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along, self.padding) for along in lengths)
         return (
@@ -88,13 +65,7 @@ class Windows:
 
 
 def as_pair(value: Any, what: str) -> tuple[int, int]:
-    """Check a kernel or a stride: two integers from 1 to 2**24, along rows and columns.
-
-    Raises
-    ------
-    NetworkError
-        If it is anything else.
-    """
+    """Check a kernel or a stride: two integers from 1 to 2**24, along rows and columns."""
     if (
         not isinstance(value, Sequence)
         or isinstance(value, str)
@@ -116,22 +87,9 @@ def output_length(length: int, kernel: int, stride: int, padding: Padding) -> in
 def window_pairs(
     length: int, windows: int, kernel: int, stride: int, padding: Padding
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """List the cells of all windows along one axis.
-
-    Parameters
-    ----------
-    length, windows : int
-        Cells and windows along the axis.
-    kernel, stride : int
-        Cells of one window, cells from one window to the next.
-    padding : {"same", "valid"}
-        Where the first window starts.
-
-    Returns
-    -------
-    kernel_cell, cell, window : ndarray of int32, shape (n_pairs,)
-        Cell of the kernel, cell of the axis, window; sorted by window, then cell.
-    """
+    """List the cells of all windows along one axis."""
+    # gives kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
+    # shapes: kernel_cell, cell, window (n_pairs,)
     before = max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
     # Window i touches the cells first[i] .. last[i]; a kernel far longer than the axis costs nothing extra.
     start = np.arange(windows, dtype=np.int64) * stride - before

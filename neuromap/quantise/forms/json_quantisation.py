@@ -12,18 +12,8 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(found: Quantisation) -> dict[str, Any]:
-    """Give a quantisation as plain values; errors are relative, times in seconds.
-
-    Parameters
-    ----------
-    found : Quantisation
-        As :func:`neuromap.quantise.quantise_network.quantise` gives it.
-
-    Returns
-    -------
-    dict
-        ``None`` for what has no bound or does not exist.
-    """
+    """Give a quantisation as plain values; errors are relative, times in seconds."""
+    # gives ``None`` for what has no bound or does not exist
     return {
         "format": "neuromap quantisation 1",
         "network": found.network,

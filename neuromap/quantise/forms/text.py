@@ -16,15 +16,7 @@ __all__ = ["render_text"]
 
 
 def render_text(found: Quantisation, width: int = 100) -> str:
-    """Write what became of neurons and synapses, and how far the spike trains are from the float original's.
-
-    Parameters
-    ----------
-    found : Quantisation
-        As :func:`neuromap.quantise.quantise_network.quantise` gives it.
-    width : int
-        Columns of text.
-    """
+    """Write what became of neurons and synapses, and how far the spike trains are from the float original's."""
     tables = [_nodes(found), _errors(found), _edges(found), *([_distances(found)] if found.distances else [])]
     blocks = [_printed(table, width) for table in tables]
     head = (

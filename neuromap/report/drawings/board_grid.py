@@ -25,35 +25,19 @@ _INSET = 116.0
 
 @dataclass(frozen=True)
 class BoardGrid:
-    """Where things lie in a picture of a board.
+    """Where things lie in a picture of a board."""
 
-    Attributes
-    ----------
-    board : tuple of int
-        Columns and rows of cores on the whole board.
-    chip : tuple of int
-        Columns and rows of cores on one chip.
-    x, y : int
-        Core in the lower left corner.
-    block : int
-        Cores along one side of a square; 1 unless the part is large.
-    columns, rows : int
-        Squares.
-    side : float
-        Length of a square's side.
-    top : float
-        Upper edge of the uppermost squares.
-    """
-
-    board: tuple[int, int]
-    chip: tuple[int, int]
+    board: tuple[int, int]  # columns and rows of cores on the whole board
+    chip: tuple[int, int]  # columns and rows of cores on one chip
+    # x, y: core in the lower left corner
     x: int
     y: int
-    block: int
+    block: int  # cores along one side of a square; 1 unless the part is large
+    # columns, rows: squares
     columns: int
     rows: int
-    side: float
-    top: float = _TOP
+    side: float  # length of a square's side
+    top: float = _TOP  # upper edge of the uppermost squares
 
     @property
     def left(self) -> float:
@@ -184,22 +168,8 @@ class BoardGrid:
 def board_grid(
     region: tuple[int, int, int, int], board: tuple[int, int], chip: tuple[int, int], *, heading: bool = False
 ) -> BoardGrid:
-    """Lay out a picture of a part of a board.
-
-    Parameters
-    ----------
-    region : tuple of int
-        Least x and y, columns and rows of cores.
-    board, chip : tuple of int
-        Columns and rows of cores on the board and on one chip.
-    heading : bool
-        Whether room for a line above is needed.
-
-    Returns
-    -------
-    BoardGrid
-        With at most :data:`MOST_SQUARES` squares.
-    """
+    """Lay out a picture of a part of a board."""
+    # gives with at most :data:`MOST_SQUARES` squares
     x, y, columns, rows = region
     block = 1
     while -(-columns // block) * -(-rows // block) > MOST_SQUARES:

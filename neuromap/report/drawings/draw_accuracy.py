@@ -20,18 +20,8 @@ _MOST_ROWS = 8
 
 
 def draw_accuracy(report: LatencyReport) -> str | None:
-    """Draw one staircase per row: a frame's accuracy holds until the next frame is known.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element; ``None`` where no accuracy was measured.
-    """
+    """Draw one staircase per row: a frame's accuracy holds until the next frame is known."""
+    # gives one ``<svg>`` element; ``None`` where no accuracy was measured
     measured = [row for row in report.rows if row.accuracy is not None]
     rows = measured[:_MOST_ROWS]
     found = [row.accuracy for row in rows if row.accuracy is not None]
@@ -51,18 +41,10 @@ def draw_accuracy(report: LatencyReport) -> str | None:
 
 
 class _Axes(NamedTuple):
-    """Ticks to the right, accuracy upwards.
+    """Ticks to the right, accuracy upwards."""
 
-    Attributes
-    ----------
-    last : int
-        Tick at the right end.
-    low : int
-        Tenths at the lower end; 10 at the upper one.
-    """
-
-    last: int
-    low: int
+    last: int  # tick at the right end
+    low: int  # tenths at the lower end; 10 at the upper one
 
     def x(self, tick: int) -> float:
         return _LEFT + _WIDTH * min(tick, self.last) / self.last

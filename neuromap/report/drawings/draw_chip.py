@@ -24,23 +24,11 @@ _NAMED_SIDE = 30.0
 
 
 def draw_chip(cores: CoreMap, heading: str = "") -> str:
-    """Draw the used part of a board, core by core.
-
-    Parameters
-    ----------
-    cores : CoreMap
-        From :func:`neuromap.report.measuring.core_contents.core_map`.
-    heading : str
-        A line above, for a picture that stands alone.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element. A core has the colour of the node with most neurons in it, and in its lower corner
-        that of the next one; a bar marks relays, a diamond splitters. A part of more than
-        :data:`neuromap.report.drawings.board_grid.MOST_SQUARES` cores is drawn in squares of several cores, each
-        with the node that most of its cores hold.
-    """
+    """Draw the used part of a board, core by core."""
+    # gives one ``<svg>`` element. A core has the colour of the node with most neurons in it, and in its lower corner
+    # that of the next one; a bar marks relays, a diamond splitters. A part of more than
+    # :data:`neuromap.report.drawings.board_grid.MOST_SQUARES` cores is drawn in squares of several cores, each with the
+    # node that most of its cores hold
     grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
     parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     parts += grid.frame()

@@ -28,42 +28,15 @@ _ARROW_SIDE = 18.0
 
 
 def load_bounds(most: int) -> list[int]:
-    """Share loads 1 to ``most`` out over at most :data:`LOAD_CLASSES` classes of equal width.
-
-    Parameters
-    ----------
-    most : int
-        Greatest load, in spikes per tick; 0 for none.
-
-    Returns
-    -------
-    list of int
-        Greatest load of every class, ascending; the last one is ``most``.
-    """
+    """Share loads 1 to ``most`` out over at most :data:`LOAD_CLASSES` classes of equal width."""
+    # gives greatest load of every class, ascending; the last one is ``most``
     count = min(LOAD_CLASSES, most)
     return [-(-most * (k + 1) // count) for k in range(count)]
 
 
 def draw_links(cores: CoreMap, peaks: NDArray[Any], heading: str = "") -> str:
-    """Draw every link of the used part of a board, coloured by the most spikes that it carries in a tick.
-
-    Parameters
-    ----------
-    cores : CoreMap
-        What is shown: the smallest rectangle with all cores in use; no way between them leaves it.
-    peaks : ndarray of int, shape (6, rows, columns)
-        Most spikes in one tick, over the board: index [direction, y, x] of the router that the link leaves; east,
-        west, north, south, from the core into the router, from the router into the core.
-    heading : str
-        A line above, for a picture that stands alone.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element; the two links between a pair of routers lie side by side, as on roads with
-        right-hand traffic. Where squares hold several cores, a line is the most of all links of its direction that
-        leave routers of the square.
-    """
+    """Draw every link of the used part of a board, coloured by the most spikes that it carries in a tick."""
+    # shapes: peaks (6, rows, columns)
     grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
     loads = _of_squares(np.asarray(peaks), grid)
     most = int(loads[:4].max(initial=0))

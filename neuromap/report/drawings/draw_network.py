@@ -36,20 +36,8 @@ def _delay_title(network: Network, source: str, target: str) -> str:
 
 
 def draw_network(network: Network, pattern: RolloutPattern | None) -> str:
-    """Draw a network with its streaming and sequential edges.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    pattern : RolloutPattern or None
-        Any pattern of it, valid or not; ``None`` draws the structure alone.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
+    """Draw a network with its streaming and sequential edges."""
+    # pattern: any pattern of it, valid or not; ``None`` draws the structure alone
     places = layout(network)
     loops = any(u == v for u, v in network.edges)
     top = _MARGIN + _HEIGHT / 2 + (_LOOP if loops else 0)

@@ -25,20 +25,8 @@ _NARROW, _NARROW_EDGE, _NARROW_ROW = 336.0, 14.0, 50.0
 
 
 def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
-    """Draw responses, samples, frame periods and cores, one line per mapped row.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-    heading : str
-        A line above, for a picture that stands alone.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element; ``None`` where no row was mapped.
-    """
+    """Draw responses, samples, frame periods and cores, one line per mapped row."""
+    # gives one ``<svg>`` element; ``None`` where no row was mapped
     rows = rows_drawn(report)
     if not rows:
         return None
@@ -56,18 +44,8 @@ def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
 
 
 def draw_narrow_overview(report: LatencyReport) -> str | None:
-    """Draw the same for a telephone: names, frame periods and cores stand above the line of their row.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element; ``None`` where no row was mapped.
-    """
+    """Draw the same for a telephone: names, frame periods and cores stand above the line of their row."""
+    # gives one ``<svg>`` element; ``None`` where no row was mapped
     rows = rows_drawn(report)
     if not rows:
         return None

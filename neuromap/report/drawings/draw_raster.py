@@ -19,20 +19,7 @@ _NEURON = 2.4
 
 
 def draw_raster(raster: SpikeRaster, heading: str = "") -> str:
-    """Draw spikes of neurons over ticks, with the ticks in which a node has a frame.
-
-    Parameters
-    ----------
-    raster : SpikeRaster
-        From :func:`neuromap.report.measuring.record_raster.record_raster`.
-    heading : str
-        A line above, for a picture that stands alone.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element; nodes have the colours of the chip map.
-    """
+    """Draw spikes of neurons over ticks, with the ticks in which a node has a frame."""
     top = _TOP + (22 if heading else 0)
     step = max(4.0, min(28.0, round(_WIDTH / max(1, raster.n_ticks))))
     right = _LEFT + step * raster.n_ticks

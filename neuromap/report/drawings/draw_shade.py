@@ -22,43 +22,16 @@ _LINE = 20.0
 
 
 class CoreFigure(NamedTuple):
-    """A figure that every core in use has.
+    """A figure that every core in use has."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``"neurons in use"``.
-    values : ndarray, shape (C,)
-        0 or more.
-    unit : str
-        What is written behind a value, such as ``" %"``.
-    of : str
-        What it is a figure of, in a few words below the key.
-    """
-
-    name: str
-    values: NDArray[Any]
-    unit: str
-    of: str
+    name: str  # such as ``"neurons in use"``
+    values: NDArray[Any]  # (C,): 0 or more
+    unit: str  # what is written behind a value, such as ``" %"``
+    of: str  # what it is a figure of, in a few words below the key
 
 
 def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "") -> str:
-    """Draw the used part of a board with its cores shaded by a figure.
-
-    Parameters
-    ----------
-    cores : CoreMap
-        What is shown.
-    figure : CoreFigure
-        One value for every core.
-    heading : str
-        A line above, for a picture that stands alone.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element, laid out as the chip map. Where squares hold several cores, a square is the mean of them.
-    """
+    """Draw the used part of a board with its cores shaded by a figure."""
     grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
     values = np.asarray(figure.values, np.float64)
     place = (cores.coordinates - (grid.x, grid.y)) // grid.block

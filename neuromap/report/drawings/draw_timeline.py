@@ -39,24 +39,11 @@ class _Span:
 
 
 def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
-    """Draw when each node has which frame, around a stimulus onset.
-
-    Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus.
-
-    Parameters
-    ----------
-    row : ReportRow
-        A mapped row.
-    tick_seconds : float
-        Length of a tick.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element, whose frames bear ``data-at`` as in
-        :func:`~neuromap.report.drawings.draw_window.draw_window`; ``None`` where the row was not mapped, or needs
-        more than ``MOST_TICKS`` ticks.
-    """
+    """Draw when each node has which frame, around a stimulus onset."""
+    # Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus.
+    # gives one ``<svg>`` element, whose frames bear ``data-at`` as in
+    # :func:`~neuromap.report.drawings.draw_window.draw_window`; ``None`` where the row was not mapped, or needs more
+    # than ``MOST_TICKS`` ticks
     if row.rollout is None or not row.ports or row.frame_period_ticks is None:
         return None
     clock = _Clock(row)

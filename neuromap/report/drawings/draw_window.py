@@ -16,28 +16,9 @@ _LEFT, _TOP = 112.0, 40.0
 
 
 def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> str:
-    """Draw the rollout window of a valid pattern with its tableau.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    pattern : RolloutPattern
-        A valid pattern.
-    window : int
-        Size W; the drawing has W + 1 frames.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element; the numbers are update steps. Nodes bear ``data-at`` (frame and position in
-        ``network.nodes``, with a dot between) and ``data-step``, edges ``data-from`` and ``data-to``.
-
-    Raises
-    ------
-    PatternError
-        If the pattern is invalid.
-    """
+    """Draw the rollout window of a valid pattern with its tableau."""
+    # gives one ``<svg>`` element; the numbers are update steps. Nodes bear ``data-at`` (frame and position in
+    # ``network.nodes``, with a dot between) and ``data-step``, edges ``data-from`` and ``data-to``
     tableau = pattern.tableau(window)
     order = layout(network).order
     row = {name: k for k, name in enumerate(order)}

@@ -24,45 +24,20 @@ _Item = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of nodes and bends.
+    """Places of nodes and bends."""
 
-    Attributes
-    ----------
-    layer : dict of str to int
-        Layer of every node; inputs have 0.
-    y : dict of str to float
-        Vertical place of every node, 0 at the top.
-    bends : dict of (str, str) to tuple of float
-        Vertical places of the bends of every forward edge, one per layer that it crosses.
-    back_edges : frozenset of (str, str)
-        Edges that run against the layers, self-edges not included.
-    height : float
-        Greatest vertical place.
-    order : tuple of str
-        Nodes by layer, then from top to bottom.
-    """
-
-    layer: dict[str, int]
-    y: dict[str, float]
+    layer: dict[str, int]  # layer of every node; inputs have 0
+    y: dict[str, float]  # vertical place of every node, 0 at the top
+    # vertical places of the bends of every forward edge, one per layer that it crosses
     bends: dict[EdgeKey, tuple[float, ...]]
-    back_edges: frozenset[EdgeKey]
-    height: float
-    order: tuple[str, ...]
+    back_edges: frozenset[EdgeKey]  # edges that run against the layers, self-edges not included
+    height: float  # greatest vertical place
+    order: tuple[str, ...]  # nodes by layer, then from top to bottom
 
 
 def layout(network: Network) -> Layout:
-    """Lay out a network from left to right.
-
-    Parameters
-    ----------
-    network : Network
-        Any network; the layout does not depend on a pattern, so that patterns can be compared.
-
-    Returns
-    -------
-    Layout
-        Places without a unit of their own; drawings take them as pixels.
-    """
+    """Lay out a network from left to right."""
+    # network: any network; the layout does not depend on a pattern, so that patterns can be compared
     back = _back_edges(network)
     forward = [key for key in network.edges if key[0] != key[1] and key not in back]
     layer = _longest_paths(network, forward)

@@ -14,19 +14,12 @@ __all__ = ["Reach", "longest_reach", "shortest_reach"]
 
 @dataclass(frozen=True)
 class Reach:
-    """How the frames of the nodes depend on one input.
+    """How the frames of the nodes depend on one input."""
 
-    Attributes
-    ----------
-    frames : dict of str to int
-        Frames between a frame of the input and the frame of the node that it reaches: streaming edges on the
-        path that was chosen. Nodes that the input does not reach are absent.
-    previous : dict of str to str
-        The node before, on that path.
-    """
-
+    # frames between a frame of the input and the frame of the node that it reaches: streaming edges on the path that
+    # was chosen. Nodes that the input does not reach are absent
     frames: dict[str, int]
-    previous: dict[str, str]
+    previous: dict[str, str]  # the node before, on that path
 
     def path(self, node: str) -> list[str]:
         """Nodes of the path from the input to a node."""
@@ -53,11 +46,9 @@ def shortest_reach(pattern: RolloutPattern, source: str) -> Reach:
 
 
 def longest_reach(pattern: RolloutPattern, source: str) -> Reach | None:
-    """Frames after which each node depends on nothing before the onset, self-edges masked.
-
-    ``None`` where the network has cycles other than self-edges: there the longest path is a search, which is
-    the schedule's business.
-    """
+    """Frames after which each node depends on nothing before the onset, self-edges masked."""
+    # ``None`` where the network has cycles other than self-edges: there the longest path is a search, which is the
+    # schedule's business.
     outgoing = _outgoing((key, r) for key, r in pattern.items() if key[0] != key[1])
     waiting: dict[str, int] = dict.fromkeys(pattern.network.nodes, 0)
     for targets in outgoing.values():

@@ -18,18 +18,12 @@ _MOST_SAMPLES = 60
 
 @dataclass(frozen=True)
 class TickAxis:
-    """An axis of ticks since the stimulus onset.
+    """An axis of ticks since the stimulus onset."""
 
-    Attributes
-    ----------
-    left, width : float
-        Where it lies in the drawing.
-    ticks, step : int
-        Where it ends, and ticks between two numbers.
-    """
-
+    # left, width: where it lies in the drawing
     left: float
     width: float
+    # ticks, step: where it ends, and ticks between two numbers
     ticks: int
     step: int
 

@@ -17,53 +17,29 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CoreMap(Card):
-    """Places and contents of the C cores that a program uses; small, whatever the program is.
+    """Places and contents of the C cores that a program uses; small, whatever the program is."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the nodes.
-    cores, chips : tuple of int
-        Columns and rows of cores on a chip, and of chips on the board.
-    places : int
-        Neurons that a core has room for.
-    dead : tuple of (int, int)
-        x and y of cores that cannot be used.
-    coordinates : ndarray of int32, shape (C, 2)
-        x and y on the board.
-    neurons : ndarray of int64, shape (C,)
-        Neurons of nodes; relays, splitters and copies included.
-    main, second : ndarray of int64, shape (C,)
-        Positions in ``names`` of the node with most neurons and of the one that follows; -1 for none.
-    main_neurons, second_neurons : ndarray of int64, shape (C,)
-        Their neurons.
-    n_nodes : ndarray of int64, shape (C,)
-        Nodes with neurons in the core.
-    relays, splitters, parts : ndarray of int64, shape (C,)
-        Relays that only lengthen a delay, splitters, and parts of sums.
-    copied : ndarray of int64, shape (C,)
-        Neurons of nodes that stand on the chip more than once, relays and splitters apart.
-    cores_of_node : ndarray of int64, shape (nodes,)
-        Cores that hold neurons of each node; shared cores count for each of their nodes.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # names of the nodes
+    # cores, chips: columns and rows of cores on a chip, and of chips on the board
     cores: tuple[int, int]
     chips: tuple[int, int]
-    places: int
-    dead: tuple[tuple[int, int], ...]
-    coordinates: NDArray[np.int32]
-    neurons: Ints
+    places: int  # neurons that a core has room for
+    dead: tuple[tuple[int, int], ...]  # x and y of cores that cannot be used
+    coordinates: NDArray[np.int32]  # (C, 2): x and y on the board
+    neurons: Ints  # (C,): neurons of nodes; relays, splitters and copies included
+    # main, second: (C,): positions in ``names`` of the node with most neurons and of the one that follows; -1 for none
     main: Ints
     second: Ints
+    # main_neurons, second_neurons: (C,): their neurons
     main_neurons: Ints
     second_neurons: Ints
-    n_nodes: Ints
+    n_nodes: Ints  # (C,): nodes with neurons in the core
+    # relays, splitters, parts: (C,): relays that only lengthen a delay, splitters, and parts of sums
     relays: Ints
     splitters: Ints
     parts: Ints
-    copied: Ints
-    cores_of_node: Ints
+    copied: Ints  # (C,): neurons of nodes that stand on the chip more than once, relays and splitters apart
+    cores_of_node: Ints  # (nodes,): cores that hold neurons of each node; shared cores count for each of their nodes
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -13,59 +13,27 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class NodeCopies:
-    """Neurons of the chip that carry the label of one node.
+    """Neurons of the chip that carry the label of one node."""
 
-    A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network is there once for every
-    axon that it feeds, and once where it is read out. Neurons of cores with synapse lists send to any number of axons
-    and have no copies. Delays beyond the longest take relays, whatever the cores.
+    # A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network is there once for every
+    # axon that it feeds, and once where it is read out. Neurons of cores with synapse lists send to any number of axons
+    # and have no copies. Delays beyond the longest take relays, whatever the cores.
 
-    Attributes
-    ----------
-    node : str
-        Name of the node.
-    neurons : int
-        Neurons of the network that were mapped.
-    on_chip : int
-        Neurons of the chip that stand for them; relays, splitters and parts of sums included.
-    copies : int
-        Those that repeat another one.
-    relays, splitters : int
-        Those that only lengthen a delay, and those that fan out.
-    most_cores : int
-        Cores that one neuron of the network is sent to, at most, by all that stand for it.
-    most_delays : int
-        Different delays with which it is sent, at most; those of synapses are not counted.
-    is_output : bool
-        Whether it is read out.
-    parts : int
-        Those that hold parts of sums that are wider than a core.
-    """
-
-    node: str
-    neurons: int
-    on_chip: int
-    copies: int
+    node: str  # name of the node
+    neurons: int  # neurons of the network that were mapped
+    on_chip: int  # neurons of the chip that stand for them; relays, splitters and parts of sums included
+    copies: int  # those that repeat another one
+    # relays, splitters: those that only lengthen a delay, and those that fan out
     relays: int
     splitters: int
-    most_cores: int
-    most_delays: int
-    is_output: bool
-    parts: int = 0
+    most_cores: int  # cores that one neuron of the network is sent to, at most, by all that stand for it
+    most_delays: int  # different delays with which it is sent, at most; those of synapses are not counted
+    is_output: bool  # whether it is read out
+    parts: int = 0  # those that hold parts of sums that are wider than a core
 
 
 def copies_line(nodes: Sequence[NodeCopies]) -> str:
-    """Say what neurons became how many, and why, for the nodes that take most.
-
-    Parameters
-    ----------
-    nodes : sequence of NodeCopies
-        Of one program.
-
-    Returns
-    -------
-    str
-        A sentence or two; empty where every neuron of the network is one neuron of the chip.
-    """
+    """Say what neurons became how many, and why, for the nodes that take most."""
     neurons, on_chip = sum(node.neurons for node in nodes), sum(node.on_chip for node in nodes)
     if neurons == on_chip:
         return ""

@@ -13,21 +13,14 @@ __all__ = ["OutputResponses", "Responses", "over_outputs"]
 
 @dataclass(frozen=True)
 class Responses(Card):
-    """First and full response, from stimulus onset, in three units.
+    """First and full response, from stimulus onset, in three units."""
 
-    Attributes
-    ----------
-    first_response_steps, full_response_steps : int, float or None
-        Update steps; whole numbers but for measurements on programs that were edited. ``None`` on tick-level
-        schedules, which have no update steps.
-    first_response_ticks, full_response_ticks : int or None
-        Ticks of the chip: steps times ticks per step, where there are steps.
-    first_response_seconds, full_response_seconds : float or None
-        Ticks times the tick length.
-    """
-
+    # first_response_steps, full_response_steps: update steps; whole numbers but for measurements on programs that were
+    # edited. ``None`` on tick-level schedules, which have no update steps
     first_response_steps: int | float | None = None
+    # first_response_ticks, full_response_ticks: ticks of the chip: steps times ticks per step, where there are steps
     first_response_ticks: int | None = None
+    # first_response_seconds, full_response_seconds: ticks times the tick length
     first_response_seconds: float | None = None
     full_response_steps: int | float | None = None
     full_response_ticks: int | None = None
@@ -56,34 +49,19 @@ def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
 
 @dataclass(frozen=True)
 class OutputResponses(Card):
-    """Responses of one output node.
+    """Responses of one output node."""
 
-    Attributes
-    ----------
-    predicted : Responses
-        From the schedule.
-    measured : Responses
-        From the dependency wave on the program; empty where nothing was mapped.
-    observed_first_difference_ticks : int or None
-        Ticks from onset to the first output spike that differs between a run with and one without the stimulus.
-    worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one tick.
-    full_response_exact : bool
-        Whether the predicted full response is exact; else it is an upper bound.
-    """
-
-    predicted: Responses
-    measured: Responses
+    predicted: Responses  # from the schedule
+    measured: Responses  # from the dependency wave on the program; empty where nothing was mapped
+    # ticks from onset to the first output spike that differs between a run with and one without the stimulus
     observed_first_difference_ticks: int | None
-    worst_case_reaction_ticks: int | None
-    full_response_exact: bool
+    worst_case_reaction_ticks: int | None  # predicted first response plus frame period minus one tick
+    full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
 
 
 def over_outputs(responses: Sequence[Responses]) -> Responses:
-    """Make the responses over all outputs: the first response of any, the full response of all.
-
-    A full response that is not defined for one output is not defined for all.
-    """
+    """Make the responses over all outputs: the first response of any, the full response of all."""
+    # A full response that is not defined for one output is not defined for all.
     fields: dict[str, Any] = {}
     for unit in ("steps", "ticks", "seconds"):
         first = [getattr(r, f"first_response_{unit}") for r in responses]

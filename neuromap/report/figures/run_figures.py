@@ -27,72 +27,43 @@ __all__ = [
 
 @dataclass(frozen=True)
 class WorkFigures(Card):
-    """What the cores do.
+    """What the cores do."""
 
-    Attributes
-    ----------
-    synaptic_events_per_tick, synaptic_events_per_frame : float
-        Synapses on axons that are due, over all cores.
-    largest_core_events_per_tick : int
-        Most synaptic events of one core in one tick.
-    firing_neurons_per_tick : float
-        Neurons that fire, copies, relays, splitters and those that are read out included.
-    """
-
+    # synaptic_events_per_tick, synaptic_events_per_frame: synapses on axons that are due, over all cores
     synaptic_events_per_tick: float
     synaptic_events_per_frame: float
-    largest_core_events_per_tick: int
-    firing_neurons_per_tick: float
+    largest_core_events_per_tick: int  # most synaptic events of one core in one tick
+    firing_neurons_per_tick: float  # neurons that fire, copies, relays, splitters and those that are read out included
 
 
 @dataclass(frozen=True)
 class EnergyTermFigures:
-    """One term of the energy.
+    """One term of the energy."""
 
-    Attributes
-    ----------
-    counted : str
-        What is counted.
-    count_per_frame : float
-        How many per frame.
-    joules_each, joules_per_frame, watts : float or None
-        Energy of one, of all per frame, and power; ``None`` where the chip file has no figure.
-    included_in : str or None
-        "fit" where other terms hold this one already: it is shown and not added.
-    """
-
-    counted: str
-    count_per_frame: float
+    counted: str  # what is counted
+    count_per_frame: float  # how many per frame
+    # joules_each, joules_per_frame, watts: energy of one, of all per frame, and power; ``None`` where the chip file has
+    # no figure
     joules_each: float | None
     joules_per_frame: float | None
     watts: float | None
-    included_in: str | None
+    included_in: str | None  # "fit" where other terms hold this one already: it is shown and not added
 
 
 @dataclass(frozen=True)
 class EnergyFigures(Card):
-    """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas.
+    """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas."""
 
-    Attributes
-    ----------
-    joules_per_tick, joules_per_frame, watts : float or None
-        Sum of the terms that are known and in no other; ``None`` where the chip file has no figure at all.
-    joules_per_frame_spread : Spread or None
-        Mean, deviation and confidence interval of the energy per frame over the stimuli.
-    terms : mapping of str to EnergyTermFigures
-        By the keys of the chip file.
-    absent : tuple of str
-        Figures that the chip file lacks: missing in the sums.
-    average_joules_per_synaptic_event : float or None
-        Published average, everything included: a reference at its own operating point, part of no sum.
-    """
-
+    # joules_per_tick, joules_per_frame, watts: sum of the terms that are known and in no other; ``None`` where the chip
+    # file has no figure at all
     joules_per_tick: float | None
     joules_per_frame: float | None
+    # mean, deviation and confidence interval of the energy per frame over the stimuli
     joules_per_frame_spread: Spread | None
     watts: float | None
-    terms: Mapping[str, EnergyTermFigures]
-    absent: tuple[str, ...]
+    terms: Mapping[str, EnergyTermFigures]  # by the keys of the chip file
+    absent: tuple[str, ...]  # figures that the chip file lacks: missing in the sums
+    # published average, everything included: a reference at its own operating point, part of no sum
     average_joules_per_synaptic_event: float | None
 
     def __post_init__(self) -> None:
@@ -116,22 +87,16 @@ class EnergyFigures(Card):
 
 @dataclass(frozen=True)
 class NodeTimeFigures:
-    """Times of nodes: cores work through their synaptic events one after the other, then spikes are on their way.
+    """Times of nodes: cores work through their synaptic events one after the other, then spikes are on their way."""
 
-    Attributes
-    ----------
-    nodes : mapping of str to NodeTime
-        Most synaptic events that one core does for the node in one tick, router cycles within which its spikes arrive
-        in any tick, and both in seconds where the chip file has the figures.
-    slowest_node_events, slowest_node_seconds : int, float or None
-        The maximum over the nodes: what a frame takes if all edges stream.
-    frame_events, frame_seconds : float, float or None
-        The sum along the longest chain of sequential edges: what a frame takes under this pattern.
-    """
-
+    # most synaptic events that one core does for the node in one tick, router cycles within which its spikes arrive in
+    # any tick, and both in seconds where the chip file has the figures
     nodes: Mapping[str, NodeTime]
+    # slowest_node_events, slowest_node_seconds: the maximum over the nodes: what a frame takes if all edges stream
     slowest_node_events: int
     slowest_node_seconds: float | None
+    # frame_events, frame_seconds: the sum along the longest chain of sequential edges: what a frame takes under this
+    # pattern
     frame_events: int
     frame_seconds: float | None
 

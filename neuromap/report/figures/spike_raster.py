@@ -17,36 +17,19 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SpikeRaster(Card):
-    """S spikes of some neurons of every node, from tick 0 on; spikes of all C cores as sums.
+    """S spikes of some neurons of every node, from tick 0 on; spikes of all C cores as sums."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Nodes, in the order of the program.
-    sizes : tuple of int
-        Neurons of each node.
-    every : tuple of int
-        Of each node every so-manieth neuron is kept: the 1st, the 1 + ``every``-th, ...
-    n_ticks : int
-        Ticks of the run that are kept.
-    tick, node, neuron : ndarray of int64, shape (S,)
-        When a neuron fires, or an input node samples a spike; position in ``names``; neuron within the node. Copies of
-        a neuron are one, relays and splitters none.
-    samples : tuple of ndarray of int64
-        For every node the ticks in which it samples or computes a frame.
-    core_spikes : ndarray of int64, shape (C,)
-        Spikes of all neurons of every core in these ticks, copies and relays included.
-    """
-
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    every: tuple[int, ...]
-    n_ticks: int
+    names: tuple[str, ...]  # nodes, in the order of the program
+    sizes: tuple[int, ...]  # neurons of each node
+    every: tuple[int, ...]  # of each node every so-manieth neuron is kept: the 1st, the 1 + ``every``-th,
+    n_ticks: int  # ticks of the run that are kept
+    # tick, node, neuron: (S,): when a neuron fires, or an input node samples a spike; position in ``names``; neuron
+    # within the node. Copies of a neuron are one, relays and splitters none
     tick: Ints
     node: Ints
     neuron: Ints
-    samples: tuple[Ints, ...]
-    core_spikes: Ints
+    samples: tuple[Ints, ...]  # for every node the ticks in which it samples or computes a frame
+    core_spikes: Ints  # (C,): spikes of all neurons of every core in these ticks, copies and relays included
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -19,18 +19,7 @@ def accuracy_at(found: Accuracy, tick: int) -> float | None:
 
 
 def accuracy_ticks(report: LatencyReport) -> list[int]:
-    """Choose the ticks of the table: the first at which any row is known, and those after it, while all rows go on.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    list of int
-        At most twelve; empty where no accuracy was measured.
-    """
+    """Choose the ticks of the table: the first at which any row is known, and those after it, while all rows go on."""
     found = [row.accuracy for row in report.rows if row.accuracy is not None]
     if not found:
         return []

@@ -11,16 +11,6 @@ __all__ = ["bound_object"]
 
 
 def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:
-    """Make the JSON-ready form of a lower bound on cores.
-
-    Parameters
-    ----------
-    bound : CoreBound or None
-        ``None`` where nothing was mapped.
-
-    Returns
-    -------
-    dict or None
-        Members ``total``, ``by``, ``neurons``, ``axons``, and ``populations`` with ``name``, ``cores`` and ``by``.
-    """
+    """Make the JSON-ready form of a lower bound on cores."""
+    # bound: ``None`` where nothing was mapped
     return None if bound is None else {**asdict(bound), "populations": [asdict(p) for p in bound.populations]}

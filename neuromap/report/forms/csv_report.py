@@ -41,23 +41,7 @@ def to_csv(report: LatencyReport) -> str:
 
 
 def to_pandas(report: LatencyReport) -> DataFrame:
-    """Make a table of pandas of a report: rows, columns and their names as in :func:`to_csv`.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    pandas.DataFrame
-        What is not defined is ``pandas.NA``.
-
-    Raises
-    ------
-    NotSupportedError
-        If pandas is not installed.
-    """
+    """Make a table of pandas of a report: rows, columns and their names as in :func:`to_csv`."""
     return data_frame(_lines(report))
 
 

@@ -36,43 +36,20 @@ WINDOW = 3
 
 
 class RowFigures(NamedTuple):
-    """What is drawn of the chip in one row, each an ``<svg>`` element.
+    """What is drawn of the chip in one row, each an ``<svg>`` element."""
 
-    Attributes
-    ----------
-    chip : str
-        The cores in use, by node.
-    neurons, copies, spikes : str
-        The same, by a figure of each core; the spikes are of the raster.
-    links : str
-        The most spikes in a tick, link by link.
-    raster : str
-        Spikes of the first ticks.
-    """
-
-    chip: str
+    chip: str  # the cores in use, by node
+    # neurons, copies, spikes: the same, by a figure of each core; the spikes are of the raster
     neurons: str
     copies: str
     spikes: str
-    links: str
-    raster: str
+    links: str  # the most spikes in a tick, link by link
+    raster: str  # spikes of the first ticks
 
 
 def draw_row(row: ReportRow, heading: str = "") -> RowFigures | None:
-    """Draw what a row does on the chip.
-
-    Parameters
-    ----------
-    row : ReportRow
-        The row.
-    heading : str
-        What the pictures are of, where they stand alone.
-
-    Returns
-    -------
-    RowFigures or None
-        ``None`` where nothing was mapped.
-    """
+    """Draw what a row does on the chip."""
+    # gives ``None`` where nothing was mapped
     if row.cores is None or row.activity is None or row.raster is None:
         return None
 
@@ -108,21 +85,7 @@ def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
 
 
 def figure_files(report: LatencyReport) -> dict[str, str]:
-    """Make all figures of a report as SVG files.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    dict of str to str
-        File names and SVG documents: ``overview.svg``, ``accuracy.svg``, ``PATTERN-network.svg``,
-        ``PATTERN-window.svg`` and ``PATTERN-EXECUTION-KIND.svg`` with the kinds timeline, chip, neurons, copies,
-        spikes, links and raster. What may not stand in a file name becomes a hyphen; names that are then equal, in
-        whatever case, get the number of their row, or the next that is free.
-    """
+    """Make all figures of a report as SVG files."""
     found = {
         "overview.svg": draw_overview(report, f"{report.network.name} on {report.chip.name}"),
         "accuracy.svg": draw_accuracy(report),

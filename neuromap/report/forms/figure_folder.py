@@ -19,20 +19,8 @@ _SUFFIXES = (".svg", ".pdf")
 
 @contextmanager
 def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
-    """Make a folder where it is missing, and take it away again with its figures if what follows fails.
-
-    Parameters
-    ----------
-    folder : str, Path or None
-        ``None`` for none.
-    names : iterable of str
-        Of the figures: a file that is written after them may fail.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made.
-    """
+    """Make a folder where it is missing, and take it away again with its figures if what follows fails."""
+    # folder: ``None`` for none
     made = None
     if folder is not None and not (place := check_figure_folder(folder)).exists():
         try:
@@ -52,13 +40,7 @@ def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Itera
 
 
 def check_figure_folder(folder: str | Path) -> Path:
-    """Refuse what is no folder and cannot become one.
-
-    Raises
-    ------
-    InputError
-        If it is a file, or lies in a folder that does not exist.
-    """
+    """Refuse what is no folder and cannot become one."""
     place = Path(folder)
     try:
         if not str(folder):
@@ -75,20 +57,7 @@ def check_figure_folder(folder: str | Path) -> Path:
 
 
 def check_no_figure(path: str | Path, folder: str | Path) -> None:
-    """Refuse a file that a figure may be written over; asked before it is known which figures there will be.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    folder : str or Path
-        Where figures are written to.
-
-    Raises
-    ------
-    InputError
-        If it lies in the folder and its name may be that of a figure.
-    """
+    """Refuse a file that a figure may be written over; asked before it is known which figures there will be."""
     try:
         place, figures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
     except (OSError, ValueError):  # no path; whoever opens it says so

@@ -22,37 +22,15 @@ _MOST_NAMED = 3
 
 
 class Finding(NamedTuple):
-    """One sentence.
+    """One sentence."""
 
-    Attributes
-    ----------
-    execution : str
-        The time axis that it is about; empty where it is about all.
-    text : str
-        The sentence.
-    kind : {"time", "cost", "accuracy", "refused", "verified", "wrong"}
-        What it is about.
-    """
-
-    execution: str
-    text: str
-    kind: str
+    execution: str  # the time axis that it is about; empty where it is about all
+    text: str  # the sentence
+    kind: str  # what it is about
 
 
 def findings(report: LatencyReport) -> tuple[Finding, ...]:
-    """Say what a report found.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    tuple of Finding
-        First responses, frame periods, cores and energy of every execution, then accuracy, then what was refused and
-        whether all rows are verified.
-    """
+    """Say what a report found."""
     found: list[Finding] = []
     tick = report.chip.tick_seconds
     for execution in dict.fromkeys(row.execution for row in report.rows):
@@ -73,12 +51,11 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
 
 
 class _Comparison(NamedTuple):
-    """What rows of one execution are compared by.
+    """What rows of one execution are compared by."""
 
-    ``value`` of a row is None where it has none, ``write`` takes a value and the seconds of a tick, ``{s}`` in the verb
-    is left out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what its
-    value counts from.
-    """
+    # ``value`` of a row is None where it has none, ``write`` takes a value and the seconds of a tick, ``{s}`` in the
+    # verb is left out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what
+    # its value counts from.
 
     kind: str
     value: Callable[[ReportRow], Time | float | None]

@@ -13,18 +13,7 @@ __all__ = ["to_notebook"]
 
 
 def to_notebook(report: LatencyReport) -> str:
-    """Write picture and table of a report as HTML, responses predicted / measured.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    str
-        An ``<img>`` element where a row was mapped, and a ``<table>`` element; all names are escaped.
-    """
+    """Write picture and table of a report as HTML, responses predicted / measured."""
     columns, rows = latency_cells(report)
     drawn = draw_overview(report)
     picture = "" if drawn is None else inline_image(standalone(drawn))

@@ -29,11 +29,9 @@ def difference_line(report: LatencyReport) -> str | None:
 
 
 def _weights_tell(row: ReportRow) -> bool:
-    """Whether an output's first response is measured later than predicted, or its full one earlier.
-
-    Where the program has another frame period than the rollout its schedule was made anew, for splitters or sums in
-    parts, and that tells.
-    """
+    """Whether an output's first response is measured later than predicted, or its full one earlier."""
+    # Where the program has another frame period than the rollout its schedule was made anew, for splitters or sums in
+    # parts, and that tells.
     return row.worst_case_reaction_ticks is not None and any(
         _above(o.measured.first_response_ticks, o.predicted.first_response_ticks)
         or (o.full_response_exact and _above(o.predicted.full_response_ticks, o.measured.full_response_ticks))

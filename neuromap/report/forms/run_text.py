@@ -15,19 +15,12 @@ __all__ = ["RunColumn", "run_columns", "run_lines", "scaled"]
 
 
 class RunColumn(NamedTuple):
-    """One column.
+    """One column."""
 
-    Attributes
-    ----------
-    title, unit : str
-        What people read, with line feeds where it may be broken; the unit is empty for none.
-    cell : callable
-        Writes the figure.
-    """
-
+    # title, unit: what people read, with line feeds where it may be broken; the unit is empty for none
     title: str
     unit: str
-    cell: Callable[[RunFigures], str]
+    cell: Callable[[RunFigures], str]  # writes the figure
 
 
 def scaled(value: float | None, unit: float) -> str:
@@ -36,18 +29,7 @@ def scaled(value: float | None, unit: float) -> str:
 
 
 def run_columns(report: LatencyReport) -> list[RunColumn]:
-    """Columns of the second table; those that say nothing on this chip are left out.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    list of RunColumn
-        Empty where nothing was run.
-    """
+    """Columns of the second table; those that say nothing on this chip are left out."""
     found = [row.figures for row in report.rows if row.figures is not None]
     if not found:
         return []
@@ -99,18 +81,7 @@ def _chain(figures: RunFigures) -> str:
 
 
 def run_lines(report: LatencyReport) -> list[str]:
-    """Say what the second table holds for.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    list of str
-        Sentences, the units and gaps of the figures in them.
-    """
+    """Say what the second table holds for."""
     found = [row.figures for row in report.rows if row.figures is not None]
     if not found:
         return []

@@ -58,37 +58,13 @@ _HEADERS = (
 
 
 def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table, one row per pattern and execution; units are in the headers.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-    width : int
-        Columns of text; below about 135 the table's columns are shared out over several tables.
-
-    Returns
-    -------
-    list of rich.table.Table
-        Rows that were not mapped show dashes.
-    """
+    """Make the table, one row per pattern and execution; units are in the headers."""
     columns, rows = latency_cells(report)
     return _tables(columns, rows, [_style(row) for row in report.rows], width)
 
 
 def latency_cells(report: LatencyReport) -> tuple[list[Column], list[list[str]]]:
-    """Write the columns and cells of the table, one row per pattern and execution.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    list of Column, list of list of str
-        Headers have units; the column of splitters is there only where there are any.
-    """
+    """Write the columns and cells of the table, one row per pattern and execution."""
     rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
     headers = list(_HEADERS)
     if not any(row.usage is not None and row.usage.splitters for row in report.rows):
@@ -98,20 +74,7 @@ def latency_cells(report: LatencyReport) -> tuple[list[Column], list[list[str]]]
 
 
 def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table of network-on-chip and energy, one row per pattern and execution; units are in the headers.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-    width : int
-        Columns of text; where they are too few the table's columns are shared out over several tables.
-
-    Returns
-    -------
-    list of rich.table.Table
-        Rows that were not mapped show dashes; none where no row was.
-    """
+    """Make the table of network-on-chip and energy, one row per pattern and execution; units are in the headers."""
     columns = run_columns(report)
     if not columns:
         return []
@@ -125,15 +88,7 @@ def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
 
 
 def accuracy_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table of accuracy over ticks, one row per pattern and execution; none where none was measured.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-    width : int
-        Columns of text; where they are too few the table's columns are shared out over several tables.
-    """
+    """Make the table of accuracy over ticks, one row per pattern and execution; none where none was measured."""
     rows = accuracy_cells(report)
     if not rows:
         return []
@@ -193,18 +148,7 @@ def _style(row: ReportRow) -> str:
 
 
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
-    """Lines above and below the table, without any markup.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-
-    Returns
-    -------
-    above, below : list of str
-        What the figures hold for; what else is to be known.
-    """
+    """Lines above and below the table, without any markup."""
     above = [
         f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
         f"verified with {describe_frames(report.stimulus)}"
@@ -239,15 +183,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
 
 
 def print_report(report: LatencyReport, console: Console) -> None:
-    """Print the tables with what they hold for.
-
-    Parameters
-    ----------
-    report : LatencyReport
-        The report.
-    console : rich.console.Console
-        Where to.
-    """
+    """Print the tables with what they hold for."""
     above, below = summary_lines(report)
     for line in above:
         console.print(line, markup=False, highlight=False)

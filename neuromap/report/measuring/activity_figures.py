@@ -22,21 +22,7 @@ __all__ = ["run_figures"]
 
 
 def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigures | None = None) -> RunFigures:
-    """Make the figures of a row.
-
-    Parameters
-    ----------
-    steady : SteadyActivity
-        What was counted.
-    pattern : RolloutPattern
-        Valid; its sequential edges make the chains of a frame.
-    late : LateFigures, optional
-        As counted at the chip's tick.
-
-    Returns
-    -------
-    RunFigures
-    """
+    """Make the figures of a row."""
     return RunFigures(
         _mesh(steady, late),
         _work(steady),

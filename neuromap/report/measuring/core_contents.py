@@ -13,18 +13,7 @@ __all__ = ["core_map"]
 
 
 def core_map(program: ChipProgram) -> CoreMap:
-    """Tell what lies in every core.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand; nodes, relays and splitters are told from its labels.
-
-    Returns
-    -------
-    CoreMap
-        One entry per core in use.
-    """
+    """Tell what lies in every core."""
     n_cores, n_nodes = program.n_cores, max(1, len(program.nodes))
     core, neuron = np.nonzero(program.neuron_node >= 0)
     held = np.bincount(core * n_nodes + program.neuron_node[core, neuron], minlength=n_cores * n_nodes)

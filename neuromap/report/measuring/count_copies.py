@@ -15,18 +15,8 @@ Ints = NDArray[np.int64]
 
 
 def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
-    """Count the neurons that carry the label of each node, and where they send.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped or written by hand; copies, relays and splitters are told from its labels.
-
-    Returns
-    -------
-    tuple of NodeCopies
-        In the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out.
-    """
+    """Count the neurons that carry the label of each node, and where they send."""
+    # gives in the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out
     core, place = np.nonzero((program.neuron_node >= 0) & ~further_compartments(program))
     node = program.neuron_node[core, place].astype(np.int64)
     index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]

@@ -24,18 +24,7 @@ CHUNK = 1024
 
 
 def count_usage(program: ChipProgram) -> Usage:
-    """Count what a program uses.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped or written by hand; copies, relays and splitters are told from its labels.
-
-    Returns
-    -------
-    Usage
-        The counts.
-    """
+    """Count what a program uses."""
     wires, host = program.wires, program.host
     fed = _n_axons(program, [wires.target_core, host.core], [wires.target_axon, host.axon])
     constant = host.node < 0

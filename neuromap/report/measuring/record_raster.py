@@ -29,22 +29,8 @@ NEURONS_SHOWN = 100
 
 
 def record_raster(program: ChipProgram, frames: Frames, choice: EngineChoice) -> SpikeRaster:
-    """Run a program on input frames for a while.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Checked input frames.
-    choice : EngineChoice
-        What runs the ticks.
-
-    Returns
-    -------
-    SpikeRaster
-        From tick 0, with which the program begins in silence.
-    """
+    """Run a program on input frames for a while."""
+    # shapes: frames (n_frames, size)
     every = tuple(-(-port.size // NEURONS_SHOWN) for port in program.nodes)
     n_ticks = min(MOST_TICKS, ticks_to_run(program, len(next(iter(frames.values())))))
     fed = _sampled(program, frames, every, n_ticks)

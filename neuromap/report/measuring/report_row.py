@@ -86,10 +86,8 @@ def make_row(
     choice: EngineChoice,
     known: ReportRow | None = None,
 ) -> ReportRow:
-    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus.
-
-    ``known`` is what :func:`row_of_program` gives, for who makes rows of one program with several stimuli.
-    """
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
+    # ``known`` is what :func:`row_of_program` gives, for who makes rows of one program with several stimuli.
     each = [check_frames(frames, rollout.network) for frames in stimuli]
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
@@ -118,22 +116,7 @@ def make_row(
 
 
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
-    """Make the part of a row that no stimulus changes: what the program takes, and what any program would.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        The schedule as it was mapped.
-    program : ChipProgram
-        What was mapped from it.
-    tilings : Tilings, optional
-        For who makes rows of several rollouts of one network: remembers bounds of those that are alike.
-
-    Returns
-    -------
-    ReportRow
-        Neither verified nor with responses; :func:`make_row` completes it.
-    """
+    """Make the part of a row that no stimulus changes: what the program takes, and what any program would."""
     per_step = _ticks_per_step(rollout, program)
     return ReportRow(
         pattern=rollout.pattern.name,
@@ -158,22 +141,7 @@ def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
 
 
 def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
-    """Make the row of a pattern that is invalid or was not mapped.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        The pattern.
-    execution : str
-        The execution.
-    error : PatternError or DoesNotFitError
-        Why.
-
-    Returns
-    -------
-    ReportRow
-        With what the schedule alone tells.
-    """
+    """Make the row of a pattern that is invalid or was not mapped."""
     row = ReportRow(
         pattern=pattern.name,
         execution=execution,

@@ -33,25 +33,7 @@ def work_of(spec: SweepSpec) -> Work:
 
 
 def measure_runs(work: Work, job: RunJob) -> tuple[RunOutcome, ...]:
-    """Do the runs of a job.
-
-    Parameters
-    ----------
-    work : tuple of str and SweepSpec
-        As :func:`work_of` gives it.
-    job : RunJob
-        Pattern, execution, chip and seeds.
-
-    Returns
-    -------
-    tuple of RunOutcome
-        One for every seed. They depend on spec and job alone, on any machine, and hold no times of the clock.
-
-    Raises
-    ------
-    NeuromapError
-        If this process has another version of neuromap than the one that asks.
-    """
+    """Do the runs of a job."""
     version, spec = work
     if version != __version__:
         raise NeuromapError(

@@ -50,18 +50,7 @@ _OF_FIGURES: _Part = ReadOnlyMapping(
 
 
 def row_figures(row: ReportRow) -> dict[str, float | bool]:
-    """Give the figures of a run that are known.
-
-    Parameters
-    ----------
-    row : ReportRow
-        The row of the report.
-
-    Returns
-    -------
-    dict
-        By the keys of :data:`neuromap.sweep.store.run_figures.RUN_FIGURES`.
-    """
+    """Give the figures of a run that are known."""
     parts = ((_OF_ROW, row), (_OF_USAGE, row.usage), (_OF_FIGURES, row.figures))
     found = {key: take(part) for figures, part in parts if part is not None for key, take in figures.items()}
     return {key: value for key, value in found.items() if value is not None}

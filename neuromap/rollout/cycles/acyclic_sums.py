@@ -73,34 +73,17 @@ LIGHTEST_COUNT: Semiring[tuple[int, int]] = Semiring(_lighter, lambda x, y: (x[0
 
 @dataclass(frozen=True)
 class Reduced(Generic[T]):
-    """A graph after all reductions.
+    """A graph after all reductions."""
 
-    Attributes
-    ----------
-    factor : T
-        Product of everything that was taken out.
-    blocks : list of dict of (int, int) to (T, T)
-        What could not be reduced: weighted edges (a, b) of each block, at least three nodes or none.
-    """
-
-    factor: T
+    factor: T  # product of everything that was taken out
+    # what could not be reduced: weighted edges (a, b) of each block, at least three nodes or none
     blocks: list[Weighted[T]]
 
 
 def reduce_graph(
     edges: Iterable[tuple[Pair, tuple[T, T]]], semiring: Semiring[T], *, one_block: bool = False
 ) -> Reduced[T]:
-    """Apply the reductions of this module until nothing changes.
-
-    Parameters
-    ----------
-    edges : iterable of ((int, int), (T, T))
-        Source, target and the weights (a, b) of every edge; parallel edges and self-edges are allowed.
-    semiring : Semiring
-        Where the weights are from.
-    one_block : bool
-        The edges are known to be those of one block.
-    """
+    """Apply the reductions of this module until nothing changes."""
     graph: Weighted[T] = {}
     loops: list[T] = []
     for (u, v), weight in edges:

@@ -18,18 +18,7 @@ Pair = tuple[int, int]
 
 
 def split_at_nodes(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Split a graph into the parts that no single node separates, directions disregarded.
-
-    Parameters
-    ----------
-    pairs : iterable of (int, int)
-        Source and target of every edge; parallel edges are allowed, self-edges are not.
-
-    Returns
-    -------
-    list of list of (int, int)
-        The edges of every part.
-    """
+    """Split a graph into the parts that no single node separates, directions disregarded."""
     between: dict[Pair, list[Pair]] = {}
     for u, v in pairs:
         between.setdefault((u, v) if u < v else (v, u), []).append((u, v))
@@ -42,18 +31,7 @@ def split_at_nodes(pairs: Iterable[Pair]) -> list[list[Pair]]:
 
 
 def split_into_blocks(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Split a graph without self-edges into its blocks; edges on no cycle are left out.
-
-    Parameters
-    ----------
-    pairs : iterable of (int, int)
-        Source and target of every edge.
-
-    Returns
-    -------
-    list of list of (int, int)
-        The edges of every block.
-    """
+    """Split a graph without self-edges into its blocks; edges on no cycle are left out."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from(pairs)
     component = {n: c for c, nodes in enumerate(nx.strongly_connected_components(graph)) for n in nodes}

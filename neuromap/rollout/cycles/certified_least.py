@@ -36,28 +36,8 @@ def is_least(
     most_boxes: int,
     seconds: float = math.inf,
 ) -> tuple[bool, int]:
-    """Try to prove that no whole numbers in a box that keep all rows cost less than ``least``.
-
-    Parameters
-    ----------
-    price : sequence of int
-        Of every variable.
-    rows : sequence of Row
-        What is to be kept.
-    box : sequence of (int, int)
-        Least and greatest value of every variable.
-    least : int
-        What is to be proven.
-    most_boxes : int
-        Boxes that are looked at, at most.
-    seconds : float
-        Time after which no further box is looked at.
-
-    Returns
-    -------
-    (bool, int)
-        Whether it is proven, and how many boxes were looked at. False means nothing.
-    """
+    """Try to prove that no whole numbers in a box that keep all rows cost less than ``least``."""
+    # most_boxes: boxes that are looked at, at most
     relaxed = _Relaxed(price, rows, least)
     boxes = [list(box)]
     looked, until = 0, time.monotonic() + seconds

@@ -30,20 +30,9 @@ Cycle = tuple[int, ...]
 
 
 def pack_cycles(graph: nx.DiGraph[int]) -> tuple[list[Cycle], bool]:
-    """Choose node-disjoint simple cycles of one strongly connected component.
-
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Strongly connected, at least two nodes, without self-edges.
-
-    Returns
-    -------
-    list of tuple of int
-        The nodes of each cycle, in the order of its edges.
-    bool
-        Whether the product is proven to be the largest.
-    """
+    """Choose node-disjoint simple cycles of one strongly connected component."""
+    # graph: strongly connected, at least two nodes, without self-edges
+    # gives the nodes of each cycle, in the order of its edges
     cover = _cover(graph)
     if len(cover) == 1:
         return cover, True
@@ -105,10 +94,8 @@ def _cycles_by_subset(graph: nx.DiGraph[int]) -> dict[frozenset[int], Cycle]:
 
 
 def _best_of(cycles: dict[frozenset[int], Cycle], order: list[int]) -> list[Cycle] | None:
-    """Best disjoint choice among given cycles; ``None`` where the search takes too long.
-
-    Nodes leave in the given order, each alone or with a cycle through it; what is left is looked up.
-    """
+    """Best disjoint choice among given cycles; ``None`` where the search takes too long."""
+    # Nodes leave in the given order, each alone or with a cycle through it; what is left is looked up.
     bit = {n: 1 << i for i, n in enumerate(order)}
     through: dict[int, list[tuple[int, Cycle]]] = {i: [] for i in range(len(order))}
     for nodes, cycle in cycles.items():

@@ -14,45 +14,25 @@ __all__ = ["Block", "CycleStructure", "cycle_structure"]
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a strongly connected component, without self-edges; it is strongly connected itself.
+    """A block of a strongly connected component, without self-edges; it is strongly connected itself."""
 
-    Attributes
-    ----------
-    pairs : tuple of (int, int)
-        Source and target of every edge, as indices of ``network.nodes``.
-    edges : tuple of int
-        The same edges as indices of ``network.edges``, ascending.
-    """
-
-    pairs: tuple[Pair, ...]
-    edges: tuple[int, ...]
+    pairs: tuple[Pair, ...]  # source and target of every edge, as indices of ``network.nodes``
+    edges: tuple[int, ...]  # the same edges as indices of ``network.edges``, ascending
 
 
 @dataclass(frozen=True)
 class CycleStructure:
-    """The edges of a network, sorted by the cycles that they lie on.
+    """The edges of a network, sorted by the cycles that they lie on."""
 
-    Attributes
-    ----------
-    forward : tuple of int
-        Indices of the edges on no cycle.
-    self_edges : tuple of int
-        Indices of the edges from a node to itself.
-    blocks : tuple of Block
-        All other edges; blocks by their first edges.
-    """
-
-    forward: tuple[int, ...]
-    self_edges: tuple[int, ...]
-    blocks: tuple[Block, ...]
+    forward: tuple[int, ...]  # indices of the edges on no cycle
+    self_edges: tuple[int, ...]  # indices of the edges from a node to itself
+    blocks: tuple[Block, ...]  # all other edges; blocks by their first edges
 
 
 @once_per_network
 def cycle_structure(network: Network) -> CycleStructure:
-    """Sort the edges of a network into edges on no cycle, self-edges and blocks; found once per network.
-
-    Linear in the number of edges.
-    """
+    """Sort the edges of a network into edges on no cycle, self-edges and blocks; found once per network."""
+    # Linear in the number of edges.
     graph = indexed_network(network)
     pairs = tuple(zip(graph.sources, graph.targets, strict=True))
     blocks = sorted(tuple(sorted(edges)) for blocks in graph.blocks for edges in blocks)

@@ -39,20 +39,8 @@ def _numbered(pairs: dict[Pair, tuple[int, int]]) -> tuple[int, dict[Pair, tuple
 
 
 def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -> int:
-    """Acyclic sum of a block in the integers.
-
-    Parameters
-    ----------
-    weights : dict of (int, int) to (int, int)
-        Weights (a, b) of every edge.
-    bits : int, optional
-        Compute modulo 2 to this power.
-
-    Returns
-    -------
-    int
-        The sum, never negative.
-    """
+    """Acyclic sum of a block in the integers."""
+    # gives the sum, never negative
     n, edges = _numbered(weights)
     mask = None if bits is None else (1 << bits) - 1
     across = [[1] * n for _ in range(n)]  # [t][u]: (a + b)(t, u) b(u, t), for t in T and u in S \ T
@@ -107,13 +95,7 @@ def _cut(values: NDArray[np.object_], mask: int | None) -> NDArray[np.object_]:
 
 
 def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
-    """Weight of the lightest set of edges without which a block has no cycle.
-
-    Parameters
-    ----------
-    weights : dict of (int, int) to (int, int)
-        Pairs (0, b) with the weight b >= 0 of every edge.
-    """
+    """Weight of the lightest set of edges without which a block has no cycle."""
     n, edges = _numbered(weights)
     # best[S]: lightest over the orders of S. The last of S costs its edges back into S; sets by their size.
     total = sum(b for _, b in edges.values())
@@ -146,21 +128,10 @@ def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
 
 
 def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, int]]]) -> tuple[int, int] | None:
-    """Weight and number of the lightest sets of a block.
-
-    The weights become monomials c y^d; the acyclic sum is taken modulo y^(k+1), where k is the lightest
-    weight, at y = a power of 2 large enough to keep coefficients apart.
-
-    Parameters
-    ----------
-    weights : dict of (int, int) to pair of (int, int)
-        ((0, ways), (weight, number)) of every edge; a reduced edge may have several ways to be sequential.
-
-    Returns
-    -------
-    (int, int) or None
-        ``None`` where the numbers grow too long to be handled in seconds.
-    """
+    """Weight and number of the lightest sets of a block."""
+    # The weights become monomials c y^d; the acyclic sum is taken modulo y^(k+1), where k is the lightest weight, at y
+    # = a power of 2 large enough to keep coefficients apart.
+    # gives ``None`` where the numbers grow too long to be handled in seconds
     k = lightest_block({p: (0, b[0]) for p, (_, b) in weights.items()})
     width = math.prod(ways + c for (_, ways), (_, c) in weights.values()).bit_length() + 1
     bits = width * (k + 1)

@@ -97,11 +97,9 @@ class OrderSearch:
 
 
 def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
-    """Solve a small block in integers.
-
-    Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then by lexicographic
-    order, and the low k bits of a sum spell the set.
-    """
+    """Solve a small block in integers."""
+    # Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then by lexicographic order, and
+    # the low k bits of a sum spell the set.
     edges = sorted({i for _, (_, chosen) in part.values() for i in chosen}, reverse=True)
     k = len(edges)
     weight = {i: (1 << k) + (1 << (k - 1 - place)) for place, i in enumerate(edges)}

@@ -26,21 +26,9 @@ MAX_OPEN = 64
 
 
 def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | None:
-    """Acyclic sum of a block by a sweep.
-
-    Parameters
-    ----------
-    weights : dict of (int, int) to (T, T)
-        Weights (a, b) of every edge, no self-edges.
-    semiring : Semiring
-        Where the weights are from.
-
-    Returns
-    -------
-    T or None
-        ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes
-        are open at a time.
-    """
+    """Acyclic sum of a block by a sweep."""
+    # gives ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes are
+    # open at a time
     shape: dict[int, dict[int, None]] = {}
     for u, v in weights:
         shape.setdefault(u, {})[v] = None

@@ -20,13 +20,7 @@ _CHUNK = 8192
 
 
 def greedy_values(block: Block) -> tuple[int, ...]:
-    """R of the block's edges: valid, no streaming edge could be sequential alone; not proven smallest.
-
-    Parameters
-    ----------
-    block : Block
-        Any block.
-    """
+    """R of the block's edges: valid, no streaming edge could be sequential alone; not proven smallest."""
     index: dict[int, int] = {}
     for pair in block.pairs:
         for n in pair:

@@ -12,15 +12,9 @@ __all__ = ["IncrementalOrder"]
 
 
 class IncrementalOrder:
-    """Mutable engine for searches: an acyclic graph on nodes 0 to n - 1 and an order of its nodes.
+    """Mutable engine for searches: an acyclic graph on nodes 0 to n - 1 and an order of its nodes."""
 
-    Parameters
-    ----------
-    n : int
-        Number of nodes.
-    order : iterable of int, optional
-        First order of the nodes; any order is right, a good one is quicker.
-    """
+    # order: first order of the nodes; any order is right, a good one is quicker
 
     def __init__(self, n: int, order: Iterable[int] | None = None) -> None:
         self._rank = list(range(n))
@@ -51,10 +45,8 @@ class IncrementalOrder:
         self._before[v].remove(u)
 
     def _between(self, u: int, v: int) -> list[int] | None:
-        """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u.
-
-        Two searches, forward from v and backward from u, take turns: where there is a path they soon meet.
-        """
+        """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u."""
+        # Two searches, forward from v and backward from u, take turns: where there is a path they soon meet.
         rank, after, before = self._rank, self._after, self._before
         low, high = rank[v], rank[u]
         forward, backward = [v], [u]

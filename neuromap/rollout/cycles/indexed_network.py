@@ -20,22 +20,13 @@ __all__ = ["IndexedNetwork", "indexed_network"]
 
 @dataclass(frozen=True, eq=False)
 class IndexedNetwork:
-    """The structure of a network in integers.
+    """The structure of a network in integers."""
 
-    Attributes
-    ----------
-    n : int
-        Number of nodes; node k is the k-th of the network.
-    sources, targets : tuple of int, one per edge
-        Ends of every edge, in edge order.
-    outputs : tuple of int
-        The output nodes.
-    """
-
-    n: int
+    n: int  # number of nodes; node k is the k-th of the network
+    # sources, targets: ends of every edge, in edge order
     sources: tuple[int, ...]
     targets: tuple[int, ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...]  # the output nodes
 
     @cached_property
     def outgoing(self) -> list[list[int]]:

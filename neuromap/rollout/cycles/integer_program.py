@@ -30,16 +30,9 @@ _MAX_CERTIFIED_BOXES = 300
 
 
 class IntegerProgram:
-    """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy.
+    """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy."""
 
-    Mutable engine: cycles that a solution misses become rows, until none is missed, and rows are kept between
-    calls.
-
-    Parameters
-    ----------
-    block : Block
-        Any block.
-    """
+    # Mutable engine: cycles that a solution misses become rows, until none is missed, and rows are kept between calls.
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -48,13 +41,7 @@ class IntegerProgram:
 
     @cached_property
     def smallest(self) -> Values | None:
-        """Lexicographically first of the smallest sets.
-
-        Raises
-        ------
-        NotSupportedError
-            If the search takes too long; so do all searches of this class.
-        """
+        """Lexicographically first of the smallest sets."""
         best = self._solve((), len(self._block.pairs))
         return None if best is None else self._first((), best)
 

@@ -16,11 +16,9 @@ T = TypeVar("T")
 
 
 def once_per_network(find: Callable[[Network], T]) -> Callable[[Network], T]:
-    """Decorate a function of a network, so that it runs once per network.
-
-    Networks are values that never change, so what was found stays true. What is found must not hold the network
-    itself: then both go when nobody else holds the network.
-    """
+    """Decorate a function of a network, so that it runs once per network."""
+    # Networks are values that never change, so what was found stays true. What is found must not hold the network
+    # itself: then both go when nobody else holds the network.
     known: WeakKeyDictionary[Network, T] = WeakKeyDictionary()
 
     @wraps(find)

@@ -17,10 +17,8 @@ __all__ = ["quiet_solver"]
 
 @contextlib.contextmanager
 def quiet_solver() -> Iterator[None]:
-    """Send what is written to standard output to nowhere, for the milliseconds of a solution.
-
-    What Python holds in its buffer is written afterwards; what other threads write out meanwhile is lost.
-    """
+    """Send what is written to standard output to nowhere, for the milliseconds of a solution."""
+    # What Python holds in its buffer is written afterwards; what other threads write out meanwhile is lost.
     try:
         kept = os.dup(1)
     except OSError:  # the process has no standard output

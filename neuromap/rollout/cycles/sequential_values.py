@@ -41,15 +41,7 @@ def _search(block: Block) -> Search | None:
 
 @once_per_network
 def first_sequential_values(network: Network) -> tuple[Values, bool]:
-    """Find the most sequential values, and tell whether that is proven; searched once per network.
-
-    Returns
-    -------
-    values : tuple of int, one per edge
-        The first in lexicographic order; where it is not proven, values in which no streaming edge could be
-        sequential alone.
-    proven : bool
-    """
+    """Find the most sequential values, and tell whether that is proven; searched once per network."""
     structure = cycle_structure(network)
     values = _only_self_edges(structure, len(network.edges))
     proven = True
@@ -75,13 +67,8 @@ def count_sequential_values(network: Network) -> int | None:
 
 
 def enumerate_sequential_values(network: Network) -> Iterator[Values] | None:
-    """Yield the most sequential values in lexicographic order, lazily; ``None`` where a block is beyond exact search.
-
-    Raises
-    ------
-    NotSupportedError
-        While iterating, where the search for the next values takes too long; those before have been yielded.
-    """
+    """Yield the most sequential values in lexicographic order, lazily."""
+    # ``None`` where a block is beyond exact search.
     structure = cycle_structure(network)
     searches: list[Search] = []
     for block in structure.blocks:

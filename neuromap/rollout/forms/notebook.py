@@ -14,18 +14,7 @@ __all__ = ["to_notebook"]
 
 
 def to_notebook(pattern: RolloutPattern) -> str:
-    """Write picture and facts of a pattern as HTML: ``<img>`` and ``<table>``, all names escaped.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Of an invalid one, and of spiking networks, the network is drawn, else the window; of more than 150 edges
-        nothing.
-
-    Returns
-    -------
-    str
-    """
+    """Write picture and facts of a pattern as HTML: ``<img>`` and ``<table>``, all names escaped."""
     network = pattern.network
     table = Card._repr_html_(pattern)
     if len(network.edges) > MOST_EDGES:

@@ -37,24 +37,10 @@ class SearchBudget:
 
 
 class BlockPaths:
-    """The search for paths through one block.
+    """The search for paths through one block."""
 
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    edges : sequence of int
-        The edges of the block.
-    period : int
-        P, at least 1.
-    budget : SearchBudget
-        Of all blocks together.
-
-    Attributes
-    ----------
-    nodes : list of int
-        The nodes of the block, ascending.
-    """
+    # nodes: the nodes of the block, ascending
+    # period: P, at least 1
 
     def __init__(self, pattern: IndexedPattern, edges: Sequence[int], period: int, budget: SearchBudget) -> None:
         graph = pattern.graph
@@ -68,13 +54,7 @@ class BlockPaths:
         self._walk = SimpleWalk(self._out, NO_PATH)
 
     def through(self, entering: Mapping[int, Bounds]) -> dict[int, Bounds]:
-        """Best value at every node over paths of one edge or more inside the block.
-
-        Parameters
-        ----------
-        entering : mapping of int to (int, int)
-            For every node of the block the bounds of what enters there.
-        """
+        """Best value at every node over paths of one edge or more inside the block."""
         upper = [entering[v][0] for v in self.nodes]
         lower = [entering[v][1] for v in self.nodes]
         found, done = self._best(lower)
@@ -119,11 +99,9 @@ class BlockPaths:
         return [int(x) if x > NO_PATH // 2 else NO_PATH for x in best]
 
     def _bound(self, entering: list[int]) -> list[int]:
-        """Upper bounds: a path enters every node but its first, and leaves every node but its last, once.
-
-        So it weighs at most as much as the heaviest edges that enter nodes other than the first, and that leave nodes
-        other than the last.
-        """
+        """Upper bounds: a path enters every node but its first, and leaves every node but its last, once."""
+        # So it weighs at most as much as the heaviest edges that enter nodes other than the first, and that leave nodes
+        # other than the last.
         size = len(self.nodes)
         enters = [0] * size
         leaves = [0] * size

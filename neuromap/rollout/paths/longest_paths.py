@@ -19,22 +19,8 @@ _NONE: Bounds = (NO_PATH, NO_PATH)
 
 
 def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
-    """Greatest start value plus P times the streaming edges, over paths that visit no node twice.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern; every node is reachable from a start.
-    starts : mapping of int to int
-        Input nodes and their values.
-    period : int
-        P, at least 1.
-
-    Returns
-    -------
-    upper, lower : list of int, one per node
-        Upper bound, and the value of a path that exists. Where they are equal they are the answer.
-    """
+    """Greatest start value plus P times the streaming edges, over paths that visit no node twice."""
+    # period: P, at least 1
     graph = pattern.graph
     values = [_NONE] * graph.n
     where = graph.component_of
@@ -63,20 +49,11 @@ def _plus(a: Bounds, step: int) -> Bounds:
 
 
 def _values_at_ends(blocks: Sequence[BlockPaths], values: Sequence[Bounds]) -> dict[int, Bounds]:
-    """From the values at which paths enter a component to the greatest with which they end at each of its nodes.
-
-    The blocks are a tree: two of them share at most one node, and a path that has left a block never comes back. So
-    the best path that ends at a node and whose last block is b starts at another node of b, with the best value that
-    comes *there* from anywhere but b. All such values are found by *rerooting*: the tree is hung up at its first block
-    and swept twice, from the leaves to the root and back. Each sweep asks every block once.
-
-    Parameters
-    ----------
-    blocks : sequence of BlockPaths
-        All blocks of one component.
-    values : sequence of (int, int), one per node of the network
-        With which paths enter the component at the nodes of the blocks.
-    """
+    """From the values at which paths enter a component to the greatest with which they end at each of its nodes."""
+    # The blocks are a tree: two of them share at most one node, and a path that has left a block never comes back. So
+    # the best path that ends at a node and whose last block is b starts at another node of b, with the best value that
+    # comes *there* from anywhere but b. All such values are found by *rerooting*: the tree is hung up at its first
+    # block and swept twice, from the leaves to the root and back. Each sweep asks every block once.
     order, gate = _hang_up(blocks)
     below, sisters = _sweep_up(blocks, order, gate, values)
     above = dict.fromkeys(below, _NONE)
@@ -95,15 +72,7 @@ def _values_at_ends(blocks: Sequence[BlockPaths], values: Sequence[Bounds]) -> d
 
 
 def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
-    """Hang the tree of blocks up at block 0.
-
-    Returns
-    -------
-    order : list of int
-        The blocks, each after the one above it.
-    gate : dict of int to int
-        For every block but the first the node that it shares with the block above it.
-    """
+    """Hang the tree of blocks up at block 0."""
     blocks_at: dict[int, list[int]] = {}
     for b, block in enumerate(blocks):
         for v in block.nodes:
@@ -122,16 +91,7 @@ def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
 def _sweep_up(
     blocks: Sequence[BlockPaths], order: Sequence[int], gate: Mapping[int, int], values: Sequence[Bounds]
 ) -> tuple[dict[int, Bounds], dict[int, Bounds]]:
-    """Sweep the tree of blocks from the leaves to the root.
-
-    Returns
-    -------
-    below : dict of int to (int, int)
-        For every node the best value with which paths enter the component there, or come from the blocks that hang
-        at the node.
-    sisters : dict of int to (int, int)
-        For every block but the root the best value that the other blocks at its gate give it.
-    """
+    """Sweep the tree of blocks from the leaves to the root."""
     below = {v: values[v] for block in blocks for v in block.nodes}
     given: dict[int, list[tuple[int, Bounds]]] = {}
     for b in reversed(order[1:]):

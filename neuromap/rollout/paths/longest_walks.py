@@ -14,28 +14,15 @@ __all__ = ["LongestWalks", "parent_cycles"]
 
 
 class LongestWalks:
-    """Longest walks under the weights ``q c(e) - p R(e)``, or a cycle whose weight is positive.
+    """Longest walks under the weights ``q c(e) - p R(e)``, or a cycle whose weight is positive."""
 
-    Bellman and Ford's relaxation, node by node in an order that the sequential edges follow, so that a
-    round carries values along any number of sequential edges; after each round the walks of the parent
-    forest are summed anew, which carries them along streaming edges too. All numbers are integers.
-
-    Every value is at most the value of the parent plus the weight of the edge between, so a cycle among the
-    parents has positive weight; and without one the values settle after at most n rounds.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    latencies : sequence of int, one per edge
-        c, at least 1.
-    edges : sequence of int
-        The edges that walks may use.
-    parents : sequence of int
-        For every node the last edge of a first walk, -1 where a walk starts; no cycle among them.
-    starts : sequence of int, one per node, optional
-        Values of nodes at which walks start, by default 0.
-    """
+    # Bellman and Ford's relaxation, node by node in an order that the sequential edges follow, so that a round carries
+    # values along any number of sequential edges; after each round the walks of the parent forest are summed anew,
+    # which carries them along streaming edges too. All numbers are integers.
+    # Every value is at most the value of the parent plus the weight of the edge between, so a cycle among the parents
+    # has positive weight; and without one the values settle after at most n rounds.
+    # latencies: c, at least 1
+    # parents: for every node the last edge of a first walk, -1 where a walk starts; no cycle among them
 
     def __init__(
         self,
@@ -58,14 +45,7 @@ class LongestWalks:
         self.values = list(self._starts)
 
     def settle(self, q: int, p: int) -> list[list[int]]:
-        """Lengthen the walks until none can be lengthened.
-
-        Returns
-        -------
-        list of list of int
-            Empty, and :attr:`values` holds the longest walks; or cycles of positive weight (their edges),
-            and :attr:`parents` is a forest again.
-        """
+        """Lengthen the walks until none can be lengthened."""
         weight = [q * c - p * r for c, r in zip(self._latencies, self._streams, strict=True)]
         active = [True] * self._graph.n
         self._sum(weight)

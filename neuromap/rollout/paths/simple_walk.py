@@ -12,15 +12,7 @@ __all__ = ["SimpleWalk"]
 
 
 class SimpleWalk:
-    """The paths of one graph.
-
-    Parameters
-    ----------
-    out : sequence of sequences of (int, int)
-        For every node the nodes after it and the weights of the edges to them.
-    none : int
-        The value of a path that does not exist.
-    """
+    """The paths of one graph."""
 
     def __init__(self, out: Sequence[Sequence[tuple[int, int]]], none: int) -> None:
         self._none, self._size = none, len(out)
@@ -31,24 +23,7 @@ class SimpleWalk:
         self._weight = [weight for after in out for _, weight in after]
 
     def best(self, entering: Sequence[int], steps: int, *, compiled: bool = False) -> tuple[list[int], int]:
-        """Try all paths from every node that something enters, the best first, for some steps.
-
-        Parameters
-        ----------
-        entering : sequence of int
-            For every node the value with which a path may begin there.
-        steps : int
-            Edges to nodes not visited that may be gone along.
-        compiled : bool
-            Whether the steps are so many that loading what was compiled takes less time.
-
-        Returns
-        -------
-        best : list of int
-            For every node the best value of a path of one edge or more that ends there, of those that were tried.
-        left : int
-            Steps left; below 0 if there were too few.
-        """
+        """Try all paths from every node that something enters, the best first, for some steps."""
         starts = sorted(range(self._size), key=lambda v: -entering[v])
         given = [self._begin, self._target, self._weight, list(entering), starts]
         blank = [[0] * self._size for _ in range(4)]  # visited; along the path: nodes, values, edges to go on with

@@ -73,16 +73,9 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
 
 
 def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
-    """Tell the behaviour class of a pattern: two patterns of one network have equal keys iff they are equivalent.
-
-    The key is R after the shift that makes a spanning forest sequential, one number for each edge that the outputs
-    see; linear in the number of edges.
-
-    Raises
-    ------
-    PatternError
-        If the pattern is invalid; the message names the cycle.
-    """
+    """Tell the behaviour class of a pattern: two patterns of one network have equal keys iff they are equivalent."""
+    # The key is R after the shift that makes a spanning forest sequential, one number for each edge that the outputs
+    # see; linear in the number of edges.
     pattern.require_valid()
     return _shifted(pattern)
 
@@ -147,10 +140,8 @@ def count_behaviour_classes(network: Network) -> int | None:
 
 
 def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Blocks of what the outputs see, all inputs taken as one node: number of nodes, and edges between them.
-
-    Self-edges are left out: they stream in every valid pattern and in every shift of it.
-    """
+    """Blocks of what the outputs see, all inputs taken as one node: number of nodes, and edges between them."""
+    # Self-edges are left out: they stream in every valid pattern and in every shift of it.
     graph = indexed_network(network)
     number = dict.fromkeys(graph.inputs, -1)
     pairs = ((number.get(graph.sources[e], graph.sources[e]), graph.targets[e]) for e in graph.seen)

@@ -28,20 +28,8 @@ _State: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
-    """Count the sets of edges without directed cycle that connect all nodes, directions disregarded.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes, 0 to n - 1.
-    edges : sequence of (int, int)
-        Directed edges of a connected multigraph without self-edges.
-
-    Returns
-    -------
-    int or None
-        ``None`` where the graph is too large and too dense.
-    """
+    """Count the sets of edges without directed cycle that connect all nodes, directions disregarded."""
+    # gives ``None`` where the graph is too large and too dense
     if n == 2:
         forward = sum(u < v for u, v in edges)
         return (1 << forward) + (1 << (len(edges) - forward)) - 2
@@ -51,10 +39,8 @@ def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | No
 
 
 def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
-    """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s.
-
-    What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
-    """
+    """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s."""
+    # What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
     acyclic = _acyclic_sets(n, edges)
     connected = [0] * (1 << n)
     for s in range(1, 1 << n, 2):
@@ -68,12 +54,10 @@ def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
 
 
 def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Acyclic sets of edges on every set of nodes, sets as bits.
-
-    Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free: the sum over
-    t of (-1)^(|t| + 1) 2^(edges from t to the rest) acyclic(rest) (R. W. Robinson, Counting labeled acyclic digraphs,
-    1973).
-    """
+    """Acyclic sets of edges on every set of nodes, sets as bits."""
+    # Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free: the sum
+    # over t of (-1)^(|t| + 1) 2^(edges from t to the rest) acyclic(rest) (R. W. Robinson, Counting labeled acyclic
+    # digraphs, 1973).
     full = (1 << n) - 1
     # into[u][s]: edges from node u to the nodes s.
     into = [[0] * (1 << n) for _ in range(n)]
@@ -99,11 +83,9 @@ def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
-    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together.
-
-    The frontier are the nodes that still have a neighbour to come. Choices of edges that connect it alike, and in
-    which its nodes reach each other alike, are counted together.
-    """
+    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
+    # The frontier are the nodes that still have a neighbour to come. Choices of edges that connect it alike, and in
+    # which its nodes reach each other alike, are counted together.
     neighbours: list[set[int]] = [set() for _ in range(n)]
     between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for u, v in edges:

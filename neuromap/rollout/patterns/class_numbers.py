@@ -53,21 +53,12 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class ClassNumbers:
-    """Behaviour classes of a network that have a number.
+    """Behaviour classes of a network that have a number."""
 
-    Attributes
-    ----------
-    indexed : IndexedNetwork
-        The network.
-    keys : ndarray of uint64, shape (classes, words)
-        What tells each class, in the order of their numbers from 1 (:func:`class_words`).
-    are_of_network : bool
-        Whether all numbers depend on the network only. Else those of classes without a named pattern are in the order
-        in which they were met.
-    """
-
-    indexed: IndexedNetwork
-    keys: Words
+    indexed: IndexedNetwork  # the network
+    keys: Words  # (classes, words): what tells each class, in the order of their numbers from 1 (:func:`class_words`)
+    # whether all numbers depend on the network only. Else those of classes without a named pattern are in the order in
+    # which they were met
     are_of_network: bool = True
 
     def __post_init__(self) -> None:
@@ -84,10 +75,8 @@ class ClassNumbers:
         return np.where(numbers <= known, numbers, 0)
 
     def of_patterns(self, patterns: Sequence[RolloutPattern]) -> list[int | None]:
-        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones.
-
-        Of patterns with edges that bridge frames those have none that are far from any with R of 0 and 1 only.
-        """
+        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones."""
+        # Of patterns with edges that bridge frames those have none that are far from any with R of 0 and 1 only.
         values = _values(patterns, len(self.indexed.sources))
         are_kept = _are_kept(self.indexed, patterns)
         numbers = self.of(np.where(np.array(are_kept, np.bool_)[:, None], values, 0)).tolist()
@@ -111,22 +100,8 @@ class ClassNumbers:
 
 
 def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_order: bool = False) -> ClassNumbers:
-    """Give the classes of some patterns their numbers, without more effort than these need.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    patterns : sequence of RolloutPattern
-        Patterns of it; invalid ones have no class.
-    in_order : bool
-        Whether they are the first valid patterns in the order of enumeration.
-
-    Returns
-    -------
-    ClassNumbers
-        In which every valid one of the patterns has a number.
-    """
+    """Give the classes of some patterns their numbers, without more effort than these need."""
+    # in_order: whether they are the first valid patterns in the order of enumeration
     kept = _are_kept(indexed_network(network), patterns)
     values = _values([pattern for pattern, is_kept in zip(patterns, kept, strict=True) if is_kept], len(network.edges))
     named = _named_numbers(network)
@@ -139,17 +114,7 @@ def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_or
 
 @once_per_network
 def all_class_numbers(network: Network) -> ClassNumbers:
-    """Give numbers to all behaviour classes of a network; to those of named patterns where there are too many.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-
-    Returns
-    -------
-    ClassNumbers
-    """
+    """Give numbers to all behaviour classes of a network; to those of named patterns where there are too many."""
     numbers, number_of_patterns = _named_numbers(network), count_valid(network)
     has_cycles = bool(cycle_structure(network).blocks)
     if number_of_patterns is None or number_of_patterns > ENUMERATED_PATTERNS[has_cycles]:
@@ -165,40 +130,15 @@ def all_class_numbers(network: Network) -> ClassNumbers:
 
 
 def class_words(indexed: IndexedNetwork, values: Values) -> Words:
-    """R after the shift that makes a spanning forest sequential, packed: equal iff the behaviour class is.
-
-    Parameters
-    ----------
-    indexed : IndexedNetwork
-        The network, of n nodes and E edges.
-    values : ndarray of uint8, shape (N, E)
-        R of every edge of valid patterns.
-
-    Returns
-    -------
-    ndarray of uint64, shape (N, words)
-        Of the edges that the outputs see.
-    """
+    """R after the shift that makes a spanning forest sequential, packed: equal iff the behaviour class is."""
+    # shapes: values (N, E); returns (N, words)
     return _words(indexed, values, indexed.seen)
 
 
 def retiming_words(indexed: IndexedNetwork, values: Values) -> Words:
-    """Tell patterns apart that are no shifts of each other at some node, one that no output depends on, too.
-
-    Such nodes have no part in the behaviour class, but in schedules they have: their cycles bound the frame period.
-
-    Parameters
-    ----------
-    indexed : IndexedNetwork
-        The network, of n nodes and E edges.
-    values : ndarray of uint8, shape (N, E)
-        R of every edge of valid patterns.
-
-    Returns
-    -------
-    ndarray of uint64, shape (N, words)
-        As :func:`class_words`, of all edges.
-    """
+    """Tell patterns apart that are no shifts of each other at some node, one that no output depends on, too."""
+    # Such nodes have no part in the behaviour class, but in schedules they have: their cycles bound the frame period.
+    # shapes: values (N, E); returns (N, words)
     return _words(indexed, values, range(len(indexed.sources)))
 
 

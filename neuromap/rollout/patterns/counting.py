@@ -118,22 +118,9 @@ def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:
 
 
 def every_choice(free: Sequence[int], n_edges: int, start: int, stop: int) -> NDArray[np.uint8]:
-    """List patterns in the order of enumeration where every choice for some edges is valid.
-
-    Parameters
-    ----------
-    free : sequence of int
-        Edges that may be either, ascending; all others stream.
-    n_edges : int
-        Edges of the network.
-    start, stop : int
-        The first pattern that is listed, and the one after the last, counted from 0.
-
-    Returns
-    -------
-    ndarray of uint8, shape (stop - start, n_edges)
-        R of every edge.
-    """
+    """List patterns in the order of enumeration where every choice for some edges is valid."""
+    # free: edges that may be either, ascending; all others stream
+    # shapes: returns (stop - start, n_edges)
     number = np.arange(start, stop, dtype=np.int64)
     values = np.ones((len(number), n_edges), np.uint8)
     for place, e in enumerate(reversed(free)):

@@ -11,22 +11,8 @@ __all__ = ["first_frame"]
 
 
 def first_frame(pattern: RolloutPattern, output: str) -> int:
-    """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only.
-
-    An edge with R = 0 that leaves an input takes frames from 1 on, any other from 0 on.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Valid.
-    output : str
-        Node that an input reaches.
-
-    Returns
-    -------
-    int
-        1 or more.
-    """
+    """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only."""
+    # An edge with R = 0 that leaves an input takes frames from 1 on, any other from 0 on.
     network = pattern.network
     graph: nx.DiGraph[str] = nx.DiGraph()
     for key, r in zip(network.edges, pattern.values, strict=True):

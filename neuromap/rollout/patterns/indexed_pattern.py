@@ -13,25 +13,15 @@ __all__ = ["IndexedPattern"]
 
 @dataclass(frozen=True, eq=False)
 class IndexedPattern(Card):
-    """The values of a pattern on the edges of an indexed network.
+    """The values of a pattern on the edges of an indexed network."""
 
-    Attributes
-    ----------
-    graph : IndexedNetwork
-        The network; all its patterns share it.
-    values : tuple of int, one per edge
-        R, 0 or more, in edge order; in spiking networks the delay of every edge, 1 or more.
-    """
-
-    graph: IndexedNetwork
-    values: tuple[int, ...]
+    graph: IndexedNetwork  # the network; all its patterns share it
+    values: tuple[int, ...]  # R, 0 or more, in edge order; in spiking networks the delay of every edge, 1 or more
 
     @cached_property
     def sequential_order(self) -> list[int]:
-        """Nodes in an order that every edge with R = 0 follows.
-
-        All nodes iff the pattern is valid; else those that no cycle of such edges leads to.
-        """
+        """Nodes in an order that every edge with R = 0 follows."""
+        # All nodes iff the pattern is valid; else those that no cycle of such edges leads to.
         graph = self.graph
         waits = [0] * graph.n
         for v, r in zip(graph.targets, self.values, strict=True):

@@ -14,26 +14,7 @@ __all__ = ["pattern_of_text"]
 
 
 def pattern_of_text(network: Network, text: str) -> RolloutPattern:
-    """Read one pattern.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    text : str
-        ``streaming``, ``sequential``, a name from the network's file, or streaming edges with commas between
-        them: ``"H1 -> O, H2 -> O"``; ``"I -> O by 3"`` for one that bridges three frames.
-
-    Returns
-    -------
-    RolloutPattern
-        Valid or not; patterns by edges are named by their edges.
-
-    Raises
-    ------
-    PatternError
-        If the name or an edge is unknown, or the text is empty.
-    """
+    """Read one pattern."""
     if "->" in text and text not in network.patterns:
         frames = _read_edges(text)
         label = ", ".join(f"{u} -> {v}" + ("" if r == 1 else f" by {r}") for (u, v), r in frames.items())

@@ -11,20 +11,7 @@ __all__ = ["check_window", "find_cycle", "tableau_frames"]
 
 
 def find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
-    """Find a cycle of sequential edges among the nodes that no order can hold.
-
-    Parameters
-    ----------
-    waiting : sequence of str
-        At least one node, in file order; every one has a sequential edge from another of them, or from itself.
-    sequential_edges : sequence of (str, str)
-        The edges with R = 0.
-
-    Returns
-    -------
-    tuple of str
-        The cycle starts at its first node in file order, which is not repeated.
-    """
+    """Find a cycle of sequential edges among the nodes that no order can hold."""
     # Every node that waits, waits for another that does: walking backwards must repeat a node.
     left = set(waiting)
     before = {v: u for u, v in reversed(sequential_edges) if u in left and v in left}
@@ -44,22 +31,9 @@ def find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> t
 def tableau_frames(
     nodes: Collection[str], order: Iterable[str], values: Iterable[tuple[EdgeKey, int]], window: int
 ) -> list[dict[str, int]]:
-    """Update step T((i, v)) at which each node of the window is known, frame by frame.
-
-    T is 0 in frame 0, in all frames before it, and on inputs, elsewhere 1 + the maximum over the sources (the tableau
-    of Fischer, Köhler, Pfeil 2018).
-
-    Parameters
-    ----------
-    nodes : collection of str
-        In file order.
-    order : iterable of str
-        The nodes, every sequential edge from earlier to later.
-    values : iterable of ((str, str), int)
-        Pairs of edge and R.
-    window : int
-        Size W of the window.
-    """
+    """Update step T((i, v)) at which each node of the window is known, frame by frame."""
+    # T is 0 in frame 0, in all frames before it, and on inputs, elsewhere 1 + the maximum over the sources (the tableau
+    # of Fischer, Köhler, Pfeil 2018).
     into: dict[str, list[tuple[str, int]]] = {n: [] for n in nodes}
     for (u, v), r in values:
         into[v].append((u, r))
@@ -75,12 +49,6 @@ def tableau_frames(
 
 
 def check_window(window: int) -> None:
-    """Refuse a window size below 1.
-
-    Raises
-    ------
-    PatternError
-        If ``window`` is no integer of at least 1.
-    """
+    """Refuse a window size below 1."""
     if isinstance(window, bool) or not hasattr(window, "__index__") or window < 1:
         raise PatternError(f"rollout window: size {window!r}; a window has size 1 or more")

@@ -88,19 +88,10 @@ def check_theorem1(
 
 
 def least_tableau(pattern: RolloutPattern, window: int) -> dict[tuple[int, str], int]:
-    """Bound T from below for all valid patterns of the same network.
-
-    A path of k edges that ends in v gives T((i, v)) >= min(i, k) under every valid pattern: walked backwards from
-    (i, v) it enters at most one frame lower per edge, so min(i, k) of its edges end above frame 0. With k = the
-    length of the longest walk into v (unbounded behind a cycle) the bound is reached by streaming.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Any pattern of the network.
-    window : int
-        Size W of the window.
-    """
+    """Bound T from below for all valid patterns of the same network."""
+    # A path of k edges that ends in v gives T((i, v)) >= min(i, k) under every valid pattern: walked backwards from (i,
+    # v) it enters at most one frame lower per edge, so min(i, k) of its edges end above frame 0. With k = the length of
+    # the longest walk into v (unbounded behind a cycle) the bound is reached by streaming.
     network = pattern.network
     sources: dict[str, list[str]] = {n: [] for n in network.nodes}
     for u, v in network.edges:

@@ -64,20 +64,9 @@ def best_in_class(pattern: RolloutPattern, *, bridging: bool = False) -> Rollout
 
 
 def pattern_with_factor(pattern: RolloutPattern, factor: int) -> RolloutPattern | None:
-    """Find a pattern of the same class with R of 0 and 1 whose inference factor is at most a number.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Any valid pattern of the class, of a network that is not spiking.
-    factor : int
-        Greatest F, at least the frame period of pipelined execution.
-
-    Returns
-    -------
-    RolloutPattern or None
-        That with the least shifts; ``None`` if there is none.
-    """
+    """Find a pattern of the same class with R of 0 and 1 whose inference factor is at most a number."""
+    # factor: greatest F, at least the frame period of pipelined execution
+    # gives that with the least shifts; ``None`` if there is none
     seen = _seen(pattern)
     rho = least_shifts(seen, factor, 1)
     return None if rho is None else _shifted_pattern(pattern, seen, rho)
@@ -139,29 +128,16 @@ def _first_found(low: int, high: int, find: Callable[[int], Found | None]) -> tu
 
 
 def least_shifts(indexed: IndexedPattern, factor: int, most: int) -> list[int] | None:
-    """Find the least shifts after which F is at most a number and R lies between 0 and another.
-
-    The constraints are rho(v) - rho(u) >= -R(e) and rho(u) - rho(v) >= R(e) - most on every edge, and rho(v) - rho(u)
-    >= (t - 1) // factor - R(path) on every path of t nodes that are no inputs. Systems of this kind have a least
-    solution. Begin with that of the system without ``most``, which are pipelined phases in whole frames, and raise,
-    again and again, what a constraint asks to be raised; those of paths, which are too many, are looked up as nodes
-    known later than step ``factor``. Shifts only grow, and none exceeds the sum of most - R along a walk from an
-    input, or an input would have to be raised.
-
-    Parameters
-    ----------
-    indexed : IndexedPattern
-        A valid pattern; every node is reachable from an input.
-    factor : int
-        Greatest F, at least the frame period of pipelined execution.
-    most : int
-        Greatest R, at least 1.
-
-    Returns
-    -------
-    list of int, one per node
-        rho, 0 on inputs; ``None`` if there are no such shifts.
-    """
+    """Find the least shifts after which F is at most a number and R lies between 0 and another."""
+    # The constraints are rho(v) - rho(u) >= -R(e) and rho(u) - rho(v) >= R(e) - most on every edge, and rho(v) - rho(u)
+    # >= (t - 1) // factor - R(path) on every path of t nodes that are no inputs. Systems of this kind have a least
+    # solution. Begin with that of the system without ``most``, which are pipelined phases in whole frames, and raise,
+    # again and again, what a constraint asks to be raised; those of paths, which are too many, are looked up as nodes
+    # known later than step ``factor``. Shifts only grow, and none exceeds the sum of most - R along a walk from an
+    # input, or an input would have to be raised.
+    # factor: greatest F, at least the frame period of pipelined execution
+    # most: greatest R, at least 1
+    # gives rho, 0 on inputs; ``None`` if there are no such shifts
     one_step = (1,) * len(indexed.values)
     rho = _shifts_of_phases(indexed, factor)
     raised = list(range(indexed.graph.n))

@@ -30,22 +30,14 @@ NOTHING: Mapping[EdgeKey, int] = ReadOnlyMapping({})
 
 @dataclass(frozen=True, eq=False)
 class CheapestPhases(Value):
-    """A rollout with phases that cost no more than those that it had.
+    """A rollout with phases that cost no more than those that it had."""
 
-    Attributes
-    ----------
-    rollout : Rollout
-        The one that was given where nothing cheaper was found.
-    cost, cost_before : int
-        What the delays cost, and did before, in neurons.
-    is_proven : bool
-        Whether no phases with this period, and inputs and outputs at the same times, cost less; false where the search
-        was cut off or not begun.
-    """
-
-    rollout: Rollout
+    rollout: Rollout  # the one that was given where nothing cheaper was found
+    # cost, cost_before: what the delays cost, and did before, in neurons
     cost: int
     cost_before: int
+    # whether no phases with this period, and inputs and outputs at the same times, cost less; false where the search
+    # was cut off or not begun
     is_proven: bool
 
 
@@ -58,28 +50,7 @@ def cheapest_phases(
     most_variables: int = MAX_VARIABLES,
     seconds: float = math.inf,
 ) -> CheapestPhases:
-    """Find the phases whose delays cost least, inputs and outputs staying where they are.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Its period and phases.
-    costs : sequence of DelayCost
-        What the delays cost.
-    least_delays : mapping of (str, str) to int
-        Edges that ask for more than their latency; the rollout's delays have it.
-    most_nodes : int
-        Nodes of the search tree after which the search ends with the best that it has.
-    most_variables : int
-        Variables of the largest program that is searched; with a larger one the phases stay.
-    seconds : float
-        Seconds after which the search ends, too.
-
-    Returns
-    -------
-    CheapestPhases
-        With the rollout that was given where nothing cheaper was found.
-    """
+    """Find the phases whose delays cost least, inputs and outputs staying where they are."""
     before = cost_of(rollout.delays, costs)
     ranges = {name: limits for name, limits in move_ranges(rollout, least_delays).items() if limits[0] < limits[1]}
     if not ranges:
@@ -105,21 +76,7 @@ def cheapest_phases(
 
 
 def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING) -> dict[str, tuple[int, int]]:
-    """Find by how much each phase could change if inputs and outputs stay where they are.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Its period and phases.
-    least_delays : mapping of (str, str) to int
-        Edges that ask for more than their latency; the rollout's delays have it.
-
-    Returns
-    -------
-    dict of str to (int, int)
-        The least and greatest change of every node's phase, in the schedule's unit. A node that leads to no output
-        could move without end; it may go as far as any optimum needs (the proof is in the docs).
-    """
+    """Find by how much each phase could change if inputs and outputs stay where they are."""
     network = rollout.network
     nodes = tuple(network.nodes)
     if network.is_spiking:

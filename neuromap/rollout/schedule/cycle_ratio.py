@@ -51,12 +51,10 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
 
 
 def indexed_cycle_ratio(pattern: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
-    """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge.
-
-    A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R,
-    which no cycle falls below; while a cycle beats the ratio, take the best that was found (Newton's method on the
-    parametric longest walk). Ratios are strictly increasing and finite in number.
-    """
+    """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge."""
+    # A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R,
+    # which no cycle falls below; while a cycle beats the ratio, take the best that was found (Newton's method on the
+    # parametric longest walk). Ratios are strictly increasing and finite in number.
     graph = pattern.graph
     where = graph.component_of
     inside = [e for e in range(len(graph.sources)) if where[graph.sources[e]] == where[graph.targets[e]]]

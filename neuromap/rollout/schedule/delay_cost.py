@@ -12,33 +12,19 @@ __all__ = ["DelayCost", "cost_of"]
 
 @dataclass(frozen=True)
 class DelayCost:
-    """What the delays of edges that leave one node cost together.
+    """What the delays of edges that leave one node cost together."""
 
-    Its neurons' spikes wait in chains of relays, each of which serves the edges of all delays beyond it. Where
-    ``is_per_delay``, a neuron of its own sends the spikes of every distinct delay.
+    # Its neurons' spikes wait in chains of relays, each of which serves the edges of all delays beyond it. Where
+    # ``is_per_delay``, a neuron of its own sends the spikes of every distinct delay.
 
-    Attributes
-    ----------
-    edges : tuple of (str, str)
-        They leave one node.
-    neurons : int
-        Neurons of that node that all the edges read; more relays, or more distinct delays, take so many each.
-    free_ticks : int or None
-        Longest delay in ticks that takes no relay, and what every relay adds; ``None`` where no delay takes any.
-    is_per_delay : bool
-        Whether distinct delays cost something.
-    ticks_per_step : int
-        Ticks of a unit of delay.
-    leads : tuple of int
-        Ticks that are taken off the delay of each edge; empty for none.
-    """
-
-    edges: tuple[EdgeKey, ...]
+    edges: tuple[EdgeKey, ...]  # they leave one node
+    # neurons of that node that all the edges read; more relays, or more distinct delays, take so many each
     neurons: int
+    # longest delay in ticks that takes no relay, and what every relay adds; ``None`` where no delay takes any
     free_ticks: int | None
-    is_per_delay: bool = True
-    ticks_per_step: int = 1
-    leads: tuple[int, ...] = ()
+    is_per_delay: bool = True  # whether distinct delays cost something
+    ticks_per_step: int = 1  # ticks of a unit of delay
+    leads: tuple[int, ...] = ()  # ticks that are taken off the delay of each edge; empty for none
 
     def lead(self, k: int) -> int:
         """Ticks that are taken off the delay of the k-th edge."""
@@ -55,17 +41,5 @@ class DelayCost:
 
 
 def cost_of(delays: Mapping[EdgeKey, int], costs: Iterable[DelayCost]) -> int:
-    """Add up what delays cost, in neurons.
-
-    Parameters
-    ----------
-    delays : mapping of (str, str) to int
-        In the schedule's unit.
-    costs : iterable of DelayCost
-        Of its nodes.
-
-    Returns
-    -------
-    int
-    """
+    """Add up what delays cost, in neurons."""
     return sum(cost.of(delays) for cost in costs)

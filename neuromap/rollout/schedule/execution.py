@@ -36,25 +36,11 @@ _CHOSEN = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 
 
 def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
-    """Give the frame period that an execution asks for.
-
-    Parameters
-    ----------
-    execution : str
-        ``"windowed"``, ``"pipelined"``, ``"pipelined:best"``, or ``"pipelined:P"`` with P in update steps, from 1.
-    most : int
-        Longest frame period that may be asked for, in update steps.
-
-    Returns
-    -------
-    int or None
-        P; ``None`` where the execution finds the period itself.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
-    """
+    """Give the frame period that an execution asks for."""
+    # execution: ``"windowed"``, ``"pipelined"``, ``"pipelined:best"``, or ``"pipelined:P"`` with P in update steps,
+    # from 1
+    # most: longest frame period that may be asked for, in update steps
+    # gives P; ``None`` where the execution finds the period itself
     if execution in (*EXECUTIONS, BEST):
         return None
     found = _CHOSEN.fullmatch(execution) if isinstance(execution, str) else None
@@ -67,13 +53,7 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
 
 
 def execution_kind(execution: str) -> str:
-    """Give the time axis of an execution, ``"windowed"`` or ``"pipelined"``, whatever its frame period.
-
-    Raises
-    ------
-    InputError
-        If the execution is unknown.
-    """
+    """Give the time axis of an execution, ``"windowed"`` or ``"pipelined"``, whatever its frame period."""
     return "pipelined" if execution == BEST or chosen_period(execution) is not None else execution
 
 

@@ -19,24 +19,7 @@ MAX_LATENCY = 1_000_000
 
 
 def edge_latencies(network: Network, latencies: Mapping[EdgeKey, int] | None) -> tuple[int, ...]:
-    """Put latencies into edge order, 1 for every edge that is not named.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    latencies : mapping of (str, str) to int, or None
-        Ticks, 1 to :data:`MAX_LATENCY`.
-
-    Returns
-    -------
-    tuple of int, one per edge
-
-    Raises
-    ------
-    InputError
-        If an edge is not one of the network, or a latency is no integer or out of range.
-    """
+    """Put latencies into edge order, 1 for every edge that is not named."""
     if latencies is None:
         return (1,) * len(network.edges)
     if not isinstance(latencies, Mapping):
@@ -66,13 +49,8 @@ def _ticks(network: Network, key: EdgeKey, ticks: int) -> int:
 
 
 def kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
-    """Latencies of a rollout of which ``dataclasses.replace`` makes another: it hands over all fields by their names.
-
-    Raises
-    ------
-    InputError
-        If they are those of another network.
-    """
+    """Latencies of a rollout of which ``dataclasses.replace`` makes another."""
+    # It hands over all fields by their names.
     if not is_tick_level:
         return None
     if len(_latencies) != len(network.edges):

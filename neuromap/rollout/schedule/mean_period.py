@@ -15,22 +15,12 @@ __all__ = ["FrameShifts", "least_mean_period"]
 
 
 class FrameShifts:
-    """How far the frames of nodes are shifted against each other, summed along undirected paths.
+    """How far the frames of nodes are shifted against each other, summed along undirected paths."""
 
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern; R may be any integer of 0 or more.
-
-    Attributes
-    ----------
-    of_node : tuple of int, one per node
-        Frames: the sum of R along a path to the node from the first input of its part of the network, where edges that
-        are crossed against their direction count as -R.
-    streams : int
-        g, the greatest number that divides the sum of R around every undirected cycle; 0 where all of them are 0. The
-        frames fall into g streams that no path joins.
-    """
+    # of_node: frames: the sum of R along a path to the node from the first input of its part of the network, where
+    # edges that are crossed against their direction count as -R
+    # streams: g, the greatest number that divides the sum of R around every undirected cycle; 0 where all of them are
+    # 0. The frames fall into g streams that no path joins
 
     def __init__(self, pattern: IndexedPattern) -> None:
         graph, values = pattern.graph, pattern.values

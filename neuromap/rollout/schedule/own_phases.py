@@ -19,27 +19,8 @@ _FARTHEST = 10**9
 
 
 def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[str, Time]) -> tuple[Time, ...]:
-    """Put phases of one's own in the place of others.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    phases : mapping of str to int or Fraction
-        Of every node.
-    given : mapping of str to int or Fraction
-        Of some; those of the others stay.
-
-    Returns
-    -------
-    tuple of int or Fraction, one per node
-        In update steps or ticks.
-
-    Raises
-    ------
-    InputError
-        If a node is unknown, or a phase is no exact time.
-    """
+    """Put phases of one's own in the place of others."""
+    # gives in update steps or ticks
     mapping_given("phases", given, "{'H1': 2}")
     for name in given:
         if name not in network.nodes:
@@ -55,26 +36,9 @@ def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[
 def require_delays(
     network: Network, pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: Sequence[Time]
 ) -> None:
-    """Refuse phases that leave an edge less than the delay that it asks for, or a part of an update step or tick.
-
-    Parameters
-    ----------
-    network : Network
-        For the message.
-    pattern : IndexedPattern
-        A valid pattern of the network.
-    latencies : sequence of int, one per edge
-        c, at least 1.
-    period : int or Fraction
-        P.
-    phases : sequence of int or Fraction, one per node
-        In update steps or ticks.
-
-    Raises
-    ------
-    InputError
-        Naming the first such edge.
-    """
+    """Refuse phases that leave an edge less than the delay that it asks for, or a part of an update step or tick."""
+    # latencies: c, at least 1
+    # phases: in update steps or ticks
     if len(phases) != len(network.nodes):
         raise InputError(f"phases: they are of a network of other nodes; give phases for {network.name}")
     if network.is_spiking:

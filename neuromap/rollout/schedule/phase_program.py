@@ -30,32 +30,17 @@ Terms = dict[int, int]
 
 @dataclass(frozen=True)
 class Delay:
-    """A delay as a linear function of moves.
+    """A delay as a linear function of moves."""
 
-    Attributes
-    ----------
-    constant : int
-        Its ticks where nothing moves.
-    terms : dict of int to int
-        Ticks per unit of each move that it depends on.
-    least, greatest : int
-        Between which ticks it may be.
-    """
-
-    constant: int
-    terms: Terms
+    constant: int  # its ticks where nothing moves
+    terms: Terms  # ticks per unit of each move that it depends on
+    # least, greatest: between which ticks it may be
     least: int
     greatest: int
 
 
 class PhaseProgram:
-    """Builds the program and has HiGHS solve it, through SciPy; a mutable engine.
-
-    Parameters
-    ----------
-    ranges : mapping of str to (int, int)
-        Nodes that may move, and by how many units of the schedule.
-    """
+    """Builds the program and has HiGHS solve it, through SciPy; a mutable engine."""
 
     def __init__(self, ranges: Mapping[str, tuple[int, int]]) -> None:
         self._low: list[int] = []
@@ -84,21 +69,9 @@ class PhaseProgram:
             self._charge_distinct(cost, each)
 
     def solve(self, most_nodes: int, seconds: float = math.inf) -> tuple[dict[str, int], bool] | None:
-        """Find the moves that cost least.
-
-        Parameters
-        ----------
-        most_nodes : int
-            Nodes of the search tree.
-        seconds : float
-            Time limit.
-
-        Returns
-        -------
-        (dict of str to int, bool) or None
-            The best moves that were found, and whether they are proven best, in whole numbers; ``None`` where none were
-            found.
-        """
+        """Find the moves that cost least."""
+        # gives the best moves that were found, and whether they are proven best, in whole numbers; ``None`` where none
+        # were found
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
         from scipy.sparse import csr_array
 

@@ -18,23 +18,11 @@ __all__ = ["pipelined_phases", "sample_late", "windowed_phases"]
 
 
 def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[int]:
-    """Longest paths inside a frame: phi(v) = max over its edges of c(e) plus, where R(e) = 0, phi(u).
-
-    Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
-    tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    latencies : sequence of int, one per edge
-        c, at least 1.
-
-    Returns
-    -------
-    list of int, one per node
-        In update steps or ticks.
-    """
+    """Longest paths inside a frame: phi(v) = max over its edges of c(e) plus, where R(e) = 0, phi(u)."""
+    # Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
+    # tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
+    # latencies: c, at least 1
+    # gives in update steps or ticks
     graph = pattern.graph
     phases = [0] * graph.n
     for v in pattern.sequential_order:
@@ -46,30 +34,12 @@ def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[i
 
 
 def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: Time) -> list[Time]:
-    """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0.
-
-    They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. Where P is a
-    fraction, inputs are at the fraction of a step, 0 or more and below 1, that makes all delays whole numbers.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern; every node is reachable from an input.
-    latencies : sequence of int, one per edge
-        c, at least 1.
-    period : int or Fraction
-        P, at least the maximum cycle ratio.
-
-    Returns
-    -------
-    list of int or Fraction, one per node
-        In update steps or ticks.
-
-    Raises
-    ------
-    AssertionError
-        If the period is below the maximum cycle ratio.
-    """
+    """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0."""
+    # They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. Where P is a
+    # fraction, inputs are at the fraction of a step, 0 or more and below 1, that makes all delays whole numbers.
+    # latencies: c, at least 1
+    # period: P, at least the maximum cycle ratio
+    # gives in update steps or ticks
     graph = pattern.graph
     parents = [-1] * graph.n
     for e in graph.tree:
@@ -85,19 +55,8 @@ def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: 
 
 
 def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: list[Time]) -> None:
-    """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    latencies : sequence of int, one per edge
-        c, at least 1.
-    period : int or Fraction
-        P.
-    phases : list of int or Fraction, one per node
-        Those of inputs are overwritten.
-    """
+    """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one."""
+    # latencies: c, at least 1
     graph = pattern.graph
     for u in graph.inputs:
         late = (phases[graph.targets[e]] + pattern.values[e] * period - latencies[e] for e in graph.outgoing[u])

@@ -14,20 +14,10 @@ _MOST_NAMED = 3
 
 
 def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
-    """Say which input and output the worst-case reaction over all outputs is for.
-
-    It rests on the first response, the least over all inputs: an event at an input with a longer way is answered later.
-
-    Parameters
-    ----------
-    rollouts : iterable of (str, Rollout)
-        Names of rows, and what they schedule; all of one network.
-
-    Returns
-    -------
-    str or None
-        ``None`` where the network has one input, which is then the one.
-    """
+    """Say which input and output the worst-case reaction over all outputs is for."""
+    # It rests on the first response, the least over all inputs: an event at an input with a longer way is answered
+    # later.
+    # gives ``None`` where the network has one input, which is then the one
     rows = list(rollouts)
     if not rows or len(rows[0][1].network.inputs) < 2:
         return None

@@ -25,33 +25,16 @@ __all__ = ["FullResponse", "first_inputs", "first_responses", "full_responses"]
 
 @dataclass(frozen=True)
 class FullResponse:
-    """Full response of one output.
+    """Full response of one output."""
 
-    Attributes
-    ----------
-    steps : int
-        Update steps (ticks of a tick-level schedule) from stimulus onset to the first output that the longest
-        path has reached, or an upper bound of them.
-    is_exact : bool
-        False where ``steps`` is an upper bound.
-    """
-
+    # update steps (ticks of a tick-level schedule) from stimulus onset to the first output that the longest path has
+    # reached, or an upper bound of them
     steps: int
-    is_exact: bool
+    is_exact: bool  # false where ``steps`` is an upper bound
 
 
 def first_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[int]:
-    """Time from stimulus onset to the first frame that depends on it, for every node.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    phases : sequence of int or Fraction, one per node
-        In the schedule's unit.
-    period : int or Fraction
-        (Mean) frame period P, in the same unit.
-    """
+    """Time from stimulus onset to the first frame that depends on it, for every node."""
     known = in_parts(phases, period).tolist()
     least = _least(pattern, _onsets(pattern, known), period.numerator)
     return [(phase + value) // period.denominator for phase, value in zip(known, least, strict=True)]
@@ -69,17 +52,7 @@ def first_inputs(pattern: IndexedPattern, phases: Sequence[Time], period: Time) 
 
 
 def full_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[FullResponse]:
-    """Full response of every node; the search is NP-hard and may end in a bound.
-
-    Parameters
-    ----------
-    pattern : IndexedPattern
-        A valid pattern.
-    phases : sequence of int or Fraction, one per node
-        In the schedule's unit.
-    period : int or Fraction
-        (Mean) frame period P, in the same unit.
-    """
+    """Full response of every node; the search is NP-hard and may end in a bound."""
     known, q = in_parts(phases, period).tolist(), period.denominator
     upper, lower = longest_paths(pattern, _onsets(pattern, known), period.numerator)
     sums = zip(known, upper, lower, strict=True)

@@ -47,23 +47,8 @@ class Activity(Card):
 
 
 def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
-    """Say of a run what costs energy.
-
-    Spikes that are read out leave a core and go to the host, so they count in both places.
-
-    Parameters
-    ----------
-    wires : WireCounts
-        What left and entered the cores.
-    work : Work
-        What the cores did.
-    chips : int
-        Chips of the board.
-
-    Returns
-    -------
-    Counts
-    """
+    """Say of a run what costs energy."""
+    # Spikes that are read out leave a core and go to the host, so they count in both places.
     return Counts(
         ticks=work.n_ticks,
         chips=chips,

@@ -24,24 +24,13 @@ _ROWS = 1 << 16
 
 
 class CoreShares(ABC):
-    """Neurons of every core by node, relays apart (S shares, ordered by core), and the synapses onto them.
+    """Neurons of every core by node, relays apart (S shares, ordered by core), and the synapses onto them."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    labels : ndarray of int64, shape (C, N)
-        Label of every neuron.
+    # core, label, neurons: (S,): core of every share; 2 (node + 1), one more for relays; how many neurons it has
+    # shapes: labels (C, N)
 
-    Attributes
-    ----------
-    core, label, neurons : ndarray of int64, shape (S,)
-        Core of every share; 2 (node + 1), one more for relays; how many neurons it has.
-    updates : int
-        Neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
-        of them; those in use where it goes through these alone, as cores with synapse lists do.
-    """
-
+    # neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
+    # of them; those in use where it goes through these alone, as cores with synapse lists do
     updates: int
 
     def __init__(self, program: ChipProgram, labels: Ints) -> None:
@@ -56,20 +45,8 @@ class CoreShares(ABC):
 
     @abstractmethod
     def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached.
-
-        Parameters
-        ----------
-        ticks, axons : ndarray of int64, shape (n,)
-            Tick, from 0, and axon, numbered through all cores; no pair occurs twice.
-        n_ticks : int
-            Ticks in all, T.
-
-        Returns
-        -------
-        ndarray of int64, shape (T, S)
-            Of every share in every tick.
-        """
+        """Count synaptic events where axons are reached."""
+        # shapes: ticks, axons (n,); returns (T, S)
 
     def _added(self, ticks: Ints, shares: Ints, events: NDArray[np.integer], n_ticks: int) -> Ints:
         cells = np.bincount(ticks * len(self) + shares, events, n_ticks * len(self))  # exact: far below 2^53
@@ -132,16 +109,7 @@ def _labels(program: ChipProgram) -> Ints:
 
 
 def shares_of(program: ChipProgram) -> CoreShares:
-    """Find the shares of a program's cores.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Returns
-    -------
-    CoreShares
-    """
+    """Find the shares of a program's cores."""
     return _SHARES[program.chip.core_model](program)
 
 

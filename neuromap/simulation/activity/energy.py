@@ -193,37 +193,15 @@ class Energy(Card):
 
 
 def bits_off_chip(chip: ChipSpec) -> float | None:
-    """Bits of one spike on the wire between chips.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    float or None
-        Bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits
-        between routers); ``None`` where the chip file lacks one of them.
-    """
+    """Bits of one spike on the wire between chips."""
+    # gives bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits
+    # between routers); ``None`` where the chip file lacks one of them
     bits, spikes = (chip.router.get(key) for key in _FOR_BITS)
     return None if bits is None or not spikes else bits / spikes
 
 
 def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
-    """Name the figures without which terms are absent.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-        Its figures.
-    absent : iterable of str
-        Keys of the terms; :attr:`Energy.absent` gives them.
-
-    Returns
-    -------
-    tuple of str
-        The keys themselves, but where the chip file has the energy of a bit off chip, what it lacks to count bits.
-    """
+    """Name the figures without which terms are absent."""
     return tuple(
         f"{' and '.join(_lacking_for_bits(chip))} (needed beside off_chip_bit_joules)"
         if key == "off_chip_bit_joules" and key in chip.energy

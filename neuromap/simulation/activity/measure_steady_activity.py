@@ -120,29 +120,8 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
 
 
 def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
-    """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand, with input nodes.
-    stimuli : sequence of mapping of str to ndarray of bool, shape (n_frames, size)
-        Checked frames of every stimulus.
-    choice : EngineChoice
-        What runs the ticks.
-
-    Returns
-    -------
-    SteadyFigures
-        Equal to those, to the last digit.
-
-    Raises
-    ------
-    StimulusError
-        If stimuli differ in length, or there is none.
-    ProgramError
-        If the program has no input node, or its tables point outside it.
-    """
+    """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways."""
+    # shapes: stimuli (n_frames, size)
     stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, wires, work = _frames_each(stimuli), WireSums(program), WorkCounter(program)
     each = _count(program, stimuli, choice, wires, work)
@@ -172,13 +151,7 @@ def _less(after: Counts, before: Counts) -> Counts:
 
 
 def _frames_each(stimuli: Stimuli) -> int:
-    """Frames of every stimulus.
-
-    Raises
-    ------
-    StimulusError
-        If there is no stimulus, or they differ.
-    """
+    """Frames of every stimulus."""
     lengths = sorted({frame_count(frames) for frames in stimuli})
     if len(lengths) != 1:
         found = "none given" if not lengths else f"of {lengths[0]} to {lengths[-1]} frames"

@@ -42,19 +42,8 @@ class Spread:
 
 
 def spread_of(values: Sequence[float], mean: float) -> Spread:
-    """Say how far values spread.
-
-    Parameters
-    ----------
-    values : sequence of float
-        One per stimulus, at least one.
-    mean : float
-        Their mean, as its maker rounded it.
-
-    Returns
-    -------
-    Spread
-    """
+    """Say how far values spread."""
+    # values: one per stimulus, at least one
     n = len(values)
     if n < 2:
         return Spread(n, mean)

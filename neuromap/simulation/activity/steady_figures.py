@@ -19,27 +19,13 @@ __all__ = ["SteadyActivity", "SteadyFigures"]
 
 @dataclass(frozen=True, eq=False)
 class SteadyFigures(Card):
-    """What a program takes per frame in steady operation, over several stimuli.
+    """What a program takes per frame in steady operation, over several stimuli."""
 
-    Attributes
-    ----------
-    chip : ChipSpec
-        The program's chip.
-    n_frames : int
-        Frames of every stimulus; each was counted once, over as many frame periods.
-    each : tuple of Counts
-        What costs energy, stimulus by stimulus.
-    wires : WireCounts
-        What left and entered the cores, over all stimuli.
-    firing : int
-        Neurons that fired, counted once per tick, over all stimuli.
-    """
-
-    chip: ChipSpec
-    n_frames: int
-    each: tuple[Counts, ...]
-    wires: WireCounts
-    firing: int
+    chip: ChipSpec  # the program's chip
+    n_frames: int  # frames of every stimulus; each was counted once, over as many frame periods
+    each: tuple[Counts, ...]  # what costs energy, stimulus by stimulus
+    wires: WireCounts  # what left and entered the cores, over all stimuli
+    firing: int  # neurons that fired, counted once per tick, over all stimuli
 
     def _facts(self) -> dict[str, object]:
         spread = self.joules_spread

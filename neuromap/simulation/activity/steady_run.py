@@ -30,46 +30,18 @@ Frames = Mapping[str, NDArray[np.bool_]]
 
 
 class SteadyWindow(NamedTuple):
-    """Whole frame periods of a run, as many as there are frames.
+    """Whole frame periods of a run, as many as there are frames."""
 
-    Attributes
-    ----------
-    before : tuple of TickSpikes
-        The ticks just before, as many as the longest delay (or all there are): what is under way as the window begins.
-    ticks : iterator of TickSpikes
-        The ticks of the window, numbered anew; to be gone through once.
-    """
-
+    # the ticks just before, as many as the longest delay (or all there are): what is under way as the window begins
     before: tuple[TickSpikes, ...]
-    ticks: Iterator[TickSpikes]
+    ticks: Iterator[TickSpikes]  # the ticks of the window, numbered anew; to be gone through once
 
 
 def steady_window(
     program: ChipProgram, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
 ) -> SteadyWindow:
-    """Run a program on frames in a circle until it is in steady operation.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand, with input nodes.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        The circle of input frames, checked; gone round as often as :func:`whole_turns` says.
-    choice : EngineChoice
-        What runs the ticks.
-    first_tick : int
-        Number of the window's first tick.
-
-    Returns
-    -------
-    SteadyWindow
-        Of as many frame periods as there are frames then; the run goes on while its ticks are taken.
-
-    Raises
-    ------
-    ProgramError
-        If the program has no input node, or its tables point outside it.
-    """
+    """Run a program on frames in a circle until it is in steady operation."""
+    # shapes: frames (n_frames, size)
     frames = whole_turns(program, frames)
     n_frames = frame_count(frames)
     if not n_frames:
@@ -93,11 +65,9 @@ def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
 
 
 def _longest_way(program: ChipProgram) -> int:
-    """Bound the frame periods that a frame takes along any path to any node.
-
-    The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A way
-    of n nodes without a circle has n - 1 edges.
-    """
+    """Bound the frame periods that a frame takes along any path to any node."""
+    # The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A
+    # way of n nodes without a circle has n - 1 edges.
     ticks = [port.sample_tick for port in program.nodes]
     return -(-(max(ticks) - min(ticks)) // program.period) + len(ticks)
 

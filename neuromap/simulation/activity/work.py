@@ -17,29 +17,15 @@ __all__ = ["NodeShares", "Work"]
 
 @dataclass(frozen=True, eq=False)
 class NodeShares(Card):
-    """Which neurons of a core belong together: those of one node, relays apart (S shares).
+    """Which neurons of a core belong together: those of one node, relays apart (S shares)."""
 
-    A core that holds neurons of several nodes has several shares; neurons without a label make one too.
+    # A core that holds neurons of several nodes has several shares; neurons without a label make one too.
 
-    Attributes
-    ----------
-    core : ndarray of int64, shape (S,)
-        The core; ascending.
-    node : ndarray of int64, shape (S,)
-        Position in ``Program.nodes``; -1 for neurons without a label.
-    is_relay : ndarray of bool, shape (S,)
-        Whether these are relays or splitters, which bear the label of their source.
-    neurons : ndarray of int64, shape (S,)
-        Neurons of the share.
-    peak_events : ndarray of int64, shape (S,)
-        Most synaptic events of these neurons in one tick.
-    """
-
-    core: NDArray[np.int64]
-    node: NDArray[np.int64]
-    is_relay: NDArray[np.bool_]
-    neurons: NDArray[np.int64]
-    peak_events: NDArray[np.int64]
+    core: NDArray[np.int64]  # (S,): the core; ascending
+    node: NDArray[np.int64]  # (S,): position in ``Program.nodes``; -1 for neurons without a label
+    is_relay: NDArray[np.bool_]  # (S,): whether these are relays or splitters, which bear the label of their source
+    neurons: NDArray[np.int64]  # (S,): neurons of the share
+    peak_events: NDArray[np.int64]  # (S,): most synaptic events of these neurons in one tick
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

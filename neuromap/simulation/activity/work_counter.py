@@ -25,13 +25,7 @@ _CELLS = 1 << 18
 
 
 class WorkCounter:
-    """Counts the work of a run, tick by tick.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    """
+    """Counts the work of a run, tick by tick."""
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
@@ -47,18 +41,7 @@ class WorkCounter:
         self._tick = self._spikes = self._axon_events = 0
 
     def add(self, spikes: TickSpikes) -> None:
-        """Count one tick.
-
-        Parameters
-        ----------
-        spikes : TickSpikes
-            Of the tick after the one before; the first is tick 0.
-
-        Raises
-        ------
-        InputError
-            If it is another tick.
-        """
+        """Count one tick."""
         if spikes.tick != self._tick:
             raise InputError(f"work: found tick {spikes.tick}; tick {self._tick} is next, add them one by one")
         self._kept.append(spikes)
@@ -67,14 +50,7 @@ class WorkCounter:
             self._count()
 
     def follow(self, before: Sequence[TickSpikes]) -> None:
-        """Begin another stretch of ticks, with what the ticks just before it have under way.
-
-        Parameters
-        ----------
-        before : sequence of TickSpikes
-            These ticks, in order, whatever their numbers. They are not counted themselves; but their spikes are work
-            of the tick in which they arrive. What the last stretch left under way is forgotten.
-        """
+        """Begin another stretch of ticks, with what the ticks just before it have under way."""
         self._count()
         arrivals = self._sent(before, self._tick - len(before)) if before else np.empty(0, np.int64)
         self._under_way = arrivals[arrivals >= self._tick * self._n_axons]

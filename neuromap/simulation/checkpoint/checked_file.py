@@ -28,25 +28,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
-    """Write a file whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    about : mapping
-        What JSON can hold.
-    arrays : mapping of str to ndarray
-
-    Returns
-    -------
-    str
-        The checksum.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a file whole or not at all."""
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(about, sort_keys=True)
     found = checksum(text, tensors)
@@ -55,28 +37,8 @@ def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
-    """Read a file of a checkpoint.
-
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        What its text must say that it is, ``"state"`` or ``"part"``.
-
-    Returns
-    -------
-    about : dict
-        Its text.
-    arrays : dict of str to ndarray
-        Its tensors.
-    checksum : str
-        What its content gives.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is damaged or no such file.
-    """
+    """Read a file of a checkpoint."""
+    # kind: what its text must say that it is, ``"state"`` or ``"part"``
     try:
         data = read_bytes(path, "checkpoint", MOST_BYTES, InputError)
     except InputError as error:

@@ -28,34 +28,19 @@ _DIGESTS = {"program": "another program", "input frames": "other input frames"}
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Value):
-    """A run between two ticks.
+    """A run between two ticks."""
 
-    Attributes
-    ----------
-    state : EngineState
-        Of the chip.
-    parts : tuple of str
-        Checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.checkpoint.parts`).
-    counts : ndarray of int64, shape (C, N), or None
-        Spikes of every neuron so far, where they are counted.
-    """
-
-    state: EngineState
+    state: EngineState  # of the chip
+    # checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.checkpoint.parts`)
     parts: tuple[str, ...] = ()
-    counts: NDArray[np.int64] | None = None
+    counts: NDArray[np.int64] | None = None  # (C, N): spikes of every neuron so far, where they are counted
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: RunIdentity) -> None:
-    """Write a checkpoint in the place of the one before, whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a checkpoint in the place of the one before, whole or not at all."""
     state = checkpoint.state
     arrays: dict[str, NDArray[Any]] = {name: getattr(state, name) for name in _TABLES}
     if state.currents is not None:
@@ -73,19 +58,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: RunIdentity) -
 
 
 def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
-    """Read the checkpoint of a run.
-
-    Parameters
-    ----------
-    path : Path
-    identity : RunIdentity
-        Of the run that is to go on.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is no checkpoint, or one of another run; the message names what differs.
-    """
+    """Read the checkpoint of a run."""
     about, arrays, _ = read_checked(path, "state")
     _require_same_run(path, about.get("run"), identity)
     try:

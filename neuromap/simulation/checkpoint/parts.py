@@ -43,20 +43,9 @@ def _followed(path: str | Path) -> Path:
 
 
 class Parts:
-    """Writes what is recorded into the parts of a checkpoint.
+    """Writes what is recorded into the parts of a checkpoint."""
 
-    Parameters
-    ----------
-    path : Path
-        The checkpoint.
-    checksums : tuple of str
-        Of parts that are there already.
-
-    Attributes
-    ----------
-    checksums : list of str
-        Of all parts.
-    """
+    # checksums: of all parts
 
     def __init__(self, path: Path, checksums: tuple[str, ...] = ()) -> None:
         self._path = path
@@ -84,18 +73,7 @@ class Parts:
         self._chunks, self._bytes = [], 0
 
     def read(self, source: Path) -> Iterator[Chunk]:
-        """Read the parts of the checkpoint that a run goes on from, and copy them where that is another one.
-
-        Yields
-        ------
-        Chunk
-            What each holds.
-
-        Raises
-        ------
-        InputError
-            As :func:`read_parts`, or if a part cannot be written.
-        """
+        """Read the parts of the checkpoint that a run goes on from, and copy them where that is another one."""
         for number, chunk in enumerate(read_parts(source, tuple(self.checksums)), start=1):
             if source.resolve() != self._path.resolve():
                 data = read_bytes(part_path(source, number), "part of a checkpoint", MOST_BYTES, InputError)
@@ -104,25 +82,7 @@ class Parts:
 
 
 def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
-    """Read the parts of a checkpoint, one at a time.
-
-    Parameters
-    ----------
-    source : Path
-        The checkpoint.
-    checksums : tuple of str
-        Of its parts.
-
-    Yields
-    ------
-    Chunk
-        What each holds.
-
-    Raises
-    ------
-    InputError
-        If one is missing, damaged, or not the one that the checkpoint names.
-    """
+    """Read the parts of a checkpoint, one at a time."""
     for number, wanted in enumerate(checksums, start=1):
         yield _read_part(source, number, wanted)
 

@@ -23,16 +23,8 @@ _BYTES = 16
 def run_identity(
     program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], recording: Recording, noise_seed: int
 ) -> RunIdentity:
-    """Say what a run is of, in texts that are equal for equal runs.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Checked input frames.
-    recording : Recording
-    noise_seed : int
-    """
+    """Say what a run is of, in texts that are equal for equal runs."""
+    # shapes: frames (n_frames, size)
     fed = blake2b(digest_size=_BYTES)
     for name in sorted(frames):
         fed.update(repr((name, frames[name].shape)).encode())

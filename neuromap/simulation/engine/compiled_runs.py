@@ -27,18 +27,10 @@ _CALL_SECONDS = 0.05
 
 
 class CompiledRuns(ABC):
-    """What compiled engines share: ``step`` and ``run``, on top of calls of a kernel.
+    """What compiled engines share: ``step`` and ``run``, on top of calls of a kernel."""
 
-    Attributes
-    ----------
-    program : ChipProgram
-        What is loaded.
-    tick : int
-        The tick that runs next; the first is 0.
-    """
-
-    program: ChipProgram
-    tick: int
+    program: ChipProgram  # what is loaded
+    tick: int  # the tick that runs next; the first is 0
 
     def _start_runs(self, groups: int) -> None:
         """Begin with nothing known of runs; a core has ``groups`` words of 32 spike bits."""
@@ -80,12 +72,8 @@ class CompiledRuns(ABC):
         return spikes.cores, spikes.neurons
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`.
-
-        Notes
-        -----
-        After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
-        """
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        # After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
         check_run(self.program, events, watched)
         record, cores = self._record(watched)
         pieces = self._pieces(_fed(events), 0, events.n_ticks, record)
@@ -193,18 +181,8 @@ def _fed(events: HostEvents) -> Events:
 def run_together(
     work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], *, apart: bool = False
 ) -> None:
-    """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises.
-
-    Parameters
-    ----------
-    work : callable
-        Waits at the barrier where threads wait for each other.
-    n_threads : int
-        Thread 0 is this one.
-    barrier : ndarray of uint64, shape (BARRIER_WORDS,)
-    apart : bool
-        Whether thread 0 is another one too: then this one hears interrupts while all of them wait.
-    """
+    """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises."""
+    # shapes: barrier (BARRIER_WORDS,)
     if n_threads == 1 and not apart:
         work(0)
         return

@@ -24,17 +24,10 @@ __all__ = ["BlockEngine", "Engine", "Footprint", "HostEvents", "Spikes", "Totals
 
 @dataclass(frozen=True, eq=False)
 class HostEvents(Value):
-    """Axons that the host feeds in a run of ticks, ordered by tick.
+    """Axons that the host feeds in a run of ticks, ordered by tick."""
 
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_ticks + 1,)
-        Events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t.
-    cores, axons : ndarray of int32, shape (n,)
-        The axons. Two spikes on one axon in one tick are one.
-    """
-
-    start: NDArray[np.int64]
+    start: NDArray[np.int64]  # (n_ticks + 1,): events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t
+    # cores, axons: (n,): the axons. Two spikes on one axon in one tick are one
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
 
@@ -48,13 +41,7 @@ class HostEvents(Value):
 
     @classmethod
     def of_tick(cls, cores: ArrayLike, axons: ArrayLike) -> Self:
-        """Events of a single tick; one core may stand for several axons, or one axon for several cores.
-
-        Raises
-        ------
-        StimulusError
-            If the numbers of cores and axons differ.
-        """
+        """Events of a single tick; one core may stand for several axons, or one axon for several cores."""
         columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (cores, axons)]
         try:
             core, axon = np.broadcast_arrays(*columns)
@@ -80,24 +67,7 @@ class Spikes(NamedTuple):
 
 
 def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
-    """Refuse events or a mask that do not fit a program.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    events : HostEvents
-        What the host feeds.
-    watched : ndarray of bool, optional
-        Must be of shape (C, N).
-
-    Raises
-    ------
-    StimulusError
-        If ``start`` does not divide the events, or an event points outside the program.
-    InputError
-        If the mask has another shape or type.
-    """
+    """Refuse events or a mask that do not fit a program."""
     n = len(events.cores)
     start = events.start
     if len(events.axons) != n or len(start) == 0 or start[0] < 0 or start[-1] > n or (np.diff(start) < 0).any():
@@ -113,22 +83,9 @@ def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool
 
 
 def require_inside(name: str, column: NDArray[np.integer], bound: NDArray[np.int64] | int) -> None:
-    """Refuse events with a number below 0, or that reaches its bound.
-
-    Parameters
-    ----------
-    name : str
-        What the numbers count.
-    column : ndarray of int, shape (n,)
-        A number for each event.
-    bound : ndarray of int64, shape (n,), or int
-        What each must stay below.
-
-    Raises
-    ------
-    StimulusError
-        With the first such event.
-    """
+    """Refuse events with a number below 0, or that reaches its bound."""
+    # bound: what each must stay below
+    # shapes: column (n,); bound (n,)
     wrong = np.flatnonzero((column < 0) | (column >= bound))
     if len(wrong):
         first = int(wrong[0])
@@ -137,38 +94,19 @@ def require_inside(name: str, column: NDArray[np.integer], bound: NDArray[np.int
 
 
 class Totals(NamedTuple):
-    """What an engine has done since tick 0.
+    """What an engine has done since tick 0."""
 
-    Attributes
-    ----------
-    spikes : int
-        Neurons that fired, counted once per tick.
-    axon_events : int
-        Axons that were due, counted once per tick.
-    synaptic_events : int
-        Synapses on those axons.
-    """
-
-    spikes: int
-    axon_events: int
-    synaptic_events: int
+    spikes: int  # neurons that fired, counted once per tick
+    axon_events: int  # axons that were due, counted once per tick
+    synaptic_events: int  # synapses on those axons
 
 
 class Footprint(NamedTuple):
-    """Memory of a program in the engine.
+    """Memory of a program in the engine."""
 
-    Attributes
-    ----------
-    hot_bytes : int
-        What ticks may touch: crossbars, parameters, targets, potentials, due axons.
-    visit_bytes : int
-        Moved between memory and processor for one visit of a core in a tick, on average over the cores.
-    event_bytes, spike_bytes : int
-        Moved for one due axon, and for one spike.
-    """
-
-    hot_bytes: int
-    visit_bytes: int
+    hot_bytes: int  # what ticks may touch: crossbars, parameters, targets, potentials, due axons
+    visit_bytes: int  # moved between memory and processor for one visit of a core in a tick, on average over the cores
+    # event_bytes, spike_bytes: moved for one due axon, and for one spike
     event_bytes: int
     spike_bytes: int
 
@@ -193,11 +131,9 @@ class Engine(Protocol):
 
     @property
     def pending(self) -> NDArray[np.int64]:
-        """What is under way as sorted rows (tick at which it is due, core, place), shape (n, 3).
-
-        Of crossbars: spikes, and the axons they will reach. Of synapse lists, whose delays lie behind the axons:
-        neurons to whose currents something will be added.
-        """
+        """What is under way as sorted rows (tick at which it is due, core, place), shape (n, 3)."""
+        # Of crossbars: spikes, and the axons they will reach. Of synapse lists, whose delays lie behind the axons:
+        # neurons to whose currents something will be added.
 
     @property
     def totals(self) -> Totals:
@@ -209,40 +145,15 @@ class Engine(Protocol):
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from the present one.
-
-        Parameters
-        ----------
-        events : HostEvents
-            What the host feeds; its tick 0 is the engine's present tick.
-        watched : ndarray of bool, shape (C, N), optional
-            Neurons whose spikes are returned; all by default.
-
-        Returns
-        -------
-        Spikes
-            Of the watched neurons, with absolute ticks.
-
-        Raises
-        ------
-        StimulusError
-            If an event points outside the program.
-        InputError
-            If the mask has another shape or type.
-        """
+        """Run ``events.n_ticks`` ticks from the present one."""
+        # shapes: watched (C, N)
 
     @property
     def state(self) -> EngineState:
         """All that the ticks to come depend on, but for the seed of the noise."""
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from.
-
-        Raises
-        ------
-        InputError
-            If it does not fit the program.
-        """
+        """Go on from a state of this program, whatever engine it comes from."""
 
     def reset(self, noise_seed: int | None = None) -> None:
         """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
@@ -263,34 +174,6 @@ class BlockEngine(Protocol):
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = ...,
     ) -> Spikes:
-        """Run runs of equal length one after the other, each from the state before tick 0, on this thread alone.
-
-        Parameters
-        ----------
-        events : HostEvents
-            What the host feeds: the ticks of the first run, then those of the second, and so on.
-        n_runs : int
-            Number of runs, 1 or more; divides the ticks of the events.
-        watched : ndarray of bool, shape (C, N), optional
-            As in :meth:`Engine.run`.
-        noise_seed : int
-            Seed of the first run; the others take the numbers that follow (after 2**64 - 1 comes 0).
-        is_called_off : callable
-            Asked every twentieth of a second or so; where it says True, what has not begun is left out.
-
-        Returns
-        -------
-        Spikes
-            Of the watched neurons; tick t of run r, the first being 0, is ``r * (ticks of a run) + t``.
-
-        Raises
-        ------
-        StimulusError
-            If an event points outside the program.
-        InputError
-            If the mask has another shape or type.
-
-        Notes
-        -----
-        Afterwards the engine is where the last run ended.
-        """
+        """Run runs of equal length one after the other, each from the state before tick 0, on this thread alone."""
+        # Afterwards the engine is where the last run ended.
+        # shapes: watched (C, N)

@@ -16,18 +16,10 @@ __all__ = ["DEFAULT_ENGINE", "ENGINES", "EngineChoice", "EngineKind"]
 
 
 class EngineKind(NamedTuple):
-    """What can be said of an engine before it is loaded.
+    """What can be said of an engine before it is loaded."""
 
-    Attributes
-    ----------
-    has_threads : bool
-        Whether it runs on as many threads as it is given; else on one.
-    is_compiled : bool
-        Whether Numba compiles it.
-    """
-
-    has_threads: bool
-    is_compiled: bool
+    has_threads: bool  # whether it runs on as many threads as it is given; else on one
+    is_compiled: bool  # whether Numba compiles it
 
 
 ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
@@ -41,29 +33,14 @@ ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
 
 @dataclass(frozen=True)
 class EngineChoice(Card):
-    """What runs the ticks; every choice of engine and threads gives the same result, bit by bit.
+    """What runs the ticks; every choice of engine and threads gives the same result, bit by bit."""
 
-    Attributes
-    ----------
-    engine : {"fast", "numpy"}
-        Compiled kernels, or the readable oracle.
-    threads : int or None
-        Threads of the fast engine; ``None`` for one for every core of the machine that may be used. NumPy runs on one.
-    noise_seed : int
-        Seed of the neurons' stochastic modes, 0 to 2**64 - 1; without such neurons it has no effect.
-    bit_slicing : bool or None
-        Whether the fast engine takes the stimuli of a batch side by side, a bit for each, on cores where it can
-        (``docs/fast-engine.md``); ``None`` for where that is quicker.
-
-    Raises
-    ------
-    InputError
-        If there is no such engine, or the number of threads or the seed is out of range.
-    """
-
-    engine: str = "fast"
+    engine: str = "fast"  # compiled kernels, or the readable oracle
+    # threads of the fast engine; ``None`` for one for every core of the machine that may be used. NumPy runs on one
     threads: int | None = None
-    noise_seed: int = 0
+    noise_seed: int = 0  # seed of the neurons' stochastic modes, 0 to 2**64 - 1; without such neurons it has no effect
+    # whether the fast engine takes the stimuli of a batch side by side, a bit for each, on cores where it can
+    # (``docs/fast-engine.md``); ``None`` for where that is quicker
     bit_slicing: bool | None = None
 
     def __post_init__(self) -> None:

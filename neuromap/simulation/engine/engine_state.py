@@ -19,25 +19,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CurrentState(Value):
-    """What synapse-list cores hold beside voltages.
+    """What synapse-list cores hold beside voltages."""
 
-    Attributes
-    ----------
-    current : ndarray of int64, shape (C, N)
-        u of every neuron.
-    resting : ndarray of int64, shape (C, N)
-        Ticks that a neuron rests yet.
-    due : ndarray of int64, shape (m, 3)
-        Neurons to whose currents synapses of axons that were reached will add something, as sorted rows (tick, core,
-        neuron).
-    amounts : ndarray of int64, shape (m,)
-        What is added, wrapped into the width of currents; never 0.
-    """
-
-    current: Ints
-    resting: Ints
+    current: Ints  # (C, N): u of every neuron
+    resting: Ints  # (C, N): ticks that a neuron rests yet
+    # (m, 3): neurons to whose currents synapses of axons that were reached will add something, as sorted rows (tick,
+    # core, neuron)
     due: Ints
-    amounts: Ints
+    amounts: Ints  # (m,): what is added, wrapped into the width of currents; never 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -45,27 +34,14 @@ class CurrentState(Value):
 
 @dataclass(frozen=True, eq=False)
 class EngineState(Value):
-    """A chip between two ticks; equal for all engines, numbers of threads and numbers of ranks.
+    """A chip between two ticks; equal for all engines, numbers of threads and numbers of ranks."""
 
-    Attributes
-    ----------
-    tick : int
-        The tick that runs next.
-    potentials : ndarray of int64, shape (C, N)
-        After the last tick; voltages where there are currents.
-    spikes : ndarray of int64, shape (n, 3)
-        Spikes that have not reached their axons, as sorted rows (tick at which it is due, core, axon).
-    totals : tuple of int
-        The fields of :class:`~neuromap.simulation.engine.engine.Totals`.
-    currents : CurrentState or None
-        Of synapse-list cores.
-    """
-
-    tick: int
-    potentials: Ints
+    tick: int  # the tick that runs next
+    potentials: Ints  # (C, N): after the last tick; voltages where there are currents
+    # (n, 3): spikes that have not reached their axons, as sorted rows (tick at which it is due, core, axon)
     spikes: Ints
-    totals: tuple[int, int, int]
-    currents: CurrentState | None = None
+    totals: tuple[int, int, int]  # the fields of :class:`~neuromap.simulation.engine.engine.Totals`
+    currents: CurrentState | None = None  # of synapse-list cores
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -73,20 +49,7 @@ class EngineState(Value):
 
 
 def check_state(program: ChipProgram, state: EngineState) -> None:
-    """Refuse the state of another program, or one that no run leads to.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What goes on from the state.
-    state : EngineState
-        What is restored.
-
-    Raises
-    ------
-    InputError
-        If a shape, a potential or something under way does not fit the program.
-    """
+    """Refuse the state of another program, or one that no run leads to."""
     low, high = program.chip.potential_range
     tables = [state.potentials]
     if state.currents is not None:
@@ -117,17 +80,8 @@ def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
 
 
 def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
-    """Take some cores out of a state, renumbered from 0.
-
-    Parameters
-    ----------
-    state : EngineState
-        Of all cores.
-    cores : ndarray of int64, shape (n,)
-        Ascending.
-    totals : tuple of int
-        What the part has done; parts together have done what the whole has.
-    """
+    """Take some cores out of a state, renumbered from 0."""
+    # shapes: cores (n,)
     part = EngineState(state.tick, state.potentials[cores], _rows_of(state.spikes, cores), totals)
     whole = state.currents
     if whole is None:

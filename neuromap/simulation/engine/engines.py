@@ -17,20 +17,7 @@ __all__ = ["MAKERS", "make_engine"]
 
 
 def make_engine(program: ChipProgram, choice: EngineChoice = DEFAULT_ENGINE) -> Engine:
-    """Load a program into an engine.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What is loaded; not changed.
-    choice : EngineChoice
-        By default the fast engine on all cores of the machine.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or its tables point outside it.
-    """
+    """Load a program into an engine."""
     return MAKERS[choice.engine][program.chip.core_model](program, choice)
 
 

@@ -48,24 +48,7 @@ _Workers = tuple[Team, list[Scratch]]
 
 
 class FastEngine(CompiledRuns):
-    """State of a chip that runs a program in compiled code.
-
-    Parameters
-    ----------
-    program : Program
-        What is loaded; not changed.
-    threads : int
-        Threads that share the cores, in whole blocks of 64 cores; the result does not depend on it.
-    noise_seed : int
-        Seed of the stochastic modes, 0 to 2**64 - 1.
-
-    Raises
-    ------
-    InputError
-        If the seed is out of range.
-    ProgramError
-        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
-    """
+    """State of a chip that runs a program in compiled code."""
 
     program: Program
 

@@ -43,29 +43,10 @@ _EPOCH = 1 << 30
 
 
 class ListFastEngine(CompiledRuns):
-    """State of a chip that runs a program in compiled code.
+    """State of a chip that runs a program in compiled code."""
 
-    Parameters
-    ----------
-    program : ListProgram
-        What is loaded; not changed.
-    threads : int
-        Threads that share the cores; the result does not depend on it.
-    noise_seed : int
-        Without effect: these neurons draw nothing.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
-    InputError
-        If there is no such seed.
-
-    Notes
-    -----
-    Sums of weights wrap modulo 2**32, unless none can leave 16 bits; as currents have 32 bits or fewer and wrap
-    themselves, that is exact.
-    """
+    # Sums of weights wrap modulo 2**32, unless none can leave 16 bits; as currents have 32 bits or fewer and wrap
+    # themselves, that is exact.
 
     program: ListProgram
 

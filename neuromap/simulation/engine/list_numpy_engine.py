@@ -34,34 +34,12 @@ Ints = NDArray[np.int64]
 
 
 class ListNumpyEngine:
-    """State of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`.
+    """State of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
 
-    Parameters
-    ----------
-    program : ListProgram
-        What is loaded; not changed.
-    noise_seed : int
-        Without effect: these neurons draw nothing.
-
-    Attributes
-    ----------
-    program : ListProgram
-        As given.
-    tick : int
-        The tick that :meth:`step` will run next; the first is 0.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
-    InputError
-        If there is no such seed.
-
-    Notes
-    -----
-    Every sum here is exact: fewer than 2**31 synapses of 32-bit weights stay inside 64 bits, and so do products of
-    currents and voltages (32 bits) with decays (16 bits).
-    """
+    # Every sum here is exact: fewer than 2**31 synapses of 32-bit weights stay inside 64 bits, and so do products of
+    # currents and voltages (32 bits) with decays (16 bits).
+    # program: as given
+    # tick: the tick that :meth:`step` will run next; the first is 0
 
     def __init__(self, program: ListProgram, *, noise_seed: int = 0) -> None:
         require_legal(program, mapped=False, indices_only=True)
@@ -128,19 +106,15 @@ class ListNumpyEngine:
 
     @property
     def pending(self) -> Ints:
-        """Neurons to whose currents something will be added, as sorted rows (tick, core, neuron), shape (n, 3).
-
-        Spikes that have not reached their axons yet are followed through. Sums that are multiples of the current's
-        range change nothing and have no row.
-        """
+        """Neurons to whose currents something will be added, as sorted rows (tick, core, neuron), shape (n, 3)."""
+        # Spikes that have not reached their axons yet are followed through. Sums that are multiples of the current's
+        # range change nothing and have no row.
         return pending_rows(self.pending_amounts, self.tick)
 
     @property
     def pending_amounts(self) -> Ints:
-        """What will be added to currents, wrapped into their width: shape (D + d + 1, C, N), from the next tick on.
-
-        D is the chip's least delay and d the greatest of a synapse.
-        """
+        """What will be added to currents, wrapped into their width: shape (D + d + 1, C, N), from the next tick on."""
+        # D is the chip's least delay and d the greatest of a synapse.
         return pending_amounts(self.program, self.tick, self._due, self._reached)
 
     def step(
@@ -216,15 +190,7 @@ class ListNumpyEngine:
 
 
 def kept(values: Ints, decay: NDArray[np.int32], bits: int) -> Ints:
-    """Return what is left of values after a tick, rounded toward zero.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (C, N)
-    decay : ndarray of int32, shape (C, N)
-        What goes, in parts of 2**bits.
-    bits : int
-        Width of decays.
-    """
+    """Return what is left of values after a tick, rounded toward zero."""
+    # shapes: values (C, N); decay (C, N)
     left: Ints = np.sign(values) * (np.abs(values) * ((1 << bits) - decay.astype(np.int64)) >> bits)
     return left

@@ -14,23 +14,8 @@ Ints = NDArray[np.int64]
 
 
 def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray[np.bool_]) -> Ints:
-    """Sum what will be added to currents; spikes that have not reached their axons yet are followed through.
-
-    Parameters
-    ----------
-    program : ListProgram
-    tick : int
-        The tick that runs next.
-    due : ndarray of int64, shape (slots, C, N)
-        Sums of weights; what is due in tick t has the row t modulo ``slots``.
-    reached : ndarray of bool, shape (D + 1, L)
-        Axons that will be reached, by list, in the same way.
-
-    Returns
-    -------
-    ndarray of int64, shape (D + slots, C, N)
-        From the next tick on, wrapped into the width of currents.
-    """
+    """Sum what will be added to currents; spikes that have not reached their axons yet are followed through."""
+    # shapes: due (slots, C, N); reached (D + 1, L); returns (D + slots, C, N)
     slots, turns = len(due), len(reached)
     amounts = np.zeros((turns + slots - 1, *program.shape), np.int64)
     for ahead in range(slots):
@@ -44,24 +29,15 @@ def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray
 
 
 def pending_rows(amounts: Ints, tick: int) -> Ints:
-    """List the neurons to whom something is under way as sorted rows (tick, core, neuron), shape (n, 3).
-
-    Sums that are multiples of the current's range change nothing and have no row.
-    """
+    """List the neurons to whom something is under way as sorted rows (tick, core, neuron), shape (n, 3)."""
+    # Sums that are multiples of the current's range change nothing and have no row.
     ahead, core, neuron = np.nonzero(amounts)
     return np.stack([tick + ahead, core, neuron], axis=1).astype(np.int64)
 
 
 def due_and_amounts(program: ListProgram, tick: int, due: Ints) -> tuple[Ints, Ints]:
-    """List what axons that were reached will add to currents; the arguments are those of :func:`pending_amounts`.
-
-    Returns
-    -------
-    rows : ndarray of int64, shape (m, 3)
-        Tick, core and neuron, in order.
-    amounts : ndarray of int64, shape (m,)
-        Wrapped into the width of currents.
-    """
+    """List what axons that were reached will add to currents; the arguments are those of :func:`pending_amounts`."""
+    # shapes: rows (m, 3); amounts (m,)
     amounts = wrapped(due[(tick + np.arange(len(due))) % len(due)], program.chip.lists.current_bits)
     rows = pending_rows(amounts, tick)
     return rows, amounts[amounts != 0]
@@ -75,17 +51,8 @@ def reached_axons(program: ListProgram, tick: int, reached: NDArray[np.bool_]) -
 
 
 def synapses_of(program: ListProgram, lists: Ints) -> tuple[Ints, Ints]:
-    """List the synapses of lists, and the core of each.
-
-    Parameters
-    ----------
-    program : ListProgram
-    lists : ndarray of int64, shape (n,)
-
-    Returns
-    -------
-    synapses, cores : ndarray of int64, shape (m,)
-    """
+    """List the synapses of lists, and the core of each."""
+    # shapes: lists (n,); synapses, cores (m,)
     table = program.synapses
     length = np.diff(table.lists)[lists]
     core = np.searchsorted(table.axons, lists, side="right") - 1

@@ -64,10 +64,9 @@ class Width(Card):
 
 
 class Parameters(NamedTuple):
-    """What :func:`leak` and :func:`fire` read of a :class:`NeuronTable`, for some of its cores.
+    """What :func:`leak` and :func:`fire` read of a :class:`NeuronTable`, for some of its cores."""
 
-    Engines make one in every tick, so nothing is checked or locked here.
-    """
+    # Engines make one in every tick, so nothing is checked or locked here.
 
     leak: NDArray[np.int16]
     leak_reversal: NDArray[np.bool_]

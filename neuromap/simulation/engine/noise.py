@@ -50,21 +50,7 @@ def mix(words: _Words) -> _Words:
 
 
 def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> _Words:
-    """Name the noise of cores in one tick by a word each.
-
-    Parameters
-    ----------
-    seed : int
-        0 to 2**64 - 1.
-    tick : int
-        0 or more.
-    cores : ndarray of int64
-        Places of cores on the board, see :func:`core_numbers`.
-
-    Returns
-    -------
-    ndarray of uint64, shape of ``cores``
-    """
+    """Name the noise of cores in one tick by a word each."""
     of_seed = mix(np.array([(seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64))
     return mix(mix(of_seed ^ np.uint64(tick)) ^ cores.astype(np.uint64))
 
@@ -86,48 +72,21 @@ def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8
 
 
 def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
-    """Return the places of a program's cores on the board, y * columns + x: they do not depend on the order of rows.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Returns
-    -------
-    ndarray of int64, shape (C,)
-    """
+    """Return the places of a program's cores on the board, y * columns + x: they do not depend on the order of rows."""
+    # shapes: returns (C,)
     places: NDArray[np.int64] = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
     return places
 
 
 def check_seed(seed: int) -> int:
-    """Return the seed of a run if it is one.
-
-    Raises
-    ------
-    InputError
-        If it is no integer from 0 to 2**64 - 1.
-    """
+    """Return the seed of a run if it is one."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise InputError(f"noise seed {seed!r:.40}: is not allowed; give an integer from 0 to {2**64 - 1}")
     return int(seed)
 
 
 class Noise:
-    """Random bytes for the cores of one program.
-
-    Parameters
-    ----------
-    program : Program
-        Its cores' places are used.
-    seed : int
-        0 to 2**64 - 1.
-
-    Raises
-    ------
-    InputError
-        If there is no such seed.
-    """
+    """Random bytes for the cores of one program."""
 
     def __init__(self, program: Program, seed: int) -> None:
         self.seed = check_seed(seed)
@@ -141,22 +100,7 @@ class Noise:
         purposes: NDArray[np.int64] | int,
         neurons: NDArray[np.int64] | None = None,
     ) -> NDArray[np.uint8]:
-        """Draw rho for some cores, each for one purpose.
-
-        Parameters
-        ----------
-        tick : int
-            The tick.
-        cores : ndarray of int64, shape (k,)
-            Cores as rows of the program; a core may occur several times.
-        purposes : ndarray of int64, shape (k,), or int
-            What the numbers are for: an axon, ``LEAK`` or ``THRESHOLD``.
-        neurons : ndarray of int64, shape (n,), optional
-            Neurons of the cores; all by default.
-
-        Returns
-        -------
-        ndarray of uint8, shape (k, n)
-        """
+        """Draw rho for some cores, each for one purpose."""
+        # shapes: cores (k,); purposes (k,); neurons (n,); returns (k, n)
         key = keys(streams(self.seed, tick, self._places[cores]), np.asarray(purposes, dtype=np.int64))
         return rho(key[:, None], self._neurons if neurons is None else neurons)

@@ -288,10 +288,8 @@ class NumpyEngine:
         *,
         drawn_only: bool = False,
     ) -> NDArray[np.int64]:
-        """List what each event adds to each of ``neurons`` of its core, shape (events, neurons).
-
-        With ``drawn_only`` fixed weights count as 0. A synapse that is asked twice in a tick draws the same number.
-        """
+        """List what each event adds to each of ``neurons`` of its core, shape (events, neurons)."""
+        # With ``drawn_only`` fixed weights count as 0. A synapse that is asked twice in a tick draws the same number.
         program, table = self.program, self.program.neurons
         bits = np.unpackbits(program.crossbar[cores, axons], axis=1, bitorder="little")[:, neurons]
         types = program.axon_types[cores, axons]

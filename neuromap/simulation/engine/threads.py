@@ -13,23 +13,7 @@ MAX_THREADS = 1024
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Give the number of threads to use.
-
-    Parameters
-    ----------
-    threads : int, optional
-        What is asked for; by default one for every core of the machine that this process may use.
-
-    Returns
-    -------
-    int
-        1 to ``MAX_THREADS``.
-
-    Raises
-    ------
-    InputError
-        If it is out of range.
-    """
+    """Give the number of threads to use."""
     if threads is None:
         return min(MAX_THREADS, _usable_cores())
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:

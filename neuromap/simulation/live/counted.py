@@ -30,21 +30,11 @@ def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NodeSpikes(Value):
-    """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index.
+    """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index."""
 
-    Attributes
-    ----------
-    tick : ndarray
-        When.
-    node : ndarray
-        Position in the program's nodes.
-    index : ndarray
-        Neuron within the node.
-    """
-
-    tick: Ints
-    node: Ints
-    index: Ints
+    tick: Ints  # when
+    node: Ints  # position in the program's nodes
+    index: Ints  # neuron within the node
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -29,18 +29,10 @@ class _Rows:
 
 
 class LiveFeed:
-    """The host of a live run: samples frames as their ticks come, and keeps them until all their axons were fed.
+    """The host of a live run: samples frames as their ticks come, and keeps them until all their axons were fed."""
 
-    The same events as those of :class:`neuromap.simulation.run.host_feed.FedFrames`, tick by tick, but for their order
-    within a tick; bias rows never end.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Its host table and clocks.
-    source : FrameSource or None
-        Asked for every frame once; needed where there are input nodes.
-    """
+    # The same events as those of :class:`neuromap.simulation.run.host_feed.FedFrames`, tick by tick, but for their
+    # order within a tick; bias rows never end.
 
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
         host, self._period, self._source = program.host, program.period, source
@@ -74,13 +66,7 @@ class LiveFeed:
         return self._next - 1
 
     def events(self, tick: int) -> HostEvents:
-        """Lay out what is fed in a tick; ticks are asked for in order.
-
-        Raises
-        ------
-        StimulusError
-            If the source gives something else than a frame of every input node.
-        """
+        """Lay out what is fed in a tick; ticks are asked for in order."""
         frame = frames_until(self._start, self._period, tick)
         due = (ticks_of_frames(self._start, self._period, frame) == tick) & (frame >= self._first)
         self._sample(tick, int(frame[due & self._of_input].max(initial=-1)))

@@ -229,10 +229,8 @@ class LiveRun:
         self._read_out()
 
     def _with_spikes_under_way(self, events: HostEvents) -> HostEvents:
-        """Add spikes that are longer under way than any of the program: of ways that an edit has cut.
-
-        No engine can tell a spike that the host delivers from one of its own.
-        """
+        """Add spikes that are longer under way than any of the program: of ways that an edit has cut."""
+        # No engine can tell a spike that the host delivers from one of its own.
         if not len(self._under_way):
             return events
         due = self._under_way[:, 0] == self.now

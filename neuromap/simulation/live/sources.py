@@ -117,25 +117,9 @@ class HeldFrame:
 
 
 def checked_frame(frame: Mapping[str, ArrayLike], sizes: Mapping[str, int]) -> InputFrame:
-    """Check one frame against the input nodes.
-
-    Parameters
-    ----------
-    frame : mapping of str to array_like, shape (size,)
-        Boolean, or 0 and 1.
-    sizes : mapping of str to int
-        Of the input nodes.
-
-    Returns
-    -------
-    mapping of str to ndarray of bool
-        In the order of ``sizes``, read-only.
-
-    Raises
-    ------
-    StimulusError
-        If a node is missing or unknown, or its values are of another number or kind.
-    """
+    """Check one frame against the input nodes."""
+    # gives in the order of ``sizes``, read-only
+    # shapes: frame (size,)
     if not isinstance(frame, Mapping) or set(frame) != set(sizes):
         given = ", ".join(map(str, frame)) if isinstance(frame, Mapping) else show(frame)
         raise StimulusError(f"source: gives a frame of {given or 'no node'}; give one of {', '.join(sizes)}")

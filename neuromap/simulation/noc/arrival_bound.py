@@ -20,49 +20,18 @@ Bools = NDArray[np.bool_]
 
 
 def unloaded_times(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
-    """Cycles from release to arrival of spikes that meet no other.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    clock : RouterClock
-        Cycles of a hop, of a boundary and of a chip's ports.
-    ways : Ways
-        One for every spike.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        One cycle into the router, its hops, one cycle into the target core; where ports are known, the ports of two
-        chips for every boundary.
-    """
+    """Cycles from release to arrival of spikes that meet no other."""
+    # shapes: returns (n,)
     crossings = mesh.crossings(ways)
     ports = 0 if clock.port_cycles is None else 2 * clock.port_cycles
     return 2 + clock.hop_cycles * (ways.hops - crossings) + (clock.crossing_cycles + ports) * crossings
 
 
 def sharing_spikes(mesh: Mesh, ways: Ways, flow: Flow | None = None, *, by_chip: bool = False) -> Ints:
-    """Count for every spike the others that share at least one link with it.
-
-    Two ways share one stretch, so every other spike joins a way once: those on a link of the way that were not on
-    the link before it. Joins are counted per router, and summed along the lines.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    ways : Ways
-        One for every spike.
-    flow : Flow, optional
-        Of all spikes that are there; by default those of ``ways``. Every one of ``ways`` is among them.
-    by_chip : bool
-        Count anew on every chip that a way passes, and leave out links between chips.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
+    """Count for every spike the others that share at least one link with it."""
+    # Two ways share one stretch, so every other spike joins a way once: those on a link of the way that were not on the
+    # link before it. Joins are counted per router, and summed along the lines.
+    # shapes: returns (n,)
     flow = Flow.of(mesh, ways) if flow is None else flow
     loads = flow.loads
     x, y, end_x, end_y = ways
@@ -95,24 +64,9 @@ def sharing_spikes(mesh: Mesh, ways: Ways, flow: Flow | None = None, *, by_chip:
 
 
 def arrival_bounds(mesh: Mesh, clock: RouterClock, ways: Ways, flow: Flow | None = None) -> Ints:
-    """Bound the arrivals of spikes that are released together, whatever the order in which links serve them.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    clock : RouterClock
-        Cycles of a hop, of a boundary and of a chip's ports.
-    ways : Ways
-        One for every spike.
-    flow : Flow, optional
-        Of all spikes that are there; by default those of ``ways``. Every one of ``ways`` is among them.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Cycles from the release to the arrival at the target core, at most.
-    """
+    """Bound the arrivals of spikes that are released together, whatever the order in which links serve them."""
+    # gives cycles from the release to the arrival at the target core, at most
+    # shapes: returns (n,)
     flow = Flow.of(mesh, ways) if flow is None else flow
     bounds = unloaded_times(mesh, clock, ways)
     if clock.port_cycles is None or mesh.chips == (1, 1):

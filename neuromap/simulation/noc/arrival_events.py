@@ -18,37 +18,21 @@ _NEVER = 2**62
 
 
 class Arrivals(NamedTuple):
-    """Spikes that have arrived, in the order in which they were sent; ndarrays of int64, shape (n,).
+    """Spikes that have arrived, in the order in which they were sent; ndarrays of int64, shape (n,)."""
 
-    Attributes
-    ----------
-    spikes : ndarray of int64
-        Their numbers: spikes are numbered from 0 in the order in which they are sent.
-    cycles : ndarray of int64
-        Cycle at whose end each has reached its core, counted from cycle 0 of the simulation.
-    x, y : ndarray of int64
-        Where it has arrived.
-    """
-
-    spikes: Ints
-    cycles: Ints
+    spikes: Ints  # their numbers: spikes are numbered from 0 in the order in which they are sent
+    cycles: Ints  # cycle at whose end each has reached its core, counted from cycle 0 of the simulation
+    # x, y: where it has arrived
     x: Ints
     y: Ints
 
 
 class MeshEvents:
-    """The mesh with its spikes under way: a spike is served when it is ready, on each link in the order of readiness.
+    """The mesh with its spikes under way: a spike is served when it is ready."""
 
-    Of spikes that are ready in the same cycle, the one that was sent first comes first; so the result is a function
-    of what is sent, and of nothing else.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    clock : RouterClock
-        Cycles of a hop, of a boundary and of a chip's ports.
-    """
+    # On each link in the order of readiness.
+    # Of spikes that are ready in the same cycle, the one that was sent first comes first; so the result is a function
+    # of what is sent, and of nothing else.
 
     def __init__(self, mesh: Mesh, clock: RouterClock) -> None:
         from neuromap.simulation.noc.arrival_kernel import compiled
@@ -69,15 +53,7 @@ class MeshEvents:
         return int(self._number[0]) if len(self._number) else self._sent
 
     def send(self, ways: Ways, cycle: int) -> Ints:
-        """Release spikes at the start of a cycle; return their numbers, shape (n,).
-
-        Parameters
-        ----------
-        ways : Ways
-            One for every spike, within the board.
-        cycle : int
-            Not before the one up to which the simulation has run.
-        """
+        """Release spikes at the start of a cycle; return their numbers, shape (n,)."""
         n = len(ways.x)
         numbers = np.arange(self._sent, self._sent + n)
         self._sent += n
@@ -90,23 +66,7 @@ class MeshEvents:
         return numbers
 
     def run(self, until: int | None = None) -> Arrivals:
-        """Serve every link up to a cycle, or until all have arrived.
-
-        Parameters
-        ----------
-        until : int, optional
-            What is ready in this cycle or later waits.
-
-        Returns
-        -------
-        Arrivals
-            Of spikes that have been given to their core since the last call.
-
-        Raises
-        ------
-        NotSupportedError
-            If there are so many spikes, or so slow a clock, that 64 bits do not hold cycle and spike.
-        """
+        """Serve every link up to a cycle, or until all have arrived."""
         from neuromap.compiling.announcement import announced
 
         n = len(self._number)
@@ -140,27 +100,8 @@ class MeshEvents:
 
 
 def simulate_arrivals(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
-    """Cycles in which spikes arrive that are released together into an empty mesh.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    clock : RouterClock
-        Cycles of a hop, of a boundary and of a chip's ports.
-    ways : Ways
-        One for every spike, within the board.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Cycles from the release to the end of the link into the target core.
-
-    Raises
-    ------
-    NotSupportedError
-        As in :meth:`MeshEvents.run`.
-    """
+    """Cycles in which spikes arrive that are released together into an empty mesh."""
+    # shapes: returns (n,)
     events = MeshEvents(mesh, clock)
     events.send(ways, 0)
     return events.run().cycles

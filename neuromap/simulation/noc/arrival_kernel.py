@@ -38,12 +38,10 @@ def _replace_top(heap, n, key):  # type: ignore[no-untyped-def]
 
 
 def _advance(heap, n, bits, until, state, arrival, free, sizes, times):  # type: ignore[no-untyped-def]
-    """Serve what is ready before the cycle ``until``, in the order of readiness; return how many spikes are left.
-
-    ``heap`` holds ``ready << bits | spike`` of n spikes. A row of ``state`` is x and y of a spike, x and y of its end,
-    and where it waits; ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per chip for
-    its ports.
-    """
+    """Serve what is ready before the cycle ``until``, in the order of readiness; return how many spikes are left."""
+    # ``heap`` holds ``ready << bits | spike`` of n spikes. A row of ``state`` is x and y of a spike, x and y of its
+    # end, and where it waits; ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per
+    # chip for its ports.
     columns, rows, chip_columns, chip_rows = sizes
     hop, crossing, port = times
     routers = columns * rows

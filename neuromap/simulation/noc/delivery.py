@@ -15,24 +15,12 @@ __all__ = ["delivered"]
 
 
 def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
-    """Send the spikes of a tick through the mesh, and list what the cores receive.
-
-    The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
-    engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    spikes : TickSpikes
-        What is sent in the tick; spikes of the host do not cross the mesh.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 3)
-        Sorted rows (tick in which it is due, core, axon), each once: two spikes for one axon and tick are one. Core
-        -1 where a spike ends at a router that has no core of the program.
-    """
+    """Send the spikes of a tick through the mesh, and list what the cores receive."""
+    # The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
+    # engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
+    # gives sorted rows (tick in which it is due, core, axon), each once: two spikes for one axon and tick are one. Core
+    # -1 where a spike ends at a router that has no core of the program
+    # shapes: returns (n, 3)
     mesh = Mesh.of(program.chip)
     sent = program.sent_by(spikes.cores, spikes.neurons)
     events = MeshEvents(mesh, RouterClock.of(program.chip))

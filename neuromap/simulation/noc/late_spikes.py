@@ -15,34 +15,17 @@ __all__ = ["LateSpike", "LateSpikes"]
 
 
 class LateSpike(NamedTuple):
-    """One spike that is late.
+    """One spike that is late."""
 
-    Attributes
-    ----------
-    tick : int
-        The tick in which it is fired.
-    core, neuron : int
-        The neuron that fires, by row of the program and place in its core.
-    node : str or None
-        Its node by the program's labels; ``None`` without a label.
-    node_index : int
-        Its place in the node.
-    arrival_cycles : int
-        Router cycles from the start of the tick to the arrival.
-    delay : int
-        Ticks from the tick in which it is fired to the one in which it is due.
-    is_overdue : bool
-        Whether it arrives after the start of the tick in which it is due.
-    """
-
-    tick: int
+    tick: int  # the tick in which it is fired
+    # core, neuron: the neuron that fires, by row of the program and place in its core
     core: int
     neuron: int
-    node: str | None
-    node_index: int
-    arrival_cycles: int
-    delay: int
-    is_overdue: bool
+    node: str | None  # its node by the program's labels; ``None`` without a label
+    node_index: int  # its place in the node
+    arrival_cycles: int  # router cycles from the start of the tick to the arrival
+    delay: int  # ticks from the tick in which it is fired to the one in which it is due
+    is_overdue: bool  # whether it arrives after the start of the tick in which it is due
 
     def __str__(self) -> str:
         label = "no label" if self.node is None else f"{self.node}[{self.node_index}]"

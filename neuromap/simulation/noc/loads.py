@@ -21,40 +21,21 @@ _FIRST = {EAST: 0, WEST: 1, NORTH: 2, SOUTH: 3, OUT: 4}
 
 @dataclass(frozen=True, eq=False)
 class Flow(Value):
-    """Where spikes come into the mesh, where they turn, and where they leave it; flows of more spikes add up.
+    """Where spikes come into the mesh, where they turn, and where they leave it; flows of more spikes add up."""
 
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (5, rows, columns)
-        Spikes that go from their core to east, west, north, south, or at once back into the core.
-    turns : ndarray of int64, shape (2, 3, rows, columns)
-        Spikes that come to a router eastwards or westwards and leave it to north, south, or into the core.
-    ends : ndarray of int64, shape (2, rows, columns)
-        Spikes that come to a router northwards or southwards and leave it into the core.
-    """
-
+    # (5, rows, columns): spikes that go from their core to east, west, north, south, or at once back into the core
     starts: Ints
+    # (2, 3, rows, columns): spikes that come to a router eastwards or westwards and leave it to north, south, or into
+    # the core
     turns: Ints
-    ends: Ints
+    ends: Ints  # (2, rows, columns): spikes that come to a router northwards or southwards and leave it into the core
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     @classmethod
     def of(cls, mesh: Mesh, ways: Ways) -> Self:
-        """Count the flow of spikes.
-
-        Parameters
-        ----------
-        mesh : Mesh
-            The board.
-        ways : Ways
-            One for every spike, within the board.
-
-        Returns
-        -------
-        Flow
-        """
+        """Count the flow of spikes."""
         x, y, end_x, end_y = ways
         n = mesh.rows * mesh.columns
         dx, dy = np.sign(end_x - x), np.sign(end_y - y)
@@ -94,38 +75,14 @@ class Flow(Value):
 
 
 def link_loads(mesh: Mesh, ways: Ways) -> Ints:
-    """Count the spikes over every link.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    ways : Ways
-        One for every spike, within the board.
-
-    Returns
-    -------
-    ndarray of int64, shape (6, rows, columns)
-        By direction and by the router that the link leaves; the first four sum to the hops of all spikes.
-    """
+    """Count the spikes over every link."""
+    # shapes: returns (6, rows, columns)
     return Flow.of(mesh, ways).loads
 
 
 def port_spikes(mesh: Mesh, loads: Ints) -> Ints:
-    """Count the spikes through the ports of every chip: those that leave it and those that enter it.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        The board.
-    loads : ndarray of int64, shape (6, rows, columns)
-        Spikes over every link.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows of chips, columns of chips)
-        A spike that crosses a chip counts twice there.
-    """
+    """Count the spikes through the ports of every chip: those that leave it and those that enter it."""
+    # shapes: loads (6, rows, columns); returns (rows of chips, columns of chips)
     chip_rows, chip_columns = mesh.chips
     spikes = np.zeros((chip_rows, chip_columns), np.int64)
     # boundaries between chips, per pair of chips side by side

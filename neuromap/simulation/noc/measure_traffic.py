@@ -28,13 +28,7 @@ _CHUNK = 2**20
 
 
 class TrafficCounter:
-    """Counts the traffic of a run, tick by tick.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    """
+    """Counts the traffic of a run, tick by tick."""
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
@@ -58,13 +52,7 @@ class TrafficCounter:
         return self._wires.counts
 
     def add(self, spikes: TickSpikes) -> None:
-        """Count one tick.
-
-        Parameters
-        ----------
-        spikes : TickSpikes
-            What is sent in it.
-        """
+        """Count one tick."""
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
         self._n_ticks += 1
         at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
@@ -126,26 +114,8 @@ def measure_traffic(
     n_ticks: int | None = None,
     choice: EngineChoice = DEFAULT_ENGINE,
 ) -> Traffic:
-    """Run a program and count what its spikes do to the network-on-chip.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames for every input node.
-    n_ticks, choice
-        As in :func:`neuromap.simulation.run.tick_run.run_ticks`.
-
-    Returns
-    -------
-    Traffic
-
-    Raises
-    ------
-    InputError
-        As in :func:`neuromap.simulation.run.tick_run.run_ticks`.
-    """
+    """Run a program and count what its spikes do to the network-on-chip."""
+    # shapes: frames (n_frames, size)
     counter = TrafficCounter(program)
     for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice):
         counter.add(spikes)

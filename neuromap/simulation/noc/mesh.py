@@ -24,19 +24,13 @@ DIRECTIONS = ("east", "west", "north", "south", "in", "out")
 
 
 class LinkName(NamedTuple):
-    """A link by the router that it leaves.
+    """A link by the router that it leaves."""
 
-    Attributes
-    ----------
-    x, y : int
-        The router, in coordinates of the board.
-    direction : str
-        One of ``DIRECTIONS``: east to x + 1, west to x - 1, north to y + 1, south to y - 1, in from the core to its
-        router, out from the router to its core.
-    """
-
+    # x, y: the router, in coordinates of the board
     x: int
     y: int
+    # one of ``DIRECTIONS``: east to x + 1, west to x - 1, north to y + 1, south to y - 1, in from the core to its
+    # router, out from the router to its core
     direction: str
 
     def __str__(self) -> str:
@@ -44,21 +38,11 @@ class LinkName(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """A link and the spikes that it carries.
+    """A link and the spikes that it carries."""
 
-    Attributes
-    ----------
-    link : LinkName
-        The link.
-    spikes : int
-        How many, in one tick.
-    tick : int
-        The first tick in which they were so many.
-    """
-
-    link: LinkName
-    spikes: int
-    tick: int
+    link: LinkName  # the link
+    spikes: int  # how many, in one tick
+    tick: int  # the first tick in which they were so many
 
 
 class Ways(NamedTuple):
@@ -82,20 +66,14 @@ class Ways(NamedTuple):
 
 @dataclass(frozen=True)
 class Mesh(Card):
-    """Routers of a board and the chips that they are on.
+    """Routers of a board and the chips that they are on."""
 
-    Links are numbered ``[direction, y, x]`` in arrays of shape (6, rows, columns), by the router that they leave.
+    # Links are numbered ``[direction, y, x]`` in arrays of shape (6, rows, columns), by the router that they leave.
 
-    Attributes
-    ----------
-    columns, rows : int
-        Routers along x and y over the whole board.
-    chip_columns, chip_rows : int
-        Routers along x and y of one chip.
-    """
-
+    # columns, rows: routers along x and y over the whole board
     columns: int
     rows: int
+    # chip_columns, chip_rows: routers along x and y of one chip
     chip_columns: int
     chip_rows: int
 
@@ -127,19 +105,12 @@ class Mesh(Card):
 
 
 class Window(NamedTuple):
-    """The part of a board in which all ways of a program lie: the box around its cores.
+    """The part of a board in which all ways of a program lie: the box around its cores."""
 
-    Attributes
-    ----------
-    x, y : int
-        The router of the board that is (0, 0) in the window.
-    mesh : Mesh
-        The window's routers; boundaries between chips are where those of the board are.
-    """
-
+    # x, y: the router of the board that is (0, 0) in the window
     x: int
     y: int
-    mesh: Mesh
+    mesh: Mesh  # the window's routers; boundaries between chips are where those of the board are
 
     @classmethod
     def of(cls, program: ChipProgram) -> Self:
@@ -174,20 +145,8 @@ class Window(NamedTuple):
 
 
 def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
-    """Ways of spikes from cores to cores.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Its coordinates are used.
-    cores, targets : ndarray of int, shape (n,)
-        Where each spike comes from and where it goes to, as rows of the coordinates.
-
-    Returns
-    -------
-    Ways
-        A way for every pair.
-    """
+    """Ways of spikes from cores to cores."""
+    # shapes: cores, targets (n,)
     start = program.coordinates[cores].astype(np.int64)
     end = program.coordinates[targets].astype(np.int64)
     return Ways(*(np.ascontiguousarray(column) for column in (*start.T, *end.T)))

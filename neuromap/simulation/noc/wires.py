@@ -19,55 +19,25 @@ _AT_ONCE = 32
 
 
 class WireCounts(NamedTuple):
-    """What has been counted.
+    """What has been counted."""
 
-    Attributes
-    ----------
-    spikes : int
-        Spikes that are sent: one for every target of a neuron that fires.
-    hops : int
-        Links between routers that they cross.
-    crossings : int
-        Boundaries between chips that they cross.
-    host_spikes : int
-        Spikes from the host to axons, input and bias.
-    readout_spikes : int
-        Spikes of neurons that are read out, once for every row of the output table.
-    """
-
-    spikes: int
-    hops: int
-    crossings: int
-    host_spikes: int
-    readout_spikes: int
+    spikes: int  # spikes that are sent: one for every target of a neuron that fires
+    hops: int  # links between routers that they cross
+    crossings: int  # boundaries between chips that they cross
+    host_spikes: int  # spikes from the host to axons, input and bias
+    readout_spikes: int  # spikes of neurons that are read out, once for every row of the output table
 
 
 class TickWires(NamedTuple):
-    """Where the spikes of one tick go.
+    """Where the spikes of one tick go."""
 
-    Attributes
-    ----------
-    firing : ndarray of int64, shape (m,)
-        Which of the neurons that fire sends each spike, by position; one may send none, or several.
-    ways : Ways
-        Of the spikes that are sent, in coordinates of the counter's window.
-    readouts : ndarray of int64, shape (n,)
-        How often each neuron that fires is read out.
-    """
-
-    firing: Ints
-    ways: Ways
-    readouts: Ints
+    firing: Ints  # (m,): which of the neurons that fire sends each spike, by position; one may send none, or several
+    ways: Ways  # of the spikes that are sent, in coordinates of the counter's window
+    readouts: Ints  # (n,): how often each neuron that fires is read out
 
 
 class WireCounter:
-    """Counts spikes on their ways, tick by tick.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    """
+    """Counts spikes on their ways, tick by tick."""
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
@@ -105,13 +75,7 @@ class WireCounter:
 
 
 class WireSums:
-    """The counts alone, of many ticks at once.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    """
+    """The counts alone, of many ticks at once."""
 
     def __init__(self, program: ChipProgram) -> None:
         self._wires = WireCounter(program)

@@ -24,28 +24,10 @@ _SLACK = 0.02
 
 
 def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
-    """Give every core a rank: halves of the board, halves of these, and so on.
-
-    Each cut goes through the rows or the columns of the board, whichever fewer wires cross; the placement has put cores
-    that talk to each other side by side. The result depends on the program and the number of ranks alone.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    n_ranks : int
-        1 or more.
-
-    Returns
-    -------
-    ndarray of int64, shape (C,)
-        Ranks from 0; each has a core.
-
-    Raises
-    ------
-    InputError
-        If there are more ranks than cores.
-    """
+    """Give every core a rank: halves of the board, halves of these, and so on."""
+    # Each cut goes through the rows or the columns of the board, whichever fewer wires cross; the placement has put
+    # cores that talk to each other side by side. The result depends on the program and the number of ranks alone.
+    # shapes: returns (C,)
     if not 1 <= n_ranks <= program.n_cores:
         raise InputError(
             f"ranks: {n_ranks} for the {program.n_cores} cores of program {program.name}; each needs one, start "

@@ -25,10 +25,8 @@ class Exchange(Protocol):
         """Ranks in all."""
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
-        """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype.
-
-        Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
-        """
+        """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype."""
+        # Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
 
     def start(self, parcels: Sequence[NDArray[Any]]) -> None:
         """Begin to hand a parcel to every rank, one after the other; that to itself is empty."""

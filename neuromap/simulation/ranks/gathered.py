@@ -16,14 +16,8 @@ Ints = NDArray[np.int64]
 
 
 def gathered_rows(exchange: Exchange, rows: Ints) -> Ints:
-    """Put the rows of all ranks in order, by their first column, then the second, and so on; none on other ranks.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    rows : ndarray of int64, shape (n, k)
-        k is the same on all ranks.
-    """
+    """Put the rows of all ranks in order, by their first column, then the second, and so on; none on other ranks."""
+    # shapes: rows (n, k)
     parts = exchange.gather(rows.ravel())
     whole = np.concatenate([*parts, np.zeros(0, np.int64)]).reshape(-1, rows.shape[1])
     ordered: Ints = whole[np.lexsort(whole.T[::-1])]
@@ -31,23 +25,8 @@ def gathered_rows(exchange: Exchange, rows: Ints) -> Ints:
 
 
 def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int, int]) -> Ints:
-    """Put the rows of a table together.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    part : ndarray of int64, shape (n, N)
-        The rows of this rank.
-    rows : ndarray of int64, shape (n,)
-        Which these are.
-    shape : tuple of int
-        Of the whole table.
-
-    Returns
-    -------
-    ndarray of int64
-        Of that shape; on other ranks than 0 the rows of others are 0.
-    """
+    """Put the rows of a table together."""
+    # shapes: part (n, N); rows (n,)
     values, places = exchange.gather(part.ravel()), exchange.gather(rows)
     table = np.zeros(shape, np.int64)
     for value, place in zip(values or [part], places or [rows], strict=True):
@@ -56,18 +35,8 @@ def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int,
 
 
 def gathered_state(exchange: Exchange, part: EngineState, cores: Ints, shape: tuple[int, int]) -> EngineState:
-    """Put the state of a chip together.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    part : EngineState
-        Of the rank's cores.
-    cores : ndarray of int64, shape (n,)
-        Which these are.
-    shape : tuple of int
-        Cores of all ranks and neurons of each.
-    """
+    """Put the state of a chip together."""
+    # shapes: cores (n,)
     totals = exchange.gather(np.array(part.totals))
     return replace(
         part,

@@ -25,13 +25,7 @@ _NAP = 5e-5
 
 
 def import_mpi() -> Any:
-    """Import MPI, which begins then.
-
-    Raises
-    ------
-    NotSupportedError
-        If mpi4py is not installed, or finds no MPI.
-    """
+    """Import MPI, which begins then."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError):

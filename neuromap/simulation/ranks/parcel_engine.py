@@ -45,23 +45,7 @@ class _Block(NamedTuple):
 
 
 class ParcelEngine:
-    """What a rank's cores do, with cores counted on the rank.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Of the rank's cores.
-    wires : FarWires
-        From these to other ranks.
-    exchange : Exchange
-    choice : EngineChoice
-        What runs the cores.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or its tables point outside it.
-    """
+    """What a rank's cores do, with cores counted on the rank."""
 
     def __init__(self, program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> None:
         self.program, self._exchange = program, exchange

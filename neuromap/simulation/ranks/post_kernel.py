@@ -19,22 +19,16 @@ _PLACE = (1 << 40) - 1
 
 
 class PostKernel(NamedTuple):
-    """Entry points.
+    """Entry points."""
 
-    Attributes
-    ----------
-    pack : callable
-        Of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty
-        where none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and
-        the number of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). In place of
-        the ticks of the block their bits are given. A place has the core on its rank, the axon and the delay, from the
-        highest bits on; a record has the place, and the tick in its lowest bits.
-    unpack : callable
-        Of records, the bits of a tick, an axon and a delay, and the ticks that are asked for: cores and axons in the
-        order in which they are due, and how many are due in each tick from the block's first on.
-    """
-
+    # of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty where
+    # none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and the number
+    # of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). In place of the ticks of
+    # the block their bits are given. A place has the core on its rank, the axon and the delay, from the highest bits
+    # on; a record has the place, and the tick in its lowest bits
     pack: Any
+    # of records, the bits of a tick, an axon and a delay, and the ticks that are asked for: cores and axons in the
+    # order in which they are due, and how many are due in each tick from the block's first on
     unpack: Any
 
 

@@ -29,34 +29,12 @@ Ints = NDArray[np.int64]
 
 
 class RankEngine:
-    """One rank's part of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`.
+    """One rank's part of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
 
-    Every method and property is called by all ranks, in the same order and with the same ticks. What they give is whole
-    on rank 0; other ranks give what is theirs.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        The whole one.
-    exchange : Exchange
-        To the other ranks.
-    choice : EngineChoice
-        What runs the cores of each rank, and the seed of the noise.
-
-    Attributes
-    ----------
-    program : ChipProgram
-        As given.
-    cores : ndarray of int64, shape (n,)
-        Cores of this rank, as rows of the program.
-
-    Raises
-    ------
-    InputError
-        If there are more ranks than cores.
-    ProgramError
-        If the program is not well formed, or its tables point outside it.
-    """
+    # Every method and property is called by all ranks, in the same order and with the same ticks. What they give is
+    # whole on rank 0; other ranks give what is theirs.
+    # program: as given
+    # cores: (n,): cores of this rank, as rows of the program
 
     def __init__(self, program: ChipProgram, exchange: Exchange, choice: EngineChoice) -> None:
         cut = cut_cores(program, exchange.size) if exchange.rank == 0 else np.zeros(0, np.int64)
@@ -89,10 +67,8 @@ class RankEngine:
         return spikes.cores, spikes.neurons
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`.
-
-        Each rank takes the events of its own cores; it need not be given those of others.
-        """
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        # Each rank takes the events of its own cores; it need not be given those of others.
         check_run(self.program, events, watched)
         spikes = self._inside.run(self._own(events), None if watched is None else watched[self.cores])
         rows = np.stack([spikes.ticks, self.cores[spikes.cores], spikes.neurons], axis=1)
@@ -141,13 +117,7 @@ class RankEngine:
         return gathered_state(self._exchange, self._inside.state, self.cores, self.program.shape)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine, and however many ranks, it comes from.
-
-        Raises
-        ------
-        InputError
-            If it does not fit the program.
-        """
+        """Go on from a state of this program, whatever engine, and however many ranks, it comes from."""
         check_state(self.program, state)
         part = state_of_cores(state, self.cores, state.totals if self._exchange.rank == 0 else (0, 0, 0))
         self._inside.restore(part)

@@ -20,29 +20,11 @@ _SAMPLES, _SAMPLE_BYTES = 64, 1 << 14
 
 
 def load_on_ranks(path: str | Path, exchange: Exchange) -> ChipProgram:
-    """Open a program file on all ranks; each calls this.
-
-    The file is mapped into memory, and nothing of it is copied before a rank takes out its cores. Rank 0 checks all of
-    it, as :func:`neuromap.load_program` does, while the others wait. What a rank takes out is asked again for all that
-    could make an engine read or write past an array.
-
-    Parameters
-    ----------
-    path : str or Path
-        The same file, or one of the same bytes. It must not be changed while the ranks run.
-    exchange : Exchange
-        To the other ranks.
-
-    Returns
-    -------
-    ChipProgram
-        The whole one.
-
-    Raises
-    ------
-    ProgramError
-        As :func:`neuromap.load_program`; also if a rank finds another file than rank 0.
-    """
+    """Open a program file on all ranks; each calls this."""
+    # The file is mapped into memory, and nothing of it is copied before a rank takes out its cores. Rank 0 checks all
+    # of it, as :func:`neuromap.load_program` does, while the others wait. What a rank takes out is asked again for all
+    # that could make an engine read or write past an array.
+    # path: the same file, or one of the same bytes. It must not be changed while the ranks run
     program = map_program(path, check=exchange.rank == 0)
     mine = _stamp(Path(path))
     if exchange.agree(mine) != mine:

@@ -25,48 +25,21 @@ _AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class FarWires(Value):
-    """The W wires that lead from the cores of one rank to those of others, by neuron.
+    """The W wires that lead from the cores of one rank to those of others, by neuron."""
 
-    Attributes
-    ----------
-    neuron : ndarray of int64, shape (W,)
-        Who sends: ``core * N + neuron``, with the core's number on this rank; ascending.
-    peer : ndarray of int64, shape (W,)
-        Rank that the wire leads to.
-    core : ndarray of int64, shape (W,)
-        The core's number on that rank.
-    axon : ndarray of int64, shape (W,)
-    delay : ndarray of int64, shape (W,)
-        Ticks from the spike to the axon.
-    """
-
-    neuron: Ints
-    peer: Ints
-    core: Ints
-    axon: Ints
-    delay: Ints
+    neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
+    peer: Ints  # (W,): rank that the wire leads to
+    core: Ints  # (W,): the core's number on that rank
+    axon: Ints  # (W,)
+    delay: Ints  # (W,): ticks from the spike to the axon
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
-    """Find the wires from a rank to others; nothing but the targets of its own cores is looked at.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        The whole one.
-    rank_of : ndarray of int64, shape (C,)
-        Rank of every core.
-    me : int
-        The rank.
-
-    Raises
-    ------
-    ProgramError
-        If a wire leads outside the program.
-    """
+    """Find the wires from a rank to others; nothing but the targets of its own cores is looked at."""
+    # shapes: rank_of (C,)
     cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
     parts = [_far_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
     return FarWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -95,19 +68,8 @@ def numbers_on_ranks(rank_of: Ints) -> Ints:
 
 
 def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:
-    """Take some cores out of a program, renumbered from 0; spikes to others go nowhere.
-
-    Parameters
-    ----------
-    program : ChipProgram
-    cores : ndarray of int64, shape (n,)
-        Ascending. Their places on the board stay, and with them their noise.
-
-    Returns
-    -------
-    ChipProgram
-        Of the same kind, for the same chip.
-    """
+    """Take some cores out of a program, renumbered from 0; spikes to others go nowhere."""
+    # shapes: cores (n,)
     local = np.full(program.n_cores + 1, -1, np.int64)  # the last one is that of neurons without a target
     local[cores] = np.arange(len(cores))
     tables: dict[str, Any] = {

@@ -21,32 +21,15 @@ _MOST_LAG = 3
 
 
 class Meeting(NamedTuple):
-    """What all ranks know of each other; T threads in all, and G of this rank's.
+    """What all ranks know of each other; T threads in all, and G of this rank's."""
 
-    Attributes
-    ----------
-    me : int
-        This rank.
-    first : list of ndarray of int64
-        Of every rank the first core of every thread, and its number of cores.
-    thread : ndarray of int64, shape (R + 1,)
-        First thread of every rank, and their number.
-    base : ndarray of int64, shape (R,)
-        What number the first core of every rank has here, where cores of this rank begin at 0.
-    n_cores : int
-        Cores that are counted so.
-    block : int
-        Cores that no two threads share, counted from the first of a rank.
-    least_delay, most_delay : int
-        Shortest between ranks and longest of all, in ticks.
-    """
-
-    me: int
-    first: list[Ints]
-    thread: Ints
-    base: Ints
-    n_cores: int
-    block: int
+    me: int  # this rank
+    first: list[Ints]  # of every rank the first core of every thread, and its number of cores
+    thread: Ints  # (R + 1,): first thread of every rank, and their number
+    base: Ints  # (R,): what number the first core of every rank has here, where cores of this rank begin at 0
+    n_cores: int  # cores that are counted so
+    block: int  # cores that no two threads share, counted from the first of a rank
+    # least_delay, most_delay: shortest between ranks and longest of all, in ticks
     least_delay: int
     most_delay: int
 
@@ -96,26 +79,8 @@ class SharedBoxes:
 def shared_boxes(
     exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int, dtype: Any, per_core: int
 ) -> SharedBoxes | None:
-    """Make the boxes of all ranks; each of them calls this.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    meeting : Meeting
-    wires : FarWires
-        From this rank to others.
-    neurons : int
-        Of a core.
-    dtype : dtype
-        Of a target.
-    per_core : int
-        What a core's number is multiplied with in a target.
-
-    Returns
-    -------
-    SharedBoxes or None
-        None where the ranks share no memory.
-    """
+    """Make the boxes of all ranks; each of them calls this."""
+    # gives none where the ranks share no memory
     me, thread = meeting.me, meeting.thread
     sent = _sent(exchange, meeting, wires, neurons)
     mine = slice(thread[me], thread[me + 1])

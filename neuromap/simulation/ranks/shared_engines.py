@@ -83,28 +83,8 @@ SharedEngine = _SharedFastEngine | _SharedListEngine
 
 
 def make_shared_engine(program: Any, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> SharedEngine | None:
-    """Load the program of a rank's cores; all ranks call this.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Of the rank's cores.
-    wires : FarWires
-        From these to other ranks.
-    exchange : Exchange
-    choice : EngineChoice
-        Threads and seed.
-
-    Returns
-    -------
-    Engine or None
-        None where the ranks share no memory.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or its tables point outside it.
-    """
+    """Load the program of a rank's cores; all ranks call this."""
+    # gives none where the ranks share no memory
     require_legal(program, mapped=False, indices_only=True)
     threads = choice.n_threads
     if isinstance(program, Program):

@@ -48,35 +48,8 @@ def is_rank() -> bool:
 
 
 def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
-    """Run ``neuromap`` with some words on ranks of this machine, and wait for them.
-
-    What they print is passed on, but for what MPI adds. An interrupt ends them. They read nothing.
-
-    Parameters
-    ----------
-    n_ranks : int
-        1 to 1024.
-    words : sequence of str
-        The command line.
-
-    Returns
-    -------
-    int
-        The exit code of the ranks; if it is not 0, they have said why.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range.
-    NotSupportedError
-        If there is no ``mpiexec``.
-    NeuromapError
-        If a rank was killed, or MPI could not start them.
-    KeyboardInterrupt
-        If they were interrupted.
-    OSError
-        If what they print cannot be written.
-    """
+    """Run ``neuromap`` with some words on ranks of this machine, and wait for them."""
+    # What they print is passed on, but for what MPI adds. An interrupt ends them. They read nothing.
     if not 1 <= n_ranks <= MOST_RANKS:
         raise InputError(f"--ranks {n_ranks}: must be 1 to {MOST_RANKS}")
     mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -132,15 +105,10 @@ def _end(ranks: subprocess.Popen[bytes]) -> None:
 
 
 class Passed:
-    """What ranks say, on its way to the streams of this process.
+    """What ranks say, on its way to the streams of this process."""
 
-    Attributes
-    ----------
-    told : bool
-        Whether one of them has said a line of ours.
-    failure : OSError or None
-        Why the rest was not passed on.
-    """
+    # told: whether one of them has said a line of ours
+    # failure: why the rest was not passed on
 
     def __init__(self) -> None:
         self.told = False
@@ -149,17 +117,7 @@ class Passed:
         self._left_out: list[bytes] = []
 
     def on(self, source: BinaryIO, target: Any, is_error: bool) -> None:
-        """Pass lines on until there are no more.
-
-        Parameters
-        ----------
-        source : file of bytes
-            From the starter.
-        target : file of text
-            Of this process.
-        is_error : bool
-            Whether these are its stderr.
-        """
+        """Pass lines on until there are no more."""
         blank, inside = b"", False
         for line in source:
             text = line.rstrip()

@@ -33,46 +33,22 @@ class BatchPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchJob(Value):
-    """What all stimuli share: made once, only read by the threads.
+    """What all stimuli share: made once, only read by the threads."""
 
-    Attributes
-    ----------
-    program : ChipProgram
-        What runs.
-    feed : HostFeed
-        Its host table.
-    neurons : Readout
-        The K neurons whose spikes are kept.
-    row_of : ndarray of int32, shape (C, N)
-        Row of every neuron in ``neurons``; -1 for the others.
-    watched : ndarray of bool, shape (C, N)
-        Whether a neuron is one of them.
-    column : ndarray of int64, shape (K,)
-        Place of each in the nodes' frames side by side.
-    keep_frames : bool
-        Whether frames are kept, or only counts.
-    """
-
-    program: ChipProgram
-    feed: HostFeed
-    neurons: Readout
-    row_of: NDArray[np.int32]
-    watched: NDArray[np.bool_]
-    column: NDArray[np.int64]
-    keep_frames: bool
+    program: ChipProgram  # what runs
+    feed: HostFeed  # its host table
+    neurons: Readout  # the K neurons whose spikes are kept
+    row_of: NDArray[np.int32]  # (C, N): row of every neuron in ``neurons``; -1 for the others
+    watched: NDArray[np.bool_]  # (C, N): whether a neuron is one of them
+    column: NDArray[np.int64]  # (K,): place of each in the nodes' frames side by side
+    keep_frames: bool  # whether frames are kept, or only counts
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     @classmethod
     def of(cls, program: ChipProgram, record: Recording, keep_frames: bool) -> Self:
-        """Prepare a program for many stimuli.
-
-        Raises
-        ------
-        InputError
-            If the recording asks for more than nodes, or for a node that the program does not have or hold.
-        """
+        """Prepare a program for many stimuli."""
         neurons = readout_of(program, _node_words(program, record))
         row_of = neurons.rows(program)
         offset = np.cumsum(np.array([0, *(port.size for port in neurons.nodes)], dtype=np.int64))
@@ -96,19 +72,7 @@ class BatchJob(Value):
         return ticks_to_run(self.program, n_frames, self.neurons.nodes)
 
     def part(self, spikes: Sequence[Spikes], n_stimuli: int, n_frames: int) -> BatchPart:
-        """Tell the frames of the watched neurons' spikes.
-
-        Parameters
-        ----------
-        spikes : sequence of Spikes
-            Ticks count through all stimuli: those of the first, then those of the second, and so on.
-        n_stimuli, n_frames : int
-            Stimuli of the part, and frames of each.
-
-        Returns
-        -------
-        BatchPart
-        """
+        """Tell the frames of the watched neurons' spikes."""
         nothing = np.zeros(0, dtype=np.int64)
         tick = np.concatenate([nothing, *(some.ticks for some in spikes)])
         owner, tick = np.divmod(tick, max(1, self.n_ticks(n_frames)))

@@ -35,20 +35,8 @@ _TICKS_AT_ONCE = 512
 def run_parts(
     job: BatchJob, chips: Chips, portions: Iterable[Mapping[str, ArrayLike]], n_threads: int
 ) -> Iterator[tuple[BatchPart, int, int]]:
-    """Run all stimuli on threads of their own, which are gone when the iteration ends, however it ends.
-
-    Yields
-    ------
-    part : BatchPart
-        Results, in the order of the stimuli.
-    n_known, n_frames : int
-        Stimuli that have been given so far, and frames of each.
-
-    Raises
-    ------
-    StimulusError
-        If stimuli are malformed, or there are none.
-    """
+    """Run all stimuli on threads of their own, which are gone when the iteration ends, however it ends."""
+    # yields part: results, in the order of the stimuli
     known = n_frames = 0
     plan: FeedPlan | None = None
     ahead: deque[Future[BatchPart]] = deque()

@@ -57,20 +57,9 @@ class _Forks(Generic[_Forked]):
 
 
 class Chips:
-    """Engines for the threads, each used by one thread at a time.
+    """Engines for the threads, each used by one thread at a time."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    choice : EngineChoice
-        Every engine runs on one thread; the noise seed is that of the first stimulus.
-
-    Attributes
-    ----------
-    noise_seed : int
-        That of the first stimulus.
-    """
+    # noise_seed: that of the first stimulus
 
     def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
         self.noise_seed = choice.noise_seed
@@ -87,17 +76,8 @@ class Chips:
         return self._engines.take()
 
     def stimuli_at_once(self, n_stimuli: int, n_ticks: int, n_values: int) -> int:
-        """Say how many stimuli should run side by side, a bit for each; 0 for none.
-
-        What that needs is made, and compiled, at the first call that finds some: call it in the main thread.
-
-        Parameters
-        ----------
-        n_stimuli : int
-            As many as there are for a thread.
-        n_ticks, n_values : int
-            Ticks and values of input nodes of each.
-        """
+        """Say how many stimuli should run side by side, a bit for each; 0 for none."""
+        # What that needs is made, and compiled, at the first call that finds some: call it in the main thread.
         if self._sliceable is None or self._bit_slicing is False or n_ticks == 0:
             return 0
         at_once, least = min(n_stimuli, _BLOCK_VALUES // max(1, n_values)), 1 if self._bit_slicing else _FEW_STIMULI

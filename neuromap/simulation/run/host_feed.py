@@ -22,10 +22,9 @@ __all__ = ["FedFrames", "HostFeed"]
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame.
+    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame."""
 
-    Of the frames of a turn they deliver one, the same in every turn: ``phase``, ``phase + q`` and so on, q a turn.
-    """
+    # Of the frames of a turn they deliver one, the same in every turn: ``phase``, ``phase + q`` and so on, q a turn.
 
     start: int
     stop: int
@@ -44,18 +43,12 @@ class _Rows:
 
 
 class HostFeed:
-    """Spikes from the host, laid out for a range of ticks and for many stimuli at once.
+    """Spikes from the host, laid out for a range of ticks and for many stimuli at once."""
 
-    Time is cut into turns of one period; where the period is a fraction p/q, into turns of p ticks with q frames each,
-    and every row of the host table counts q times, once for each of these frames. In a turn every row then delivers at
-    most once, always at the same tick of the turn. With rows sorted by that tick, a table (turns x rows) of what is
-    delivered, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        ``host``, ``period``, ``nodes`` and ``is_part`` are used; its indices are checked (engines do that).
-    """
+    # Time is cut into turns of one period; where the period is a fraction p/q, into turns of p ticks with q frames
+    # each, and every row of the host table counts q times, once for each of these frames. In a turn every row then
+    # delivers at most once, always at the same tick of the turn. With rows sorted by that tick, a table (turns x rows)
+    # of what is delivered, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
 
     def __init__(self, program: ChipProgram) -> None:
         host, self._turn, self._per_turn = program.host, program.period.numerator, program.period.denominator
@@ -82,22 +75,8 @@ class HostFeed:
         return self._n_rows
 
     def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
-        """Say what any stimulus feeds in its first ticks.
-
-        Parameters
-        ----------
-        nodes : sequence of NodePort
-            The program's.
-        n_frames : int
-            Frames of a stimulus.
-        n_ticks : int
-            The ticks, from tick 0 on.
-
-        Returns
-        -------
-        FeedPlan
-            Its columns count values of the input nodes in the order of ``nodes``, each frame by frame.
-        """
+        """Say what any stimulus feeds in its first ticks."""
+        # gives its columns count values of the input nodes in the order of ``nodes``, each frame by frame
         sizes = [port.size for port in nodes if port.kind == "input"]
         names = [port.name for port in nodes if port.kind == "input"]
         first_column = dict(zip(names, np.cumsum([0, *sizes]) * n_frames, strict=False))
@@ -126,25 +105,9 @@ class HostFeed:
     def events(
         self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int
     ) -> HostEvents:
-        """Lay out what is fed in a range of ticks, for every stimulus.
-
-        Takes memory for one byte per stimulus, turn of the clock and row of the host table.
-
-        Parameters
-        ----------
-        frames : mapping of str to ndarray of bool, shape (S, n_frames, size)
-            Checked input frames of S stimuli.
-        n_frames : int
-            Frames of each stimulus; bias rows end with them, but go on where there are sums in parts to be emptied.
-        first_tick, n_ticks : int
-            The ticks.
-
-        Returns
-        -------
-        HostEvents
-            Of ``S * n_ticks`` ticks: those of the first stimulus, then those of the second, and so on. An axon may
-            occur twice in a tick.
-        """
+        """Lay out what is fed in a range of ticks, for every stimulus."""
+        # Takes memory for one byte per stimulus, turn of the clock and row of the host table.
+        # shapes: frames (S, n_frames, size)
         n_stimuli = len(next(iter(frames.values()))) if frames else 1
         if n_ticks == 0 or len(self) == 0:
             return HostEvents.none(n_stimuli * n_ticks)
@@ -181,22 +144,11 @@ class HostFeed:
 
 
 class FedFrames:
-    """The frames of one stimulus, as the host feeds them tick by tick.
+    """The frames of one stimulus, as the host feeds them tick by tick."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        As in :class:`HostFeed`.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Checked input frames.
-
-    Attributes
-    ----------
-    n_frames : int
-        Frames of the stimulus; 0 for a program without input nodes.
-    n_rows : int
-        Rows of the host table.
-    """
+    # n_frames: frames of the stimulus; 0 for a program without input nodes
+    # n_rows: rows of the host table
+    # shapes: frames (n_frames, size)
 
     def __init__(self, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]]) -> None:
         self.n_frames = frame_count(frames)

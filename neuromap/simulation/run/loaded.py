@@ -14,35 +14,15 @@ __all__ = ["Loaded", "load_engine"]
 
 
 class Loaded(NamedTuple):
-    """What runs a program.
+    """What runs a program."""
 
-    Attributes
-    ----------
-    chip : Engine
-        At tick 0.
-    fed : ChipProgram
-        The program whose host table is fed here: of a rank that with the rows of its own cores.
-    noise_seed : int
-        The engine's.
-    agree : callable
-        Gives all ranks the value of rank 0.
-    keeps_record : bool
-        Whether what is recorded comes together here.
-    """
-
-    chip: Engine
-    fed: ChipProgram
-    noise_seed: int
-    agree: Callable[[float], float]
-    keeps_record: bool
+    chip: Engine  # at tick 0
+    fed: ChipProgram  # the program whose host table is fed here: of a rank that with the rows of its own cores
+    noise_seed: int  # the engine's
+    agree: Callable[[float], float]  # gives all ranks the value of rank 0
+    keeps_record: bool  # whether what is recorded comes together here
 
 
 def load_engine(program: ChipProgram, choice: EngineChoice) -> Loaded:
-    """Load a program into an engine of this machine.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed, or its tables point outside it.
-    """
+    """Load a program into an engine of this machine."""
     return Loaded(make_engine(program, choice), program, choice.noise_seed, float, True)

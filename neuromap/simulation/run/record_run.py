@@ -38,15 +38,8 @@ def prepare_run(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints = _NONE,
 ) -> RecordedRun:
-    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`.
-
-    ``choice`` may be what loads it: a rank among several does so in its own way.
-
-    Raises
-    ------
-    StimulusError, InputError, ProgramError
-        As there.
-    """
+    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    # ``choice`` may be what loads it: a rank among several does so in its own way.
     checked = check_frames(frames, program)
     # refuses indices that point nowhere
     loaded = load_engine(program, choice) if isinstance(choice, EngineChoice) else choice(program)
@@ -90,13 +83,7 @@ def record_run(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints = _NONE,
 ) -> Trace:
-    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`.
-
-    Raises
-    ------
-    StimulusError, InputError, ProgramError
-        As there.
-    """
+    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
     run = prepare_run(program, frames, choice, record, progress, checkpoints)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)
     if 4 * n_ticks * n_potentials > _MAX_BYTES:

@@ -27,33 +27,11 @@ _CHUNK_SECONDS = 0.1
 
 
 class Recorder:
-    """Runs ticks of a program and keeps what is asked for.
+    """Runs ticks of a program and keeps what is asked for."""
 
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    recording : Recording
-        What is kept.
-    n_frames : int
-        Frames of the stimulus, including frame 0.
-
-    Attributes
-    ----------
-    n_ticks : int
-        Ticks to run: up to and with the last frame of the slowest node that is read out or recorded.
-    neurons, potential_neurons : Readout
-        Whose spikes and whose potentials are kept.
-    counts : ndarray of int64, shape (C, N), or None
-        Spikes of every neuron so far, where they are asked for.
-
-    Raises
-    ------
-    InputError
-        If the program has no such node or core, or does not hold the node.
-    ProgramError
-        If the program has no output node.
-    """
+    # n_ticks: ticks to run: up to and with the last frame of the slowest node that is read out or recorded
+    # neurons, potential_neurons: whose spikes and whose potentials are kept
+    # counts: (C, N): spikes of every neuron so far, where they are asked for
 
     def __init__(self, program: ChipProgram, recording: Recording, n_frames: int) -> None:
         self.neurons = readout_of(program, recording.spikes)
@@ -71,13 +49,7 @@ class Recorder:
         return len(self.neurons) if self.counts is None else self._row_of.size
 
     def go_on_from(self, counts: NDArray[np.int64] | None) -> None:
-        """Count spikes on from those of a checkpoint.
-
-        Raises
-        ------
-        InputError
-            If there are none, or of another program.
-        """
+        """Count spikes on from those of a checkpoint."""
         if self.counts is None:
             return
         if counts is None or counts.shape != self.counts.shape:
@@ -121,28 +93,8 @@ def run_chunks(
     every: int | None = None,
     agree: Callable[[float], float] = float,
 ) -> Iterator[Chunk]:
-    """Run all ticks; chunks grow as long as they are short, so that there is news a few times a second.
-
-    Parameters
-    ----------
-    chip : Engine
-        At tick 0, or restored to a later one.
-    fed : FedFrames
-        What the host feeds.
-    recorder : Recorder
-        Of the same program; says how many ticks are run.
-    progress : callable, optional
-        Called as ``progress(ticks done, ticks in all)`` after every chunk.
-    every : int, optional
-        A chunk ends at every multiple of so many ticks.
-    agree : callable, optional
-        Gives all ranks of a run the value of rank 0, so that their chunks are equally long.
-
-    Yields
-    ------
-    Chunk
-        The ticks in order.
-    """
+    """Run all ticks; chunks grow as long as they are short, so that there is news a few times a second."""
+    # agree: gives all ranks of a run the value of rank 0, so that their chunks are equally long
     of_host = _CHUNK_VALUES // max(1, fed.n_rows, len(recorder.potential_neurons))
     most = max(1, min(of_host, _CHUNK_SPIKES // max(1, recorder.n_watched)))
     length, n_ticks = 1, recorder.n_ticks

@@ -30,33 +30,8 @@ def resumable_chunks(
     checkpoints: Checkpoints,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[Chunk]:
-    """Run all ticks, those before the checkpoint that the run goes on from excepted; these are read.
-
-    Parameters
-    ----------
-    loaded : Loaded
-        The engine at tick 0, which is restored now, and its host.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Checked input frames.
-    recorder : Recorder
-        Of the same program.
-    recording : Recording
-        What it records.
-    checkpoints : Checkpoints
-        What is asked for.
-    progress : callable, optional
-        As in :func:`neuromap.simulation.run.recorder.run_chunks`.
-
-    Returns
-    -------
-    iterator of Chunk
-        All ticks in order, on every rank; what was recorded is in those of rank 0.
-
-    Raises
-    ------
-    InputError
-        If the checkpoint cannot be read, is damaged, or belongs to another run.
-    """
+    """Run all ticks, those before the checkpoint that the run goes on from excepted; these are read."""
+    # shapes: frames (n_frames, size)
     identity = run_identity(loaded.chip.program, frames, recording, loaded.noise_seed)
     source = None if checkpoints.resume is None else Path(checkpoints.resume)
     parts: tuple[str, ...] = ()

@@ -12,27 +12,7 @@ __all__ = ["ticks_to_run"]
 
 
 def ticks_to_run(program: ChipProgram, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
-    """Count the ticks up to and with the last frame of the slowest node that is read out or recorded.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    n_frames : int
-        Frames of the stimulus, including frame 0.
-    recorded : iterable of NodePort
-        Nodes that are waited for beside the outputs.
-
-    Returns
-    -------
-    int
-        Ticks from tick 0; 0 if the last frame lies before it.
-
-    Raises
-    ------
-    ProgramError
-        If the program has no output node.
-    """
+    """Count the ticks up to and with the last frame of the slowest node that is read out or recorded."""
     read_out = [port for port in program.nodes if port.kind == "output"]
     if not read_out:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")

@@ -24,37 +24,20 @@ _CHUNK_VALUES = 2**24
 
 
 class TickSpikes(NamedTuple):
-    """What is sent in one tick.
+    """What is sent in one tick."""
 
-    Attributes
-    ----------
-    tick : int
-        The tick, from 0.
-    cores, neurons : ndarray of int64, shape (n,)
-        Neurons that fire, in order; those that are read out too, though they send no spike on the chip.
-    host_cores, host_axons : ndarray of int32, shape (m,)
-        Axons that the host feeds, due in this very tick; an axon may occur twice.
-    """
-
-    tick: int
+    tick: int  # the tick, from 0
+    # cores, neurons: (n,): neurons that fire, in order; those that are read out too, though they send no spike on the
+    # chip
     cores: NDArray[np.int64]
     neurons: NDArray[np.int64]
+    # host_cores, host_axons: (m,): axons that the host feeds, due in this very tick; an axon may occur twice
     host_cores: NDArray[np.int32]
     host_axons: NDArray[np.int32]
 
 
 def together(ticks: Sequence[TickSpikes]) -> TickSpikes:
-    """Put what is sent in one tick or more one after the other, for sums in which the tick does not count.
-
-    Parameters
-    ----------
-    ticks : sequence of TickSpikes
-
-    Returns
-    -------
-    TickSpikes
-        With the number of the first.
-    """
+    """Put what is sent in one tick or more one after the other, for sums in which the tick does not count."""
     numbers, *columns = zip(*ticks, strict=True)
     return TickSpikes(numbers[0], *(np.concatenate(column) for column in columns))
 
@@ -67,35 +50,8 @@ def run_ticks(
     choice: EngineChoice = DEFAULT_ENGINE,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[TickSpikes]:
-    """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Mapped, or written by hand.
-    frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames for every input node; without them the host feeds nothing.
-    n_ticks : int, optional
-        Ticks to run; by default until the slowest output has shown the last frame.
-    choice : EngineChoice
-        What runs the ticks.
-    progress : callable, optional
-        Called as ``progress(ticks done, ticks in all)``.
-
-    Yields
-    ------
-    TickSpikes
-        One for every tick, silent ones included.
-
-    Raises
-    ------
-    StimulusError
-        If the frames do not match the program's input nodes.
-    InputError
-        If the number of ticks is out of range, or neither frames nor ticks are given.
-    ProgramError
-        If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
-    """
+    """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks."""
+    # shapes: frames (n_frames, size)
     if frames is None and n_ticks is None:
         raise InputError("run: neither frames nor n_ticks is given; give one of them")
     if n_ticks is not None and n_ticks < 0:

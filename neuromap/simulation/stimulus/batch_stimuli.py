@@ -22,31 +22,10 @@ __all__ = ["check_stimuli"]
 def check_stimuli(
     stimuli: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int], n_frames: int | None = None
 ) -> tuple[dict[str, NDArray[Any]], int, int]:
-    """Check many stimuli, all with as many frames, against the input nodes.
-
-    Parameters
-    ----------
-    stimuli : mapping of str to array_like, shape (S, n_frames, size) or (S, n_frames, rows, columns, features)
-        Boolean, or integers that are all 0 or 1; of node shape as in
-        :func:`neuromap.simulation.stimulus.stimulus.check_frames`.
-    source : ChipProgram, Network or mapping of str to int
-        What they are for; see :func:`input_sizes`.
-    n_frames : int, optional
-        Frames that each must have; by default any number from 2 on.
-
-    Returns
-    -------
-    stimuli : dict of str to ndarray, shape (S, n_frames, size)
-        In the order of the source's input nodes; Boolean, or integers that are all 0 or 1. Not copied.
-    n_stimuli, n_frames : int
-        S, and the frames of each.
-
-    Raises
-    ------
-    StimulusError
-        On a missing or unknown node, a wrong shape, other values than 0 and 1, fewer than two frames, or numbers of
-        stimuli or frames that differ.
-    """
+    """Check many stimuli, all with as many frames, against the input nodes."""
+    # n_frames: frames that each must have; by default any number from 2 on
+    # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1. Not copied
+    # shapes: stimuli (S, n_frames, size); stimuli (S, n_frames, size)
     sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(stimuli, Mapping):
         raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")

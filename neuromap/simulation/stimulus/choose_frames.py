@@ -30,21 +30,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RandomFrames(Card):
-    """Which random frames are made where none are given.
+    """Which random frames are made where none are given."""
 
-    Attributes
-    ----------
-    n_frames : int
-        Frames, including frame 0.
-    seed : int
-        Zero or more.
-    density : float or None
-        Probability of a 1; ``None`` where every frame draws its own.
-    """
-
-    n_frames: int = DEFAULT_FRAMES
-    seed: int = 0
-    density: float | None = None
+    n_frames: int = DEFAULT_FRAMES  # frames, including frame 0
+    seed: int = 0  # zero or more
+    density: float | None = None  # probability of a 1; ``None`` where every frame draws its own
 
 
 def choose_frames(
@@ -52,30 +42,8 @@ def choose_frames(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
-    """Take the frames that are given, read those of a file, or make random ones.
-
-    Parameters
-    ----------
-    source : Network or Program
-        What the frames are for.
-    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
-        Input frames, row 0 is frame 0, or a file of them; random ones by default.
-    random : RandomFrames, optional
-        Which random frames; 32 of mixed densities by default.
-
-    Returns
-    -------
-    frames : dict of str to ndarray of bool, shape (n_frames, size)
-        Checked.
-    stimulus : dict
-        What a report says of them: ``kind`` (``"given"`` or ``"random"``) and ``n_frames``; ``seed`` and
-        ``density`` of random frames, ``file`` of those read from one.
-
-    Raises
-    ------
-    StimulusError
-        If the frames do not fit the input nodes, or a parameter is out of range.
-    """
+    """Take the frames that are given, read those of a file, or make random ones."""
+    # shapes: frames (n_frames, size); frames (n_frames, size)
     from neuromap.simulation.stimulus.stimulus import check_frames, frame_count, load_frames, random_frames
 
     stimulus: dict[str, Any] = {"kind": "given"}
@@ -97,29 +65,8 @@ def choose_stimuli(
     random: RandomFrames | None = None,
     n_stimuli: int = DEFAULT_STIMULI,
 ) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
-    """Take the frames that are given as the only stimulus, or make several of random ones.
-
-    Parameters
-    ----------
-    source, frames, random
-        As in :func:`choose_frames`.
-    n_stimuli : int
-        Random stimuli, 1 to 100: their seeds are that of ``random`` and those that follow. Given frames are one.
-
-    Returns
-    -------
-    stimuli : tuple of dict of str to ndarray of bool, shape (n_frames, size)
-        Checked, all of one length; the first is what :func:`choose_frames` gives.
-    stimulus : dict
-        As there, with ``n_stimuli``, their number.
-
-    Raises
-    ------
-    InputError
-        If the number of stimuli is out of range.
-    StimulusError
-        As there.
-    """
+    """Take the frames that are given as the only stimulus, or make several of random ones."""
+    # shapes: stimuli (n_frames, size)
     check_stimulus_count(n_stimuli)
     first, stimulus = choose_frames(source, frames, random)
     asked = RandomFrames() if random is None else random
@@ -129,13 +76,7 @@ def choose_stimuli(
 
 
 def check_stimulus_count(n_stimuli: int, name: str = "n_stimuli") -> None:
-    """Refuse numbers of stimuli that are no whole number from 1 to 100.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
+    """Refuse numbers of stimuli that are no whole number from 1 to 100."""
     if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
         raise InputError(f"{name} = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
 

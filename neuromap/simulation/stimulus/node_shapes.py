@@ -17,41 +17,14 @@ NodeShape = tuple[int, int, int]
 
 
 def input_shapes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, NodeShape]:
-    """Give the shapes of the input nodes, where they are known: a program knows sizes only.
-
-    Parameters
-    ----------
-    source : ChipProgram, Network or mapping of str to int
-        As for :func:`neuromap.simulation.stimulus.stimulus.input_sizes`.
-
-    Returns
-    -------
-    dict of str to tuple of int
-        Rows, columns, features; empty for all but networks.
-    """
+    """Give the shapes of the input nodes, where they are known: a program knows sizes only."""
     nodes = [source.nodes[name] for name in source.inputs] if isinstance(source, Network) else []
     return {node.name: node.shape for node in nodes if node.shape is not None}
 
 
 def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None) -> NDArray[Any]:
-    """Flatten the last three axes of an array where they are rows, columns and features of a node.
-
-    Parameters
-    ----------
-    array : ndarray
-        Any.
-    axes : int
-        Axes that come before those of the node.
-    size : int
-        Neurons of the node.
-    shape : tuple of int or None
-        Rows, columns, features of the node; ``None`` where only its size is known, which they must then give.
-
-    Returns
-    -------
-    ndarray
-        With one axis of ``size`` neurons; any other array as it is.
-    """
+    """Flatten the last three axes of an array where they are rows, columns and features of a node."""
+    # shape: rows, columns, features of the node; ``None`` where only its size is known, which they must then give
     if array.ndim != axes + 3:
         return array
     rows, columns, features = array.shape[axes:]
@@ -60,44 +33,14 @@ def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None
 
 
 def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
-    """Say what shapes an input array may have.
-
-    Parameters
-    ----------
-    axes : str
-        Those before the axes of the node, such as ``"n_frames"``.
-    size : int
-        Neurons of the node.
-    shape : tuple of int or None
-        Rows, columns, features of the node, where they are known.
-
-    Returns
-    -------
-    str
-        Both shapes.
-    """
+    """Say what shapes an input array may have."""
     if shape is None:
         return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
     return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
 
 
 def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
-    """Say what was found in place of a mapping of arrays, and what to give.
-
-    Parameters
-    ----------
-    found : object
-        What was given.
-    sizes : mapping of str to int
-        Input nodes and their neurons.
-    what : str
-        ``"frames"`` or ``"stimuli"``.
-
-    Returns
-    -------
-    str
-        With the remedy.
-    """
+    """Say what was found in place of a mapping of arrays, and what to give."""
     first = next(iter(sizes), "I")
     if isinstance(found, str | Path):
         return f"found a path; read the file first: neuromap.simulation.load_frames({str(found)[:40]!r})"

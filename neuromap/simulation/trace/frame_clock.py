@@ -19,42 +19,24 @@ __all__ = ["FrameClock", "SpikeFrames"]
 
 
 class SpikeFrames(NamedTuple):
-    """Frames of n spikes.
+    """Frames of n spikes."""
 
-    Attributes
-    ----------
-    frame : ndarray of int64, shape (n,)
-        The frame whose tick it is, or the last one before it.
-    is_inside : ndarray of bool, shape (n,)
-        Whether the spike is part of a frame from 1 on that the stimulus has.
-    is_stray : ndarray of bool, shape (n,)
-        Whether it belongs to no frame: it fell between the ticks of the node's frames, or before frame 1. A spike of a
-        frame after the last one of the stimulus is neither stray nor inside.
-    """
-
-    frame: NDArray[np.int64]
-    is_inside: NDArray[np.bool_]
+    frame: NDArray[np.int64]  # (n,): the frame whose tick it is, or the last one before it
+    is_inside: NDArray[np.bool_]  # (n,): whether the spike is part of a frame from 1 on that the stimulus has
+    # (n,): whether it belongs to no frame: it fell between the ticks of the node's frames, or before frame 1. A spike
+    # of a frame after the last one of the stimulus is neither stray nor inside
     is_stray: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class FrameClock(Card):
-    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``, rounded down.
+    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``, rounded down."""
 
-    Attributes
-    ----------
-    start : ndarray of int64, shape (number of nodes,)
-        Exact time of every node's frame 0 in parts of a tick (``arrays/times.py``), which are ticks at equal intervals;
-        may be negative.
-    period : int or Fraction
-        Frame period in ticks.
-    n_frames : int
-        Frames of the stimulus, including frame 0.
-    """
-
+    # (number of nodes,): exact time of every node's frame 0 in parts of a tick (``arrays/times.py``), which are ticks
+    # at equal intervals; may be negative
     start: NDArray[np.int64]
-    period: Time
-    n_frames: int
+    period: Time  # frame period in ticks
+    n_frames: int  # frames of the stimulus, including frame 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -65,19 +47,8 @@ class FrameClock(Card):
         return cls(in_parts((port.sample_tick for port in nodes), period), period, n_frames)
 
     def frames_of(self, tick: NDArray[np.int64], node: NDArray[np.integer] | int) -> SpikeFrames:
-        """Tell the frames of spikes.
-
-        Parameters
-        ----------
-        tick : ndarray of int64, shape (n,)
-            When each was fired.
-        node : ndarray of int, shape (n,), or int
-            Position of its node, 0 or more.
-
-        Returns
-        -------
-        SpikeFrames
-        """
+        """Tell the frames of spikes."""
+        # shapes: tick (n,); node (n,)
         start = self.start[node]
         frame = frames_until(start, self.period, tick)
         is_stray = (ticks_of_frames(start, self.period, frame) != tick) | (frame < 1)

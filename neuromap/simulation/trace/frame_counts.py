@@ -47,18 +47,7 @@ class FrameCounts(Card):
 
 
 class FrameCounter:
-    """Counts the spikes of a run, some ticks at a time.
-
-    Parameters
-    ----------
-    labels : RunLabels
-        Of the run, whose nodes are counted.
-
-    Raises
-    ------
-    InputError
-        If not all frames of a node were run.
-    """
+    """Counts the spikes of a run, some ticks at a time."""
 
     def __init__(self, labels: RunLabels) -> None:
         for port in labels.nodes:
@@ -70,13 +59,9 @@ class FrameCounter:
         self._strays = np.zeros(len(labels.nodes), dtype=np.int64)
 
     def add(self, tick: NDArray[np.int64], node: NDArray[np.int32], index: NDArray[np.int32]) -> None:
-        """Count the spikes of some whole ticks; copies of a neuron count once.
-
-        Parameters
-        ----------
-        tick, node, index : ndarray of int, shape (n,)
-            Events in the order of a :class:`Trace`, where copies stand beside each other.
-        """
+        """Count the spikes of some whole ticks; copies of a neuron count once."""
+        # tick, node, index: events in the order of a :class:`Trace`, where copies stand beside each other
+        # shapes: tick, node, index (n,)
         self._n_events += len(tick)
         mine = run_heads(tick, node, index) & (node >= 0)
         tick, node = tick[mine], node[mine]
@@ -91,23 +76,7 @@ class FrameCounter:
 
 
 def frame_counts(trace: Trace) -> FrameCounts:
-    """Count the spikes of a trace.
-
-    Parameters
-    ----------
-    trace : Trace
-        The trace.
-
-    Returns
-    -------
-    FrameCounts
-        Of its nodes.
-
-    Raises
-    ------
-    InputError
-        If not all frames of a node were run, or it is not known whether the program held all of it.
-    """
+    """Count the spikes of a trace."""
     counter = FrameCounter(trace)
     counter.add(trace.tick, trace.node, trace.index)
     return counter.result()

@@ -15,43 +15,20 @@ __all__ = ["Chunk", "RecordedRun"]
 
 
 class Chunk(NamedTuple):
-    """What was recorded in some ticks in a row.
+    """What was recorded in some ticks in a row."""
 
-    Attributes
-    ----------
-    tick : ndarray of int64, shape (m,)
-        Spikes, sorted by tick, then row.
-    row : ndarray of int64, shape (m,)
-        Row of the :class:`Readout` of spikes.
-    potentials : ndarray of int32, shape (ticks of the chunk, K)
-        Of the Readout of potentials; K may be 0.
-    """
-
-    tick: NDArray[np.int64]
-    row: NDArray[np.int64]
-    potentials: NDArray[np.int32]
+    tick: NDArray[np.int64]  # (m,): spikes, sorted by tick, then row
+    row: NDArray[np.int64]  # (m,): row of the :class:`Readout` of spikes
+    potentials: NDArray[np.int32]  # (ticks of the chunk, K): of the Readout of potentials; K may be 0
 
 
 class RecordedRun(NamedTuple):
-    """A run that goes on, and is recorded, as its chunks are taken.
+    """A run that goes on, and is recorded, as its chunks are taken."""
 
-    Attributes
-    ----------
-    header : Trace
-        The trace without its spikes, potentials and counts.
-    neurons, potential_neurons : Readout
-        Whose spikes and whose potentials are recorded.
-    counts : ndarray of int64, shape (C, N), or None
-        Filled while the chunks are taken.
-    chunks : iterable of Chunk
-        All ticks in order; taken once.
-    peak : int
-        Largest potential, of either sign, that may occur.
-    """
-
-    header: Trace
+    header: Trace  # the trace without its spikes, potentials and counts
+    # neurons, potential_neurons: whose spikes and whose potentials are recorded
     neurons: Readout
     potential_neurons: Readout
-    counts: NDArray[np.int64] | None
-    chunks: Iterable[Chunk]
-    peak: int
+    counts: NDArray[np.int64] | None  # (C, N): filled while the chunks are taken
+    chunks: Iterable[Chunk]  # all ticks in order; taken once
+    peak: int  # largest potential, of either sign, that may occur

@@ -65,25 +65,7 @@ class Recording(Card):
 
 
 def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
-    """Find the neurons that words of a :class:`Recording` choose.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        Whose neurons they are.
-    words : sequence of str
-        As in :class:`Recording`.
-
-    Returns
-    -------
-    Readout
-        Every neuron once.
-
-    Raises
-    ------
-    InputError
-        If the program has no such node or core, or does not hold all neurons of the node.
-    """
+    """Find the neurons that words of a :class:`Recording` choose."""
     kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
     wanted, chosen = _choices(program, words, kinds)
     label, index = node_labels(program)
@@ -107,10 +89,8 @@ def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
 def _choices(
     program: ChipProgram, words: Sequence[str], kinds: NDArray[np.str_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N).
-
-    A node is recorded only if the program holds all of its neurons: of the others nobody knows what they would do.
-    """
+    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N)."""
+    # A node is recorded only if the program holds all of its neurons: of the others nobody knows what they would do.
     left_out = program.left_out if any(word == "all" or word.startswith("node:") for word in words) else {}
     named = {port.name: position for position, port in enumerate(program.nodes)}
     wanted = np.zeros(len(kinds), dtype=np.bool_)
@@ -132,11 +112,10 @@ def _choices(
 
 
 def node_labels(program: ChipProgram) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give node and index of every neuron that can be recorded as one of its node, shape (C, N); node -1 of the others.
-
-    Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
-    trace says of outputs does not depend on what else is recorded.
-    """
+    """Give node and index of every neuron that can be recorded as one of its node, shape (C, N)."""
+    # Node -1 of the others.
+    # Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
+    # trace says of outputs does not depend on what else is recorded.
     outputs_at = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     label = np.where(program.is_relay, -1, program.neuron_node)
     label[np.isin(label, outputs_at)] = -1

@@ -29,13 +29,7 @@ _MOST_DIGITS = 20
 
 
 def parse_json(data: bytes, what: str, largest: int) -> Any:
-    """Parse JSON within bounds.
-
-    Raises
-    ------
-    InputError
-        If it is too large, nested too deep, or no JSON.
-    """
+    """Parse JSON within bounds."""
     if len(data) > largest:
         raise InputError(f"{what}: has {len(data)} bytes; at most {largest} are read")
     if (n_values := sum(map(data.count, (b",", b"[", b"{")))) > _MOST_VALUES:
@@ -63,20 +57,7 @@ def _short_number(digits: str) -> int:
 
 
 class Document:
-    """An object of JSON, and where it stands.
-
-    Parameters
-    ----------
-    values : object
-        Must be a dict.
-    path : str
-        For messages.
-
-    Raises
-    ------
-    InputError
-        From here and from every method, if a value is missing or of another kind.
-    """
+    """An object of JSON, and where it stands."""
 
     def __init__(self, values: Any, path: str) -> None:
         if not isinstance(values, Mapping):
@@ -84,13 +65,7 @@ class Document:
         self._values, self.path = values, path
 
     def allow(self, names: Sequence[str]) -> None:
-        """Refuse names that are none of these.
-
-        Raises
-        ------
-        InputError
-            If there is another.
-        """
+        """Refuse names that are none of these."""
         for name in self._values:
             if name not in names:
                 raise InputError(f"{self.path}: {show(name)} is not known; known are {', '.join(names)}")
@@ -99,13 +74,7 @@ class Document:
         return self._values.get(name) is not None
 
     def of(self, name: str, kind: type[Any]) -> Any:
-        """Give a value of a kind.
-
-        Raises
-        ------
-        InputError
-            If it is missing or of another.
-        """
+        """Give a value of a kind."""
         value = self._values.get(name)
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         if not fits or (isinstance(value, bool) and kind is not bool):
@@ -113,13 +82,7 @@ class Document:
         return value
 
     def text(self, name: str, longest: int) -> str:
-        """Give a text of a length.
-
-        Raises
-        ------
-        InputError
-            If it is none, or longer.
-        """
+        """Give a text of a length."""
         text: str = self.of(name, str)
         if len(text) > longest:
             raise InputError(f"{self.path}.{name}: has {len(text)} characters; at most {longest}")
@@ -130,38 +93,20 @@ class Document:
         return Document(self.of(name, dict), f"{self.path}.{name}")
 
     def each(self, name: str, most: int) -> list[Document]:
-        """Give the objects of a list.
-
-        Raises
-        ------
-        InputError
-            If it is none, or longer.
-        """
+        """Give the objects of a list."""
         found = self.of(name, list)
         if len(found) > most:
             raise InputError(f"{self.path}.{name}: has {len(found)} entries; at most {most}")
         return [Document(value, f"{self.path}.{name}[{k}]") for k, value in enumerate(found)]
 
     def items(self, most: int) -> list[tuple[str, Document]]:
-        """Give the objects inside by their names.
-
-        Raises
-        ------
-        InputError
-            If there are more.
-        """
+        """Give the objects inside by their names."""
         if len(self._values) > most:
             raise InputError(f"{self.path}: has {len(self._values)} entries; at most {most}")
         return [(name, Document(value, f"{self.path}.{name}")) for name, value in self._values.items()]
 
     def raw(self, name: str, most: int) -> bytes:
-        """Give bytes that are written in base 64.
-
-        Raises
-        ------
-        InputError
-            If they are not, or too many.
-        """
+        """Give bytes that are written in base 64."""
         text = self.text(name, most * 4 // 3 + 8)
         try:
             return base64.b64decode(text, validate=True)

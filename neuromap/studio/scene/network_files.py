@@ -27,28 +27,7 @@ _LONGEST_NAME = 200
 
 
 def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network") -> Network:
-    """Read a network from the bytes of its files.
-
-    Parameters
-    ----------
-    text : bytes
-        The network file (TOML).
-    weights : bytes or None
-        The weights file (safetensors) that it names.
-    what : str
-        For messages.
-
-    Returns
-    -------
-    Network
-
-    Raises
-    ------
-    InputError
-        If a file is too large, or another file is named.
-    NetworkError
-        As :func:`neuromap.load_network`.
-    """
+    """Read a network from the bytes of its files."""
     for data, most, kind in ((text, MOST_TOML_BYTES, "network file"), (weights, MOST_WEIGHT_BYTES, "weights file")):
         if data is not None and len(data) > most:
             raise InputError(f"{what}: the {kind} has {len(data)} bytes; the studio takes at most {most}")
@@ -72,13 +51,7 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
 
 
 def check_size(network: Network, what: str = "network") -> None:
-    """Refuse a network that a few lines make so large that mapping it takes the memory of the machine.
-
-    Raises
-    ------
-    InputError
-        If it has more neurons or weights than the studio takes.
-    """
+    """Refuse a network that a few lines make so large that mapping it takes the memory of the machine."""
     neurons = sum(math.prod(node.shape) for node in network.nodes.values() if node.shape is not None)
     weights = sum(
         _most_weights(transform)
@@ -105,13 +78,7 @@ def _is_name(file: object) -> bool:
 
 
 def network_bytes(network: Network) -> tuple[bytes, bytes | None]:
-    """Write a network as the bytes of its two files; None where there are no weights.
-
-    Raises
-    ------
-    NetworkError
-        If it cannot be written to a file.
-    """
+    """Write a network as the bytes of its two files; None where there are no weights."""
     with TemporaryDirectory(prefix="neuromap-") as folder:
         path = Path(folder, _SAFE)
         network.save(path)

@@ -31,23 +31,10 @@ MOST_RUNS = 2
 
 @dataclass(frozen=True, eq=False)
 class SceneRun(Card):
-    """A rollout that runs in a scene.
+    """A rollout that runs in a scene."""
 
-    Attributes
-    ----------
-    pattern : RolloutPattern
-        Valid or not; one that is not is shown, but does not run.
-    execution : str
-        As of :class:`neuromap.Rollout`.
-
-    Raises
-    ------
-    InputError
-        If there is no such execution.
-    """
-
-    pattern: RolloutPattern
-    execution: str = "windowed"
+    pattern: RolloutPattern  # valid or not; one that is not is shown, but does not run
+    execution: str = "windowed"  # as of :class:`neuromap.Rollout`
 
     def __post_init__(self) -> None:
         chosen_period(self.execution)
@@ -55,29 +42,12 @@ class SceneRun(Card):
 
 @dataclass(frozen=True)
 class Change(Card):
-    """Something that changes just before a tick: what is shown, or the edits of a run.
+    """Something that changes just before a tick: what is shown, or the edits of a run."""
 
-    Attributes
-    ----------
-    tick : int
-        0 or more.
-    shown : Shown or None
-        What the input sees from now on.
-    run : int
-        Whose edits; 0 or 1.
-    edits : tuple of Edit or None
-        All that are in force from now on; None where ``shown`` changes.
-
-    Raises
-    ------
-    InputError
-        If it changes nothing or both, or a number is out of range.
-    """
-
-    tick: int
-    shown: Shown | None = None
-    run: int = 0
-    edits: tuple[Edit, ...] | None = None
+    tick: int  # 0 or more
+    shown: Shown | None = None  # what the input sees from now on
+    run: int = 0  # whose edits; 0 or 1
+    edits: tuple[Edit, ...] | None = None  # all that are in force from now on; None where ``shown`` changes
 
     def __post_init__(self) -> None:
         if not 0 <= whole_number("change: tick", self.tick) <= MOST_TICKS:
@@ -97,38 +67,15 @@ class Change(Card):
 
 @dataclass(frozen=True, eq=False)
 class Scene(Card):
-    """What somebody looks at, and what they did: enough to see it again, spike by spike.
+    """What somebody looks at, and what they did: enough to see it again, spike by spike."""
 
-    Attributes
-    ----------
-    network : Network
-        With or without weights; without, nothing runs.
-    chip : ChipSpec
-        What it runs on.
-    runs : tuple of SceneRun
-        One, or two that see the same input.
-    changes : tuple of Change
-        In the order of their ticks: the recording.
-    ticks : int
-        Ticks that were run.
-    stimulus : mapping of str to ndarray of bool, shape (n_frames, size), or None
-        Frames that can be shown.
-    checksums : tuple of int
-        Of all spikes of every run up to ``ticks``; empty where nothing ran.
-
-    Raises
-    ------
-    InputError
-        If the changes are out of order or too many, or a number is out of range.
-    """
-
-    network: Network
-    chip: ChipSpec
-    runs: tuple[SceneRun, ...]
-    changes: tuple[Change, ...] = ()
-    ticks: int = 0
-    stimulus: Mapping[str, NDArray[np.bool_]] | None = None
-    checksums: tuple[int, ...] = ()
+    network: Network  # with or without weights; without, nothing runs
+    chip: ChipSpec  # what it runs on
+    runs: tuple[SceneRun, ...]  # one, or two that see the same input
+    changes: tuple[Change, ...] = ()  # in the order of their ticks: the recording
+    ticks: int = 0  # ticks that were run
+    stimulus: Mapping[str, NDArray[np.bool_]] | None = None  # (n_frames, size): frames that can be shown
+    checksums: tuple[int, ...] = ()  # of all spikes of every run up to ``ticks``; empty where nothing ran
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.runs) <= MOST_RUNS:
@@ -152,13 +99,7 @@ class Scene(Card):
         return replace(self, changes=tuple(last.values()), ticks=0, checksums=())
 
     def with_change(self, change: Change) -> Scene:
-        """Give the scene with a change at its end; what was recorded after it is cut off.
-
-        Raises
-        ------
-        InputError
-            If the recording is full.
-        """
+        """Give the scene with a change at its end; what was recorded after it is cut off."""
         kept = [c for c in self.changes if c.tick < change.tick or (c.tick == change.tick and c.what != change.what)]
         if len(kept) >= MOST_CHANGES:
             raise InputError(f"recording: holds {MOST_CHANGES} changes, which is its most; start again at tick 0")

@@ -47,13 +47,7 @@ _NAMES = {kind: name for name, kind in _EDITS.items()}
 
 
 def scene_bytes(scene: Scene) -> bytes:
-    """Write a scene as the bytes of its file.
-
-    Raises
-    ------
-    NetworkError
-        If the network cannot be written to a file.
-    """
+    """Write a scene as the bytes of its file."""
     text, weights = network_bytes(scene.network)
     document = {
         "format": FORMAT,
@@ -73,24 +67,7 @@ def scene_bytes(scene: Scene) -> bytes:
 
 
 def read_scene(data: bytes, what: str = "scene") -> Scene:
-    """Read the bytes of a scene file.
-
-    Parameters
-    ----------
-    data : bytes
-        All of it.
-    what : str
-        For messages.
-
-    Returns
-    -------
-    Scene
-
-    Raises
-    ------
-    InputError
-        In one line, with the place in the file: if it is too large, of another version, or a value is wrong.
-    """
+    """Read the bytes of a scene file."""
     top = Document(parse_json(data, what, MOST_BYTES), what)
     if top.of("format", str) != FORMAT or top.of("version", int) != VERSION:
         raise InputError(f"{what}: is no {FORMAT} of version {VERSION}; save it anew from this studio")
@@ -197,13 +174,7 @@ def _shown(shown: Document) -> Shown:
 
 
 def read_edit(edit: Document) -> Edit:
-    """Read one edit, as it stands in a scene file.
-
-    Raises
-    ------
-    InputError
-        If its kind is unknown, or a value is missing or out of range.
-    """
+    """Read one edit, as it stands in a scene file."""
     kind = edit.text("kind", 20)
     if kind not in _EDITS:
         raise InputError(f"{edit.path}.kind: must be one of {', '.join(_EDITS)}")

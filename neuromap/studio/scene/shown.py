@@ -23,35 +23,16 @@ MOST_PIXELS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Shown(Card):
-    """What the input nodes see from some tick on.
+    """What the input nodes see from some tick on."""
 
-    Attributes
-    ----------
-    kind : {"picture", "random", "stimulus"}
-        Pictures that stand still, random frames, or the frames of the scene's stimulus one after the other.
-    pictures : mapping of str to ndarray of uint8, shape (rows, columns, features)
-        Kind ``picture``: intensities 0 to 255 by input node; nodes without one see black.
-    density : float
-        Kind ``random``: part of neurons that spike in a frame, 0 to 1.
-    noise : float
-        Probability with which a bit of a frame is turned over, 0 to 1.
-    seed : int
-        Of all that is drawn; 0 to 2**31 - 1.
-    label : str
-        What it is, for people, such as ``image 12, a 3``.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
-    """
-
+    # pictures that stand still, random frames, or the frames of the scene's stimulus one after the other
     kind: Kind = "picture"
+    # (rows, columns, features): kind ``picture``: intensities 0 to 255 by input node; nodes without one see black
     pictures: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
-    density: float = 0.2
-    noise: float = 0.0
-    seed: int = 0
-    label: str = "nothing"
+    density: float = 0.2  # kind ``random``: part of neurons that spike in a frame, 0 to 1
+    noise: float = 0.0  # probability with which a bit of a frame is turned over, 0 to 1
+    seed: int = 0  # of all that is drawn; 0 to 2**31 - 1
+    label: str = "nothing"  # what it is, for people, such as ``image 12, a 3``
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):

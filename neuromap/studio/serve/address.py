@@ -19,26 +19,11 @@ _SHORTEST_TOKEN = 16
 
 @dataclass(frozen=True)
 class Address(Card):
-    """Host, port and token.
+    """Host, port and token."""
 
-    Attributes
-    ----------
-    host : str
-        A name or address of this machine; loopback needs no token.
-    port : int
-        1 to 65535.
-    token : str
-        16 characters or more where the host is not loopback; letters, digits, ``-`` and ``_``.
-
-    Raises
-    ------
-    InputError
-        If the port is out of range, or the token missing, short or of other characters.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8765
-    token: str = ""
+    host: str = "127.0.0.1"  # A name or address of this machine; loopback needs no token
+    port: int = 8765  # 1 to 65535
+    token: str = ""  # 16 characters or more where the host is not loopback; letters, digits, ``-`` and ``_``
 
     def __post_init__(self) -> None:
         if not 1 <= whole_number("port", self.port) <= 65535:

@@ -15,50 +15,19 @@ __all__ = ["Patience", "make_server"]
 
 @dataclass(frozen=True)
 class Patience(Card):
-    """What a connection may take.
+    """What a connection may take."""
 
-    Attributes
-    ----------
-    head : float
-        Seconds within which a request's head must be whole, from the first moment on, or from its first byte where the
-        connection has been used before.
-    idle : int
-        Seconds for which a connection is kept for a further request.
-    unread : float
-        Seconds for which what was sent may lie unread, or a machine that vanished be waited for.
-    ping : float
-        Seconds between two questions to an open socket, and those within which it must answer.
-    connections : int
-        That are open at the same time.
-    """
-
+    # seconds within which a request's head must be whole, from the first moment on, or from its first byte where the
+    # connection has been used before
     head: float = 10.0
-    idle: int = 5
-    unread: float = 30.0
-    ping: float = 20.0
-    connections: int = 256
+    idle: int = 5  # seconds for which a connection is kept for a further request
+    unread: float = 30.0  # seconds for which what was sent may lie unread, or a machine that vanished be waited for
+    ping: float = 20.0  # seconds between two questions to an open socket, and those within which it must answer
+    connections: int = 256  # that are open at the same time
 
 
 def make_server(app: Any, patience: Patience, most_message: int) -> Any:
-    """Make a server of uvicorn that waits no longer than it has patience.
-
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    patience : Patience
-    most_message : int
-        Bytes of a message of a socket.
-
-    Returns
-    -------
-    uvicorn.Server
-
-    Raises
-    ------
-    NotSupportedError
-        If uvicorn or websockets is not installed.
-    """
+    """Make a server of uvicorn that waits no longer than it has patience."""
     try:
         import uvicorn
         from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -36,37 +36,19 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class Rules:
-    """What is let through.
+    """What is let through."""
 
-    Attributes
-    ----------
-    hosts : frozenset of str or None
-        Values of the header Host; None where any is taken, which asks for a token. Names of other machines that lead
-        here (DNS rebinding) are refused so.
-    token : str
-        Must be in the address once, and in a cookie from then on; empty where none is asked for.
-    most_bytes : int
-        Of a request's body.
-    seconds : float
-        Within which a body must be whole, beside one second for every ``SLOWEST`` bytes that have come.
-    """
-
+    # values of the header Host; None where any is taken, which asks for a token. Names of other machines that lead here
+    # (DNS rebinding) are refused so
     hosts: frozenset[str] | None
-    token: str
-    most_bytes: int
+    token: str  # must be in the address once, and in a cookie from then on; empty where none is asked for
+    most_bytes: int  # of a request's body
+    # within which a body must be whole, beside one second for every ``SLOWEST`` bytes that have come
     seconds: float = 20.0
 
 
 class Guard:
-    """Lets requests through that obey the rules.
-
-    Parameters
-    ----------
-    app : ASGI application
-        What answers them.
-    rules : Rules
-        The rules.
-    """
+    """Lets requests through that obey the rules."""
 
     def __init__(self, app: App, rules: Rules) -> None:
         self._app, self._rules = app, rules
@@ -187,10 +169,8 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 def _is_called_from_elsewhere(scope: Scope) -> bool:
-    """Whether a page of another site asks for a part of its own; browsers say so, also where they give no origin.
-
-    A link that is followed from there is let through: it shows the studio, and does nothing.
-    """
+    """Whether a page of another site asks for a part of its own; browsers say so, also where they give no origin."""
+    # A link that is followed from there is let through: it shows the studio, and does nothing.
     site, mode, goal = (_one(scope, b"sec-fetch-" + name) for name in (b"site", b"mode", b"dest"))
     is_followed = scope.get("method") == "GET" and mode == "navigate" and goal == "document"
     return site in ("cross-site", "same-site") and not is_followed

@@ -26,18 +26,7 @@ def default_folder() -> Path:
 
 
 class KeptSessions:
-    """A folder of sessions.
-
-    Parameters
-    ----------
-    folder : Path
-        Made where it is missing, for its owner only.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made.
-    """
+    """A folder of sessions."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -59,13 +48,7 @@ class KeptSessions:
         return self._folder / f"{name}.json"
 
     def load(self, name: str) -> bytes | None:
-        """Give what was saved of a session; None where nothing was.
-
-        Raises
-        ------
-        InputError
-            If the name is none, or the file cannot be read or is none of the studio's.
-        """
+        """Give what was saved of a session; None where nothing was."""
         path = self._path(name)
         if _is_free(path):
             return None
@@ -79,20 +62,7 @@ class KeptSessions:
         return data[len(head) :].removesuffix(_TAIL) if data.startswith(head) else data
 
     def save(self, name: str, data: bytes) -> None:
-        """Save a session, whole or not at all, and forget the oldest beyond the most that are kept.
-
-        Parameters
-        ----------
-        name : str
-            Of the session.
-        data : bytes
-            JSON: its scene.
-
-        Raises
-        ------
-        InputError
-            If the name is none, the file cannot be written, or one is there that the studio did not make.
-        """
+        """Save a session, whole or not at all, and forget the oldest beyond the most that are kept."""
         path = self._path(name)
         is_new = _is_free(path)
         if not is_new and not _is_written_over(path):
@@ -114,10 +84,8 @@ _TAIL = b"}\n"
 
 
 def _head(name: str) -> bytes:
-    """Give what the file of a session begins with: a mark that no scene has, and the name that the file has.
-
-    So a scene that somebody saved, or a session under a name that somebody gave it, is told from a kept session.
-    """
+    """Give what the file of a session begins with: a mark that no scene has, and the name that the file has."""
+    # So a scene that somebody saved, or a session under a name that somebody gave it, is told from a kept session.
     return f'{{"format": "neuromap studio session", "version": 1, "name": "{name}", "scene": '.encode()
 
 

@@ -21,28 +21,7 @@ __all__ = ["run_server"]
 def run_server(
     address: Address, kept: KeptSessions, offer: Offer, first: Scene, said: Callable[[str], object] = print
 ) -> None:
-    """Serve the studio until it is interrupted; sessions are saved then.
-
-    Parameters
-    ----------
-    address : Address
-        Where.
-    kept : KeptSessions
-        Where sessions are saved.
-    offer : Offer
-        Networks and images to choose from.
-    first : Scene
-        What a new session begins with.
-    said : callable
-        Takes the line that is printed when the server listens.
-
-    Raises
-    ------
-    NotSupportedError
-        If uvicorn is not installed.
-    InputError
-        If nobody can listen there.
-    """
+    """Serve the studio until it is interrupted; sessions are saved then."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -42,17 +42,7 @@ class _Open:
 
 
 class Sessions:
-    """All sessions of a server.
-
-    Parameters
-    ----------
-    kept : KeptSessions
-        Where they are saved.
-    offer : Offer
-        What each can choose from.
-    first : Scene
-        What a new one begins with.
-    """
+    """All sessions of a server."""
 
     def __init__(self, kept: KeptSessions, offer: Offer, first: Scene) -> None:
         self._kept, self._offer, self._first = kept, offer, first
@@ -74,20 +64,7 @@ class Sessions:
 
     @contextmanager
     def looked_at(self, name: str, *, begins: bool = False) -> Iterator[Session]:
-        """Open a session while somebody looks at it: the one that runs, the saved one, or a new one.
-
-        Parameters
-        ----------
-        name : str
-        begins : bool
-            Whether a new one may begin, as it does with a page; a link to a file of a session begins none.
-
-        Raises
-        ------
-        InputError
-            If there is no such session, too many are open, too many tabs show it, what was saved cannot be read, or
-            the network cannot be shown.
-        """
+        """Open a session while somebody looks at it: the one that runs, the saved one, or a new one."""
         found = self._enter(name, begins)
         try:
             yield found.session

@@ -41,13 +41,7 @@ _KINDS = {
 
 
 class StudioApp:
-    """Answers requests that the guard has let through.
-
-    Parameters
-    ----------
-    sessions : Sessions
-        What is looked at.
-    """
+    """Answers requests that the guard has let through."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions

@@ -27,21 +27,7 @@ _PORTION = 2**20
 
 
 def take_upload(session: Session, kind: str, data: bytes) -> None:
-    """Take a file into a session.
-
-    Parameters
-    ----------
-    session : Session
-    kind : str
-        Of ``UPLOADS``.
-    data : bytes
-        What was sent.
-
-    Raises
-    ------
-    InputError
-        In one line, if the file is none that can be taken; the session stays as it is.
-    """
+    """Take a file into a session."""
     with foreign_boundary(f"a {kind} file"):
         scene = UPLOADS[kind](session, data)
     session.set_scene(scene)

@@ -24,19 +24,7 @@ __all__ = ["act", "picture_shape", "scene_of_network", "with_runs"]
 
 
 def act(session: Session, command: Document) -> None:
-    """Do what is asked.
-
-    Parameters
-    ----------
-    session : Session
-    command : Document
-        ``do`` names it; what else it needs depends on it.
-
-    Raises
-    ------
-    InputError
-        If it is unknown or a value is wrong; nothing happens then.
-    """
+    """Do what is asked."""
     name = command.text("do", 20)
     if name not in _COMMANDS:
         raise InputError(f"command {name!r}: is not known; known are {', '.join(_COMMANDS)}")

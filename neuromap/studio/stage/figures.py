@@ -17,55 +17,30 @@ __all__ = ["ChipFigures", "ScheduleFigures", "chip_figures", "schedule_figures",
 
 @dataclass(frozen=True)
 class ScheduleFigures(Card):
-    """What the schedule alone tells, in update steps of its execution.
+    """What the schedule alone tells, in update steps of its execution."""
 
-    Attributes
-    ----------
-    execution : str
-        The time axis.
-    problem : str
-        Why there is no schedule, in one line; empty where there is.
-    inference_factor : int or None
-        F of the pattern.
-    frame_period, first_response, full_response : int, Fraction or None
-        In update steps; the first response of any output, the full response of all.
-    is_exact : bool
-        Whether the full response is exact; else it is an upper bound.
-    """
-
-    execution: str
-    problem: str = ""
-    inference_factor: int | None = None
+    execution: str  # the time axis
+    problem: str = ""  # why there is no schedule, in one line; empty where there is
+    inference_factor: int | None = None  # F of the pattern
+    # frame_period, first_response, full_response: in update steps; the first response of any output, the full response
+    # of all
     frame_period: Time | None = None
     first_response: int | None = None
     full_response: int | None = None
-    is_exact: bool = True
+    is_exact: bool = True  # whether the full response is exact; else it is an upper bound
 
 
 @dataclass(frozen=True)
 class ChipFigures(Card):
-    """What a program tells, in ticks.
+    """What a program tells, in ticks."""
 
-    Attributes
-    ----------
-    cores : int
-        Cores in use.
-    frame_period : int or Fraction
-        In ticks.
-    ticks_per_step : int or None
-        None where the schedule is one of ticks.
-    first_response, full_response : int
-        In ticks, predicted from the schedule that was mapped.
-    tick_seconds : float
-        Length of a tick.
-    """
-
-    cores: int
-    frame_period: Time
-    ticks_per_step: int | None
+    cores: int  # cores in use
+    frame_period: Time  # in ticks
+    ticks_per_step: int | None  # none where the schedule is one of ticks
+    # first_response, full_response: in ticks, predicted from the schedule that was mapped
     first_response: int
     full_response: int
-    tick_seconds: float
+    tick_seconds: float  # length of a tick
 
     @property
     def sampling_hz(self) -> float:
@@ -74,15 +49,7 @@ class ChipFigures(Card):
 
 
 def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
-    """Work out what the schedule tells; a pattern without one gives its problem.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Valid or not.
-    execution : str
-        As of :class:`neuromap.Rollout`.
-    """
+    """Work out what the schedule tells; a pattern without one gives its problem."""
     factor = pattern.inference_factor if pattern.is_valid else None
     try:
         rollout = Rollout(pattern.network, pattern, execution)
@@ -101,15 +68,7 @@ def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures
 
 
 def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
-    """Work out what a program tells.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        The schedule as it was mapped.
-    program : ChipProgram
-        What was mapped from it.
-    """
+    """Work out what a program tells."""
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     outputs = rollout.network.outputs
     return ChipFigures(

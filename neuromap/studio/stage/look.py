@@ -30,24 +30,12 @@ _MOST_BARS = 64
 
 @dataclass(frozen=True)
 class RasterRows(Card):
-    """Rows of a raster: nodes one above the other, each with a number of rows.
+    """Rows of a raster: nodes one above the other, each with a number of rows."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Nodes inside the chip, in the program's order.
-    positions : tuple of int
-        Their positions in the program's nodes.
-    sizes : tuple of int
-        Neurons.
-    rows : tuple of int
-        Rows of each.
-    """
-
-    names: tuple[str, ...]
-    positions: tuple[int, ...]
-    sizes: tuple[int, ...]
-    rows: tuple[int, ...]
+    names: tuple[str, ...]  # nodes inside the chip, in the program's order
+    positions: tuple[int, ...]  # their positions in the program's nodes
+    sizes: tuple[int, ...]  # neurons
+    rows: tuple[int, ...]  # rows of each
 
     @property
     def n_rows(self) -> int:
@@ -67,53 +55,23 @@ def raster_rows(program: ChipProgram) -> RasterRows:
 
 @dataclass(frozen=True)
 class Look(Card):
-    """What is to be seen of a run.
+    """What is to be seen of a run."""
 
-    Attributes
-    ----------
-    now : int
-        The tick that runs next.
-    cores : tuple of float
-        Spikes per tick of every core, the mean of the last ``CHIP_TICKS`` ticks.
-    nodes : tuple of float
-        Spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once.
-    last_nodes : tuple of int
-        Spikes of every node of the raster in the last tick.
-    columns : tuple of (int, tuple of int)
-        Ticks that were not seen yet, and the rows of the raster that spike in them.
-    outputs : tuple of dict
-        Frames of outputs that were not seen yet: node, frame, tick, votes, and the class that is named.
-    strays : int
-        Output spikes of no frame since tick 0.
-    """
-
-    now: int
-    cores: tuple[float, ...]
+    now: int  # the tick that runs next
+    cores: tuple[float, ...]  # spikes per tick of every core, the mean of the last ``CHIP_TICKS`` ticks
+    # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
     nodes: tuple[float, ...]
-    last_nodes: tuple[int, ...]
+    last_nodes: tuple[int, ...]  # spikes of every node of the raster in the last tick
+    # ticks that were not seen yet, and the rows of the raster that spike in them
     columns: tuple[tuple[int, tuple[int, ...]], ...]
+    # frames of outputs that were not seen yet: node, frame, tick, votes, and the class that is named
     outputs: tuple[dict[str, Any], ...]
-    strays: int
+    strays: int  # output spikes of no frame since tick 0
 
 
 def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> Look:
-    """Look at a run.
-
-    Parameters
-    ----------
-    run : PlayedRun
-        It must not run meanwhile.
-    rows : RasterRows
-        Of its program.
-    since : int
-        The first tick that was not seen yet.
-    classes : int or None
-        Classes that outputs vote for, where that is known.
-
-    Returns
-    -------
-    Look
-    """
+    """Look at a run."""
+    # run: it must not run meanwhile
     live, shown = run.live, list(rows.positions)
     last = live.history[-CHIP_TICKS:]
     ticks = max(1, len(last))
@@ -152,13 +110,7 @@ def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
 
 
 def board(program: ChipProgram) -> dict[str, Any]:
-    """Give what a map of the cores is drawn from: places, the node that each holds most of, and its name.
-
-    Returns
-    -------
-    dict
-        ``x``, ``y``: places on the board; ``node``: position of the node in ``names``, -1 without one; ``neurons``.
-    """
+    """Give what a map of the cores is drawn from: places, the node that each holds most of, and its name."""
     found = core_map(program)
     x, y = program.coordinates.T.tolist()
     return {

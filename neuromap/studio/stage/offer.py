@@ -23,18 +23,10 @@ def example_network() -> Network:
 
 @dataclass(frozen=True, eq=False)
 class Offer(Card):
-    """Networks and images that can be chosen.
+    """Networks and images that can be chosen."""
 
-    Attributes
-    ----------
-    networks : mapping of str to Network
-        By the names that people choose from.
-    images : ImageSet or None
-        Shown to inputs that they fit.
-    """
-
-    networks: Mapping[str, Network] = field(default_factory=dict)
-    images: ImageSet | None = None
+    networks: Mapping[str, Network] = field(default_factory=dict)  # by the names that people choose from
+    images: ImageSet | None = None  # shown to inputs that they fit
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "networks", ReadOnlyMapping(self.networks))

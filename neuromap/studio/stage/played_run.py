@@ -37,37 +37,16 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True, eq=False)
 class Mapped(Card):
-    """What became of a rollout on a chip.
+    """What became of a rollout on a chip."""
 
-    Attributes
-    ----------
-    problem : str
-        Why it does not run, in one line; empty where it does.
-    rollout : Rollout or None
-        The schedule that was mapped.
-    program : ChipProgram or None
-        What the chip runs.
-    figures : ChipFigures or None
-        In ticks.
-    """
-
-    problem: str = ""
-    rollout: Rollout | None = None
-    program: ChipProgram | None = None
-    figures: ChipFigures | None = None
+    problem: str = ""  # why it does not run, in one line; empty where it does
+    rollout: Rollout | None = None  # the schedule that was mapped
+    program: ChipProgram | None = None  # what the chip runs
+    figures: ChipFigures | None = None  # in ticks
 
 
 def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str | None = None) -> Mapped:
-    """Map a rollout; what does not fit gives its problem.
-
-    Parameters
-    ----------
-    network : Network
-    chip : ChipSpec
-    run : SceneRun
-    execution : str, optional
-        In place of the run's own.
-    """
+    """Map a rollout; what does not fit gives its problem."""
     try:
         rollout = Rollout(network, run.pattern, execution or run.execution)
         mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
@@ -77,19 +56,7 @@ def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str | No
 
 
 class PlayedRun:
-    """A live run with its edits and a checksum of all of its spikes.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        As it was mapped.
-    world : World
-        Its input.
-    shown : callable
-        Gives what is shown now.
-    choice : EngineChoice
-        What runs the ticks.
-    """
+    """A live run with its edits and a checksum of all of its spikes."""
 
     def __init__(self, program: ChipProgram, world: World, shown: Callable[[], Shown], choice: EngineChoice) -> None:
         self.program, self.edits, self.checksum = program, tuple[Edit, ...](), 0
@@ -104,13 +71,7 @@ class PlayedRun:
         return sent
 
     def edit(self, edits: Sequence[Edit]) -> None:
-        """Put edits in force, all there are.
-
-        Raises
-        ------
-        InputError
-            If one does not fit the program; nothing changes then.
-        """
+        """Put edits in force, all there are."""
         if tuple(edits) == self.edits:
             return
         program = apply_edits(self.program, edits)

@@ -21,28 +21,12 @@ _CATCH_UP = 200
 
 
 class Session:
-    """One session: what one person looks at, in one or more tabs.
+    """One session: what one person looks at, in one or more tabs."""
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    scene : Scene
-        What it begins with.
-    offer : Offer
-        Networks and images that can be chosen.
-
-    Attributes
-    ----------
-    stage : Stage
-        Use it under :attr:`lock` wherever more than one call belongs together.
-    version : int
-        Grows with every change but the passing of ticks.
-    line : str
-        What went wrong last, in one line; empty where nothing did.
-    speed : int
-        Of ``SPEEDS``.
-    """
+    # stage: use it under :attr:`lock` wherever more than one call belongs together
+    # version: grows with every change but the passing of ticks
+    # line: what went wrong last, in one line; empty where nothing did
+    # speed: of ``SPEEDS``
 
     def __init__(self, name: str, scene: Scene, offer: Offer | None = None) -> None:
         self.name, self.offer = name, offer or Offer()
@@ -118,13 +102,7 @@ class Session:
         self.changed(self.line)
 
     def play(self) -> None:
-        """Let ticks run by the clock.
-
-        Raises
-        ------
-        InputError
-            If nothing can run yet.
-        """
+        """Let ticks run by the clock."""
         with self.lock:
             self._require_ready()
             self._is_playing = True
@@ -144,13 +122,7 @@ class Session:
             self.changed()
 
     def step(self, n_ticks: int) -> None:
-        """Run some ticks, paused.
-
-        Raises
-        ------
-        InputError
-            If nothing can run yet, or the recording is full.
-        """
+        """Run some ticks, paused."""
         with self.lock:
             self._require_ready()
             self._is_playing = False
@@ -184,13 +156,7 @@ class Session:
                 self.changed(line_of(error))
 
     def close(self, keep: Callable[[Scene], object] | None = None) -> None:
-        """End all that runs and free what it held.
-
-        Parameters
-        ----------
-        keep : callable, optional
-            Called with the scene as it is at the end.
-        """
+        """End all that runs and free what it held."""
         with self.lock:
             if self._is_closed:
                 return

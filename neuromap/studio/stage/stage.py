@@ -24,29 +24,14 @@ EXECUTIONS = ("windowed", "pipelined")
 
 
 class Stage:
-    """A scene being played: mapped, run tick by tick, changed, recorded and replayed.
+    """A scene being played: mapped, run tick by tick, changed, recorded and replayed."""
 
-    What is done is recorded as changes of the scene, at ticks; since everything that is drawn is drawn by tick and
-    seed, the same changes give the same spikes again.
-
-    Parameters
-    ----------
-    scene : Scene
-        Where it begins: at its last tick, which is played up to when it is mapped.
-    choice : EngineChoice
-        What runs the ticks.
-
-    Attributes
-    ----------
-    mapped : dict
-        What became of (number of the run, execution) on the chip, as far as it is known.
-    lock : RLock
-        Held by whoever looks at runs, so that they stand still.
-    turns : int
-        Changes that were put in force, by hand or by a replay.
-    verdict : bool or None
-        Whether the last replay gave every spike as it was recorded; None before one has ended.
-    """
+    # What is done is recorded as changes of the scene, at ticks; since everything that is drawn is drawn by tick and
+    # seed, the same changes give the same spikes again.
+    # mapped: what became of (number of the run, execution) on the chip, as far as it is known
+    # lock: held by whoever looks at runs, so that they stand still
+    # turns: changes that were put in force, by hand or by a replay
+    # verdict: whether the last replay gave every spike as it was recorded; None before one has ended
 
     def __init__(self, scene: Scene, choice: EngineChoice | None = None) -> None:
         self.lock = RLock()
@@ -122,18 +107,9 @@ class Stage:
             self._set(scene)
 
     def map(self, said: Callable[[], object] | None = None) -> bool:
-        """Map every run, in its own execution first; takes long, and may run beside everything else.
-
-        Parameters
-        ----------
-        said : callable, optional
-            Called whenever a rollout is mapped.
-
-        Returns
-        -------
-        bool
-            False where the scene was changed meanwhile, so that what was found is of no use.
-        """
+        """Map every run, in its own execution first; takes long, and may run beside everything else."""
+        # said: called whenever a rollout is mapped
+        # gives false where the scene was changed meanwhile, so that what was found is of no use
         scene, generation = self._scene, self._generation
         wanted = [(k, run.execution) for k, run in enumerate(scene.runs)]
         wanted += [(k, kind) for k, run in enumerate(scene.runs) for kind in EXECUTIONS if kind != run.execution]
@@ -170,13 +146,8 @@ class Stage:
             return not self.is_replaying
 
     def cut(self) -> bool:
-        """Cut off what is recorded from the change on that was put in force last, as it does not fit.
-
-        Returns
-        -------
-        bool
-            Whether there was one; then what is left must be mapped anew.
-        """
+        """Cut off what is recorded from the change on that was put in force last, as it does not fit."""
+        # gives whether there was one; then what is left must be mapped anew
         with self.lock:
             kept = self._scene.changes[: max(0, self._applied - 1)]
             is_cut = len(kept) < len(self._scene.changes)
@@ -185,25 +156,9 @@ class Stage:
             return is_cut
 
     def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
-        """Run some ticks, all runs in step; a replay ends where the recording does.
-
-        Parameters
-        ----------
-        n_ticks : int
-            As many, or up to the end of a replay.
-        seconds : float
-            No further tick begins after them, so that who waits to pause a slow program need not wait for all.
-
-        Returns
-        -------
-        int
-            Ticks that were run; one at least, where any can.
-
-        Raises
-        ------
-        InputError
-            If the recording is full, or an edit or a picture of it does not fit.
-        """
+        """Run some ticks, all runs in step; a replay ends where the recording does."""
+        # seconds: no further tick begins after them, so that who waits to pause a slow program need not wait for all
+        # gives ticks that were run; one at least, where any can
         with self.lock:
             if not self._played:
                 return 0
@@ -234,25 +189,13 @@ class Stage:
             return self._played[0].live.ticks_to_frame if self._played else 0
 
     def show(self, shown: Shown) -> None:
-        """Show something else from now on; a replay ends here, and the recording goes on from here.
-
-        Raises
-        ------
-        InputError
-            If it does not fit the input, or the recording is full.
-        """
+        """Show something else from now on; a replay ends here, and the recording goes on from here."""
         with self.lock:
             self._world.check(shown)
             self._record(Change(self._now, shown=shown))
 
     def edit(self, run: int, edits: Sequence[Edit]) -> None:
-        """Put edits of a run in force, all there are, from now on; as :meth:`show` does.
-
-        Raises
-        ------
-        InputError
-            If one does not fit the program, or the recording is full.
-        """
+        """Put edits of a run in force, all there are, from now on; as :meth:`show` does."""
         with self.lock:
             if not self._played:
                 raise InputError("edit: nothing runs yet; wait until the network is mapped")
@@ -290,13 +233,7 @@ class Stage:
                 self._begin()
 
     def replay(self) -> None:
-        """Go back to tick 0, so that what is recorded runs again.
-
-        Raises
-        ------
-        InputError
-            If nothing is recorded.
-        """
+        """Go back to tick 0, so that what is recorded runs again."""
         with self.lock:
             scene = self.scene
             if not scene.ticks:

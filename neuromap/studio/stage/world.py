@@ -23,15 +23,9 @@ _BEFORE = 2**20
 
 
 class World:
-    """Bits of input nodes, a function of what is shown, the tick and the seed.
+    """Bits of input nodes, a function of what is shown, the tick and the seed."""
 
-    Parameters
-    ----------
-    network : Network
-        Its input nodes, and how its file has images encoded.
-    stimulus : mapping of str to ndarray of bool, shape (n_frames, size), or None
-        Frames that can be shown.
-    """
+    # shapes: stimulus (n_frames, size)
 
     def __init__(self, network: Network, stimulus: Mapping[str, Bits] | None = None) -> None:
         self._stimulus = stimulus
@@ -41,13 +35,7 @@ class World:
         self._encodings = _binary_encodings(network)
 
     def check(self, shown: Shown) -> None:
-        """Refuse what cannot be shown to this network.
-
-        Raises
-        ------
-        StimulusError
-            If a picture does not fit its node, or there is no stimulus.
-        """
+        """Refuse what cannot be shown to this network."""
         for name in shown.pictures:
             if name not in self._sizes:
                 raise StimulusError(f"picture: node {name!r:.40} is no input; inputs are {', '.join(self._sizes)}")
@@ -93,16 +81,7 @@ class World:
 
 
 class WorldSource:
-    """The world as a run samples it: its clock says when.
-
-    Parameters
-    ----------
-    world : World
-    program : ChipProgram
-        Its clocks.
-    shown : callable
-        Gives what is shown now.
-    """
+    """The world as a run samples it: its clock says when."""
 
     def __init__(self, world: World, program: ChipProgram, shown: Callable[[], Shown]) -> None:
         self._world, self._shown, self._period = world, shown, program.period

@@ -16,12 +16,7 @@ __all__ = ["Viewer"]
 
 
 class Viewer:
-    """What one browser has been told of a session; gives what it does not know yet.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """What one browser has been told of a session; gives what it does not know yet."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

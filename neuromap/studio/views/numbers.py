@@ -23,21 +23,7 @@ ROWS = (
 
 
 def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:
-    """Write the figures of one execution.
-
-    Parameters
-    ----------
-    schedule : ScheduleFigures
-    chip : ChipFigures or None
-        Where it was mapped.
-    waiting : str
-        What stands for figures of the chip without it.
-
-    Returns
-    -------
-    dict of str to str
-        By the keys of ``ROWS``, and ``name``.
-    """
+    """Write the figures of one execution."""
     bound = "" if schedule.is_exact else "at most "
     texts = {
         "name": schedule.execution,

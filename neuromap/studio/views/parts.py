@@ -43,12 +43,7 @@ def page_html(name: str) -> str:
 
 
 class PartsWriter:
-    """Writes every part of a session's page; what only mapping changes is drawn once.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """Writes every part of a session's page; what only mapping changes is drawn once."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

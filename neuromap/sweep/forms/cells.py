@@ -22,20 +22,7 @@ def headline(sweep: ChipSweep) -> str:
 
 
 def sweep_cells(sweep: ChipSweep) -> tuple[list[Column], list[list[str]]]:
-    """Give columns and rows of the table.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    columns : list of Column
-        Figures of the chip, labels, figures of the rows, and whether each fits.
-    rows : list of list of str
-        The cells.
-    """
+    """Give columns and rows of the table."""
     columns = [
         *(Column(name.replace(".", ".\n")) for name in sweep.parameters),
         *(Column(title, left=True, wraps=True) for title in sweep.label_titles),

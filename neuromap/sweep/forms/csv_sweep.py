@@ -10,18 +10,7 @@ __all__ = ["to_csv"]
 
 
 def to_csv(sweep: ChipSweep) -> str:
-    """Write a sweep as CSV (RFC 4180).
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    str
-        Figures of the chip, labels, ``fits``, ``reason`` and the figures of the rows; empty where one is not known.
-    """
+    """Write a sweep as CSV (RFC 4180)."""
     return csv_text(
         [
             {

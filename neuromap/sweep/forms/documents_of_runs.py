@@ -16,35 +16,14 @@ _LAST = ("n_frames", "density", "n_stimuli", "mapping", "asked_by", "network_dig
 
 
 def lines(table: RunTable) -> list[dict[str, Any]]:
-    """Give every run as a line of plain values.
-
-    Parameters
-    ----------
-    table : RunTable
-        The table.
-
-    Returns
-    -------
-    list of dict
-        All with the same keys: parameters, what became of the run, figures with their units in the name, and what else
-        its key stands for; ``None`` where something is not known.
-    """
+    """Give every run as a line of plain values."""
+    # gives all with the same keys: parameters, what became of the run, figures with their units in the name, and what
+    # else its key stands for; ``None`` where something is not known
     return [_line(table, row) for row in table.rows]
 
 
 def to_dict(table: RunTable) -> dict[str, Any]:
-    """Make the JSON-ready form of a table of runs.
-
-    Parameters
-    ----------
-    table : RunTable
-        The table.
-
-    Returns
-    -------
-    dict
-        ``rows`` as :func:`lines` gives them, ``counts`` of them by status, and ``figures`` with their units.
-    """
+    """Make the JSON-ready form of a table of runs."""
     return {
         "neuromap": __version__,
         "store": table.name,

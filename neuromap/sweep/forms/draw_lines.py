@@ -36,58 +36,24 @@ class _Axes(NamedTuple):
 
 
 class LinePoint(NamedTuple):
-    """A point of a line, in all panels.
+    """A point of a line, in all panels."""
 
-    Attributes
-    ----------
-    value : str
-        Of the parameter, as it stands on the axis.
-    figures : mapping of str to float
-        By the keys of the panels; those that are known.
-    reason : str
-        Why none is, for a cross on the axis.
-    """
-
-    value: str
-    figures: Mapping[str, float]
-    reason: str = ""
+    value: str  # of the parameter, as it stands on the axis
+    figures: Mapping[str, float]  # by the keys of the panels; those that are known
+    reason: str = ""  # why none is, for a cross on the axis
 
 
 class LinePanel(NamedTuple):
-    """A figure that is drawn.
+    """A figure that is drawn."""
 
-    Attributes
-    ----------
-    key : str
-        In :attr:`LinePoint.figures`.
-    title : str
-        What stands above the axis.
-    unit : str
-        Behind it, such as ``"ticks"``; empty for counts.
-    """
-
-    key: str
-    title: str
-    unit: str = ""
+    key: str  # in :attr:`LinePoint.figures`
+    title: str  # what stands above the axis
+    unit: str = ""  # behind it, such as ``"ticks"``; empty for counts
 
 
 def draw_lines(parameter: str, panels: Sequence[LinePanel], lines: Mapping[str, Sequence[LinePoint]]) -> str | None:
-    """Draw a panel for every figure.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of what is to the right.
-    panels : sequence of LinePanel
-        Figures upwards; those that no point has are left out.
-    lines : mapping of str to sequence of LinePoint
-        By what tells a line from the others; empty where there is one only.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element, whose axes of figures start at 0; ``None`` where there is nothing to draw.
-    """
+    """Draw a panel for every figure."""
+    # gives one ``<svg>`` element, whose axes of figures start at 0; ``None`` where there is nothing to draw
     points = [point for line in lines.values() for point in line]
     panels = [panel for panel in panels if any(panel.key in point.figures for point in points)]
     if not panels:

@@ -11,24 +11,7 @@ __all__ = ["to_svg"]
 
 
 def to_svg(over: RunsOver) -> str:
-    """Draw a figure over its parameters.
-
-    Parameters
-    ----------
-    over : RunsOver
-        What is drawn.
-
-    Returns
-    -------
-    str
-        An SVG file: the first parameter to the right, a line for every value of the second; dots are means over all
-        runs that have these values.
-
-    Raises
-    ------
-    InputError
-        If the figure is known of no run.
-    """
+    """Draw a figure over its parameters."""
     panel = LinePanel(over.figure.key, f"{over.figure.title}, mean over runs", over.figure.unit)
     lines: dict[str, list[LinePoint]] = {}
     for point in over.points:

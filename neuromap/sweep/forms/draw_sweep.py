@@ -10,18 +10,8 @@ __all__ = ["draw_sweep"]
 
 
 def draw_sweep(sweep: ChipSweep) -> str | None:
-    """Draw a panel for every figure that is to be drawn.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    str or None
-        One ``<svg>`` element, whose axes of figures start at 0; ``None`` where no row fits.
-    """
+    """Draw a panel for every figure that is to be drawn."""
+    # gives one ``<svg>`` element, whose axes of figures start at 0; ``None`` where no row fits
     panels = [LinePanel(c.key, c.title, c.unit) for c in sweep.columns if c.is_drawn]
     return draw_lines(sweep.parameters[0], panels, _lines(sweep))
 

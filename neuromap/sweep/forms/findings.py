@@ -14,19 +14,7 @@ __all__ = ["findings"]
 
 
 def findings(sweep: ChipSweep) -> dict[str, tuple[str, ...]]:
-    """Say what a sweep found.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Sentences by heading, of which there is one: on how many chips it fits, and why not on the first on which it
-        does not; then the least and the greatest value of every figure that the page draws.
-    """
+    """Say what a sweep found."""
     refused = [row for row in sweep.rows if not row.fits]
     fit = "every chip" if sweep.n_fitting == sweep.n_chips else f"{sweep.n_fitting} of {counted(sweep.n_chips, 'chip')}"
     found = [f"Fits {fit}" + (f"; not with {_chip(sweep, refused[0])}: {refused[0].reason}" if refused else "")]

@@ -15,18 +15,7 @@ __all__ = ["to_html", "to_notebook"]
 
 
 def to_html(sweep: ChipSweep) -> str:
-    """Write a sweep as one HTML page; it loads nothing, and can be read without its scripts.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    str
-        The page, UTF-8; all names are escaped.
-    """
+    """Write a sweep as one HTML page; it loads nothing, and can be read without its scripts."""
     from markupsafe import Markup
 
     columns, rows = sweep_cells(sweep)

@@ -11,19 +11,9 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(sweep: ChipSweep) -> dict[str, Any]:
-    """Make the JSON-ready form of a sweep.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-
-    Returns
-    -------
-    dict
-        ``rows`` have the figures of the chip in ``set``, their labels, ``fits``, ``reason``, ``message``, and the
-        figures that ``columns`` names with their units, ``None`` where one is not known.
-    """
+    """Make the JSON-ready form of a sweep."""
+    # gives ``rows`` have the figures of the chip in ``set``, their labels, ``fits``, ``reason``, ``message``, and the
+    # figures that ``columns`` names with their units, ``None`` where one is not known
     return {
         "neuromap": sweep.version,
         "network": sweep.network,

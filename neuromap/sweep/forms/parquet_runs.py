@@ -16,24 +16,7 @@ _WHOLE = frozenset({"seed", "n_frames", "n_stimuli", "exit_code"})
 
 
 def to_parquet(table: RunTable) -> bytes:
-    """Write a table of runs as Parquet.
-
-    Parameters
-    ----------
-    table : RunTable
-        The table.
-
-    Returns
-    -------
-    bytes
-        The file: the columns of the CSV, with types; null where something is not known. Figures of chips are numbers
-        where all of their values are, else texts.
-
-    Raises
-    ------
-    NotSupportedError
-        If pyarrow is not installed.
-    """
+    """Write a table of runs as Parquet."""
     try:
         import pyarrow
         from pyarrow import parquet

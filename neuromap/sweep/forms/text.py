@@ -15,15 +15,7 @@ __all__ = ["print_sweep", "render_text"]
 
 
 def print_sweep(sweep: ChipSweep, console: Console) -> None:
-    """Print the table, in several parts where the console is narrow.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-    console : rich.console.Console
-        Where to.
-    """
+    """Print the table, in several parts where the console is narrow."""
     print_text(console, headline(sweep))
     columns, rows = sweep_cells(sweep)
     names = range(len(sweep.parameters) + len(sweep.label_titles))
@@ -34,18 +26,5 @@ def print_sweep(sweep: ChipSweep, console: Console) -> None:
 
 
 def render_text(sweep: ChipSweep, width: int = 160) -> str:
-    """Print the sweep into a string.
-
-    Parameters
-    ----------
-    sweep : ChipSweep
-        The sweep.
-    width : int
-        Columns.
-
-    Returns
-    -------
-    str
-        Lines without colours.
-    """
+    """Print the sweep into a string."""
     return printed(lambda console: print_sweep(sweep, console), width)

@@ -35,15 +35,7 @@ def headline(table: RunTable) -> str:
 
 
 def print_runs(table: RunTable, console: Console) -> None:
-    """Print every run as a line of its main figures; parameters that are the same in all stand above.
-
-    Parameters
-    ----------
-    table : RunTable
-        The runs.
-    console : rich.console.Console
-        Where to.
-    """
+    """Print every run as a line of its main figures; parameters that are the same in all stand above."""
     print_text(console, headline(table))
     if not table.rows:
         return
@@ -63,15 +55,7 @@ def print_runs(table: RunTable, console: Console) -> None:
 
 
 def print_over(over: RunsOver, console: Console) -> None:
-    """Print mean, least and most of a figure for every pair of values.
-
-    Parameters
-    ----------
-    over : RunsOver
-        The figure over its parameters.
-    console : rich.console.Console
-        Where to.
-    """
+    """Print mean, least and most of a figure for every pair of values."""
     unit = f" [{over.figure.unit}]" if over.figure.unit else ""
     print_text(console, f"{over.figure.title}{unit} over {', '.join(over.parameters)}")
     columns = [

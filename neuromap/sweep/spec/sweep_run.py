@@ -23,96 +23,50 @@ AskedBy = Literal["sweep", "explore"]
 
 
 class RunJob(NamedTuple):
-    """Runs of a spec that share a program: all but the seed is the same.
+    """Runs of a spec that share a program: all but the seed is the same."""
 
-    Attributes
-    ----------
-    pattern, chip : int
-        Numbers in the spec.
-    execution : str
-        The time axis.
-    seeds : tuple of int
-        One for every run.
-    """
-
+    # pattern, chip: numbers in the spec
     pattern: int
-    execution: str
+    execution: str  # the time axis
     chip: int
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # one for every run
 
 
 @dataclass(frozen=True)
 class SweepRun(Card):
-    """One run, as its row names it: of a sweep, or a row that an exploration measured.
+    """One run, as its row names it: of a sweep, or a row that an exploration measured."""
 
-    Attributes
-    ----------
-    key : str
-        Digest of all that the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames,
-        density, both seeds, options of the mapper and version of neuromap. Two runs with one key are one row. In an
-        exploration all patterns with one schedule have one key, and the first of them names the row.
-    network, network_digest : str
-        Name, and the digest of all that it computes.
-    pattern, execution : str
-        Name of the pattern; the time axis.
-    chip : str
-        Name of the chip whose figures were set; in an exploration, of the chip with its figures.
-    chip_figures : str
-        What was set, as a JSON object.
-    seed : int or None
-        Seed of the random frames; ``None`` where frames were given.
-    n_frames : int
-        How many frames there are, frame 0 included.
-    density : float or None
-        Probability of a 1 in them; ``None`` where every frame draws its own.
-    mapping : str
-        Options of the mapper that are not the default ones, as a JSON object.
-    neuromap : str
-        Version.
-    n_stimuli : int
-        Stimuli over which energy is a mean; their seeds follow each other.
-    asked_by : {"sweep", "explore"}
-        The command that measured it.
-    """
-
+    # digest of all that the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames, density,
+    # both seeds, options of the mapper and version of neuromap. Two runs with one key are one row. In an exploration
+    # all patterns with one schedule have one key, and the first of them names the row
     key: str
+    # network, network_digest: name, and the digest of all that it computes
     network: str
     network_digest: str
+    # pattern, execution: name of the pattern; the time axis
     pattern: str
     execution: str
-    chip: str
-    chip_figures: str
-    seed: int | None
-    n_frames: int
-    density: float | None
-    mapping: str
-    neuromap: str = __version__
-    n_stimuli: int = 1
-    asked_by: AskedBy = "sweep"
+    chip: str  # name of the chip whose figures were set; in an exploration, of the chip with its figures
+    chip_figures: str  # what was set, as a JSON object
+    seed: int | None  # seed of the random frames; ``None`` where frames were given
+    n_frames: int  # how many frames there are, frame 0 included
+    density: float | None  # probability of a 1 in them; ``None`` where every frame draws its own
+    mapping: str  # options of the mapper that are not the default ones, as a JSON object
+    neuromap: str = __version__  # version
+    n_stimuli: int = 1  # stimuli over which energy is a mean; their seeds follow each other
+    asked_by: AskedBy = "sweep"  # the command that measured it
 
 
 @dataclass(frozen=True)
 class RunOutcome(Card):
-    """What became of a run.
+    """What became of a run."""
 
-    Attributes
-    ----------
-    status : {"mapped", "invalid", "does not fit", "failed", "lost"}
-        ``"lost"`` where the processes that did it died: the next command does it again. All others are final.
-    stage : {"", "schedule", "map", "simulate", "process"}
-        Where it ended; empty where it did not.
-    exit_code : int
-        What the command line would give for this run alone.
-    message : str
-        Why, in one line; empty where there is nothing to say.
-    figures : mapping of str to number or bool
-        By the keys of :data:`neuromap.sweep.store.run_figures.RUN_FIGURES`; those that are known.
-    """
-
+    # ``"lost"`` where the processes that did it died: the next command does it again. All others are final
     status: RunStatus
-    stage: str = ""
-    exit_code: int = 0
-    message: str = ""
+    stage: str = ""  # where it ended; empty where it did not
+    exit_code: int = 0  # what the command line would give for this run alone
+    message: str = ""  # why, in one line; empty where there is nothing to say
+    # by the keys of :data:`neuromap.sweep.store.run_figures.RUN_FIGURES`; those that are known
     figures: Mapping[str, float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,20 +74,7 @@ class RunOutcome(Card):
 
 
 def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
-    """Go through all runs of a spec: networks outermost, then patterns, executions, chips; seeds change first.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The spec.
-
-    Yields
-    ------
-    RunJob
-        All seeds of a mapping.
-    tuple of SweepRun
-        A run for each of them.
-    """
+    """Go through all runs of a spec: networks outermost, then patterns, executions, chips; seeds change first."""
     networks = {id(network): network_digest(network) for network in spec.networks}
     chips = [(fingerprint_of_chip(chip.chip), json.dumps(dict(chip.figures))) for chip in spec.chips]
     told = told_options(spec.options)

@@ -18,21 +18,11 @@ __all__ = ["SetChip", "SweepSpec"]
 
 @dataclass(frozen=True, eq=False)
 class SetChip(Card):
-    """A chip of a sweep, and the figures that were set to make it.
+    """A chip of a sweep, and the figures that were set to make it."""
 
-    Attributes
-    ----------
-    base : str
-        Name of the chip whose figures were changed.
-    figures : mapping of str to value
-        What was set, called as in chip files.
-    chip : ChipSpec
-        The chip that they make.
-    """
-
-    base: str
-    figures: Mapping[str, Any]
-    chip: ChipSpec
+    base: str  # name of the chip whose figures were changed
+    figures: Mapping[str, Any]  # what was set, called as in chip files
+    chip: ChipSpec  # the chip that they make
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))

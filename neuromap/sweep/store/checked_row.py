@@ -26,23 +26,8 @@ COLUMNS = (*NAMES, *OUTCOME, *_KEYS)
 
 
 def row_values(values: Sequence[Any]) -> tuple[SweepRun, RunOutcome | None]:
-    """Make a run and what became of it of one row.
-
-    Parameters
-    ----------
-    values : sequence
-        By :data:`COLUMNS`, as SQLite gives them.
-
-    Returns
-    -------
-    SweepRun, RunOutcome or None
-        ``None`` where the run is not done.
-
-    Raises
-    ------
-    InputError
-        If a column holds what we do not write; the message names it.
-    """
+    """Make a run and what became of it of one row."""
+    # gives ``None`` where the run is not done
     row = dict(zip(COLUMNS, values, strict=True))
     is_open = row["status"] is None
     _check(row, NAMES if is_open else COLUMNS)

@@ -11,27 +11,14 @@ Kind = Literal["whole", "real", "yes"]
 
 
 class RunFigure(NamedTuple):
-    """A figure of every run.
+    """A figure of every run."""
 
-    Attributes
-    ----------
-    key : str
-        Its name in rows, tables and documents, with its unit.
-    title : str
-        What people read.
-    unit : {"", "ticks", "s", "Hz", "J", "W", "yes"}
-        In which it is counted; ``""`` for counts that the title names, ``"yes"`` for what holds or does not.
-    kind : {"whole", "real", "yes"}
-        Whole numbers, floats, or booleans.
-    is_shown : bool
-        Whether the table of the terminal has it; the others are in CSV, Parquet and JSON.
-    """
-
-    key: str
-    title: str
+    key: str  # its name in rows, tables and documents, with its unit
+    title: str  # what people read
+    # in which it is counted; ``""`` for counts that the title names, ``"yes"`` for what holds or does not
     unit: Unit = ""
-    kind: Kind = "whole"
-    is_shown: bool = False
+    kind: Kind = "whole"  # whole numbers, floats, or booleans
+    is_shown: bool = False  # whether the table of the terminal has it; the others are in CSV, Parquet and JSON
 
 
 RUN_FIGURES = (

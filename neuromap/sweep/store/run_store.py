@@ -41,23 +41,12 @@ _OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 
 
 class RunStore:
-    """Rows of runs, in the order in which they were planned; a context manager.
+    """Rows of runs, in the order in which they were planned; a context manager."""
 
-    Every row has a digest of all that it holds (docs/file-digests.md): one that does not fit it is refused.
-    The file is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command
-    alone may write it. What is not committed when the process or the machine ends was never there. It must lie on a
-    disk of this machine, since such files do not work over a network.
-
-    Parameters
-    ----------
-    path : str or Path
-        Gone on with if it exists.
-
-    Raises
-    ------
-    InputError
-        If the file is no such store, is damaged, cannot be written, or is written by another command.
-    """
+    # Every row has a digest of all that it holds (docs/file-digests.md): one that does not fit it is refused. The file
+    # is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command alone
+    # may write it. What is not committed when the process or the machine ends was never there. It must lie on a disk of
+    # this machine, since such files do not work over a network.
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
@@ -77,39 +66,14 @@ class RunStore:
         self._claim.release()
 
     def plan(self, runs: Iterable[SweepRun]) -> None:
-        """Give every run that has none yet a row, all of them or none.
-
-        Parameters
-        ----------
-        runs : iterable of SweepRun
-            In the order of the rows; keys may come twice.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
+        """Give every run that has none yet a row, all of them or none."""
+        # runs: in the order of the rows; keys may come twice
         with _told(self._path), self._database:
             for run in runs:
                 self._insert(run)
 
     def keep(self, run: SweepRun, outcome: RunOutcome, record: str) -> None:
-        """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards.
-
-        Parameters
-        ----------
-        run : SweepRun
-            Names the row where there is none with its key.
-        outcome : RunOutcome
-            What became of it.
-        record : str
-            What its maker needs to take it up again, in a form of its own.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
+        """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards."""
         with _told(self._path), self._database:
             self._insert(run)
             self._row(run.key)
@@ -117,13 +81,7 @@ class RunStore:
             self._keep(run.key, outcome)
 
     def record(self, key: str) -> str | None:
-        """Give the record that was kept with a run; ``None`` where there is none.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, the row is damaged, or the record is no text.
-        """
+        """Give the record that was kept with a run; ``None`` where there is none."""
         with _told(self._path):
             row = self._row(key)
         found = None if row is None else row[-1]
@@ -132,31 +90,14 @@ class RunStore:
         return found
 
     def done(self) -> set[str]:
-        """Give the keys of all runs that are done; those that were lost are not.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or a row is damaged: what it says is done may be another run.
-        """
+        """Give the keys of all runs that are done; those that were lost are not."""
         key, status = STORED.index("key"), STORED.index("status")
         with _told(self._path):
             rows = (require_whole(self._path, row) for row in self._database.execute(f"{_ROWS} ORDER BY place"))
             return {row[key] for row in rows if row[status] not in (None, "lost")}
 
     def add(self, outcomes: Iterable[tuple[str, RunOutcome]]) -> None:
-        """Keep what became of runs, all of them or none: it is on the disk when the call returns.
-
-        Parameters
-        ----------
-        outcomes : iterable of (str, RunOutcome)
-            By the keys of runs that are planned.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or the row of a run is damaged.
-        """
+        """Keep what became of runs, all of them or none: it is on the disk when the call returns."""
         with _told(self._path), self._database:
             for key, outcome in outcomes:
                 self._row(key)  # whole so far, or the new digest would stand for what is damaged
@@ -190,25 +131,7 @@ def _digest(values: Sequence[Any]) -> str:
 
 
 def require_whole(path: Path, row: Sequence[Any]) -> tuple[Any, ...]:
-    """Refuse a row that does not fit its digest.
-
-    Parameters
-    ----------
-    path : Path
-        The store.
-    row : sequence
-        By :data:`STORED`, and its digest behind them.
-
-    Returns
-    -------
-    tuple
-        Without the digest.
-
-    Raises
-    ------
-    InputError
-        Naming the row, and what to do.
-    """
+    """Refuse a row that does not fit its digest."""
     *values, digest = row
     if digest != _digest(values):
         place = values[0]
@@ -225,20 +148,7 @@ def is_text(value: Any) -> bool:
 
 
 def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
-    """Open the file of a store; who calls turns errors of SQLite into ours.
-
-    Parameters
-    ----------
-    path : Path
-        The file; one that is new or empty is left so.
-    only_read : bool
-        Whether a file or a folder that cannot be written will do.
-
-    Raises
-    ------
-    InputError
-        If it is the database of another program or version, or changes beside it cannot be read.
-    """
+    """Open the file of a store; who calls turns errors of SQLite into ours."""
     place = path.absolute()
     if only_read and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)):
         database = _connected_to_read(place)

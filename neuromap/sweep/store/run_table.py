@@ -27,18 +27,10 @@ __all__ = ["RunRow", "RunTable", "load_runs"]
 
 @dataclass(frozen=True)
 class RunRow(Card):
-    """A run of a store.
+    """A run of a store."""
 
-    Attributes
-    ----------
-    run : SweepRun
-        What names it.
-    outcome : RunOutcome or None
-        What became of it; ``None`` as long as it is not done.
-    """
-
-    run: SweepRun
-    outcome: RunOutcome | None
+    run: SweepRun  # what names it
+    outcome: RunOutcome | None  # what became of it; ``None`` as long as it is not done
 
     @cached_property
     def chip_figures(self) -> Mapping[str, Any]:

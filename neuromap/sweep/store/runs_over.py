@@ -22,48 +22,28 @@ _FIGURES = {figure.key: figure for figure in RUN_FIGURES if figure.unit != "yes"
 
 
 class OverPoint(NamedTuple):
-    """All runs with the same values of the parameters.
+    """All runs with the same values of the parameters."""
 
-    Attributes
-    ----------
-    values : tuple of str
-        Of the parameters; ``"-"`` where the runs have none.
-    n_runs, n_known : int
-        Runs, and those of them whose figure is known.
-    mean, least, most : float or None
-        Of the figure over these; ``None`` where it is known of none.
-    reason : str
-        Why the first of the others has none; empty where all have one.
-    """
-
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # of the parameters; ``"-"`` where the runs have none
+    # n_runs, n_known: runs, and those of them whose figure is known
     n_runs: int
     n_known: int
+    # mean, least, most: of the figure over these; ``None`` where it is known of none
     mean: float | None
     least: float | None
     most: float | None
-    reason: str
+    reason: str  # why the first of the others has none; empty where all have one
 
 
 @dataclass(frozen=True, eq=False)
 class RunsOver(Formed):
-    """A figure over parameters.
-
-    Attributes
-    ----------
-    parameters : tuple of str
-        One or two.
-    figure : RunFigure
-        What is shown.
-    points : tuple of OverPoint
-        In the order in which their values come up in the table.
-    """
+    """A figure over parameters."""
 
     _called = "a figure over parameters"
 
-    parameters: tuple[str, ...]
-    figure: RunFigure
-    points: tuple[OverPoint, ...]
+    parameters: tuple[str, ...]  # one or two
+    figure: RunFigure  # what is shown
+    points: tuple[OverPoint, ...]  # in the order in which their values come up in the table
 
     def _facts(self) -> dict[str, object]:
         return {"figure": self.figure.key, "over": ", ".join(self.parameters), "points": len(self.points)}

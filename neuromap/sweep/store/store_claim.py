@@ -12,22 +12,11 @@ __all__ = ["StoreClaim"]
 
 
 class StoreClaim:
-    """The right to write a store, held until it is released or the process ends, however it ends.
+    """The right to write a store, held until it is released or the process ends, however it ends."""
 
-    It is a lock of SQLite on an empty file beside the store, ``FILE-lock``, since every system takes such a lock away
-    with the process that held it; a lock on the store itself would keep readers out. A file that a killed command left
-    is locked by nobody.
-
-    Parameters
-    ----------
-    store : Path
-        The store.
-
-    Raises
-    ------
-    InputError
-        If another command, or this one, holds it.
-    """
+    # It is a lock of SQLite on an empty file beside the store, ``FILE-lock``, since every system takes such a lock away
+    # with the process that held it; a lock on the store itself would keep readers out. A file that a killed command
+    # left is locked by nobody.
 
     def __init__(self, store: Path) -> None:
         self._path = store.absolute().with_name(f"{store.name}-lock")

@@ -11,13 +11,7 @@ __all__ = ["frames_are_alike"]
 
 
 def frames_are_alike(pattern: RolloutPattern) -> bool:
-    """Say whether every node of a network without cycles hears of the stimulus over all its paths in one frame.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Valid. The stimulus is the same in all frames.
-    """
+    """Say whether every node of a network without cycles hears of the stimulus over all its paths in one frame."""
     network = pattern.network
     if not nx.is_directed_acyclic_graph(network.graph):
         return False

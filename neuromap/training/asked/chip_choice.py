@@ -31,21 +31,11 @@ _BIAS_AXONS_4_BIT = 32
 
 @dataclass(frozen=True, eq=False)
 class ChipChoice(Card):
-    """A network as a chip takes it, before it is trained.
+    """A network as a chip takes it, before it is trained."""
 
-    Attributes
-    ----------
-    network : Network
-        With the groups and input codes that were chosen.
-    kinds : mapping of (source, target) to str
-        Kinds of weights of conv and dense edges.
-    lines : tuple of str
-        What was chosen and why, for people.
-    """
-
-    network: Network
-    kinds: Mapping[EdgeKey, str]
-    lines: tuple[str, ...]
+    network: Network  # with the groups and input codes that were chosen
+    kinds: Mapping[EdgeKey, str]  # kinds of weights of conv and dense edges
+    lines: tuple[str, ...]  # what was chosen and why, for people
 
 
 def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:

@@ -13,20 +13,7 @@ __all__ = ["call_pattern", "patterns_of"]
 
 
 def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[RolloutPattern, ...]:
-    """Give the patterns of one rollout or of several.
-
-    Parameters
-    ----------
-    called : str
-        The function that asks, for messages.
-    given : Rollout or sequence of Rollout
-        Of one network, each with a pattern of its own.
-
-    Raises
-    ------
-    InputError
-        If there is none, or they are of several networks, or a pattern is there twice or bridges frames.
-    """
+    """Give the patterns of one rollout or of several."""
     rollouts = [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
     if not rollouts:
         raise InputError(f"{called}: no rollout is given; give one for every pattern that is to be trained")

@@ -27,19 +27,7 @@ class FrameTimes:
 
 
 def frame_times(rollout: Rollout, output: str, first: int, n_frames: int) -> FrameTimes:
-    """Give the times of an output's frames.
-
-    Parameters
-    ----------
-    rollout : Rollout
-        Windowed.
-    output : str
-        The output.
-    first : int
-        The first frame that depends on the stimulus.
-    n_frames : int
-        Frames from there on.
-    """
+    """Give the times of an output's frames."""
     start, period = rollout.first_response(output), int(rollout.frame_period)
     tableau = rollout.pattern.tableau(first + n_frames)
     return FrameTimes(

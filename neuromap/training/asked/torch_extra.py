@@ -17,18 +17,7 @@ _NO_MEMORY = re.compile("allocate memory|out of memory")
 
 
 def require_torch(what: str) -> None:
-    """Refuse to go on without PyTorch.
-
-    Parameters
-    ----------
-    what : str
-        What needs it.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not installed.
-    """
+    """Refuse to go on without PyTorch."""
     if find_spec("torch") is None:
         raise NotSupportedError(
             f"{what}: needs PyTorch, which is not installed; pip install 'neuromap-rollouts[training]'"
@@ -36,18 +25,7 @@ def require_torch(what: str) -> None:
 
 
 def require_device(options: TrainingOptions) -> None:
-    """Refuse a device that PyTorch does not find.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-        Its device.
-
-    Raises
-    ------
-    NotSupportedError
-        If the device is ``"cuda"`` and there is none, or PyTorch was built without it.
-    """
+    """Refuse a device that PyTorch does not find."""
     if options.device == "cpu":
         return
     import torch
@@ -61,18 +39,7 @@ def require_device(options: TrainingOptions) -> None:
 
 @contextmanager
 def memory_told(options: TrainingOptions) -> Iterator[None]:
-    """Say in our words that memory does not suffice; PyTorch says it by a ``RuntimeError``.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-        Whose batches and frames take the memory.
-
-    Raises
-    ------
-    TrainingError
-        If memory runs out in the block.
-    """
+    """Say in our words that memory does not suffice; PyTorch says it by a ``RuntimeError``."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

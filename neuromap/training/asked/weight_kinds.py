@@ -11,25 +11,14 @@ __all__ = ["WEIGHT_KINDS", "WeightKind"]
 
 @dataclass(frozen=True)
 class WeightKind(Card):
-    """Integers that the weights of an edge are trained to.
+    """Integers that the weights of an edge are trained to."""
 
-    Attributes
-    ----------
-    name : str
-        As it is asked for.
-    axons : int
-        Axons of a core that a source takes, at most: k axons of k types give it the sums of k values.
-    low, high : float
-        Bounds of the latent weights.
-    levels : int
-        The integer at the latent value 1.
-    """
-
-    name: str
-    axons: int
+    name: str  # as it is asked for
+    axons: int  # axons of a core that a source takes, at most: k axons of k types give it the sums of k values
+    # low, high: bounds of the latent weights
     low: float
     high: float
-    levels: int
+    levels: int  # the integer at the latent value 1
 
 
 WEIGHT_KINDS = {

@@ -20,23 +20,10 @@ _GREATEST_SUM = 2**24
 
 
 class NetworkModel(RolloutModel):
-    """What a network file says, computed by PyTorch: the way back from :func:`to_network`.
+    """What a network file says, computed by PyTorch: the way back from :func:`to_network`."""
 
-    A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote.
-    Nothing in it is trained.
-
-    Parameters
-    ----------
-    network : Network
-        With integer weights and thresholds; its edges are conv, dense, identity or pool.
-
-    Raises
-    ------
-    NetworkError
-        If weights or thresholds are missing.
-    NotSupportedError
-        If an edge is an explicit matrix, or sums may reach 2**24, beyond which float32 is not exact.
-    """
+    # A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote.
+    # Nothing in it is trained.
 
     def __init__(self, network: Network) -> None:
         require_weights(network)

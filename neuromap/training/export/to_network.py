@@ -23,24 +23,7 @@ __all__ = ["to_network"]
 
 
 def to_network(model: FrameModel) -> Network:
-    """Give the network that a model in evaluation is, with its integer weights and thresholds.
-
-    Parameters
-    ----------
-    model : FrameModel
-        Trained or not.
-
-    Returns
-    -------
-    Network
-        Outputs, patterns and tables are those of the model's network, with the weights and thresholds of layers on the
-        host that were learned; ``Network.save`` writes it.
-
-    Raises
-    ------
-    TrainingError
-        If those of a layer on the host are no finite numbers.
-    """
+    """Give the network that a model in evaluation is, with its integer weights and thresholds."""
     network = model.network
     nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
     edges = {key: _edge(model, edge) for key, edge in network.edges.items()}

@@ -12,19 +12,7 @@ __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(result: TrainingResult) -> dict[str, Any]:
-    """Give a training result as plain values.
-
-    Parameters
-    ----------
-    result : TrainingResult
-        The result.
-
-    Returns
-    -------
-    dict
-        ``frames`` has one entry for every frame of the output, from its first response on; ``other_patterns`` has the
-        same for every other pattern under which the weights were trained.
-    """
+    """Give a training result as plain values."""
     return {
         "format": "neuromap training result 1",
         "network": result.network,

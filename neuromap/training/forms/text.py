@@ -12,15 +12,7 @@ __all__ = ["render_text"]
 
 
 def render_text(result: TrainingResult, width: int = 100) -> str:
-    """Write the accuracy by frame, on both time axes, under a line that says what was trained.
-
-    Parameters
-    ----------
-    result : TrainingResult
-        The result.
-    width : int
-        Columns of text.
-    """
+    """Write the accuracy by frame, on both time axes, under a line that says what was trained."""
     columns = ("frame", "windowed\n[update steps]", "deep window\n[update steps]", "accuracy")
     table = new_table(*(("pattern", *columns) if result.others else columns))
     for found in result.by_pattern:

@@ -15,24 +15,7 @@ __all__ = ["Batches"]
 
 
 class Batches:
-    """Frames and labels of training images, epoch by epoch.
-
-    Parameters
-    ----------
-    images : ImageSet
-        Images and labels.
-    noise : float
-        Sigma of the Gaussian noise that is added anew in every frame to intensities of 0 to 1, and clipped to that
-        range.
-    size : int
-        Images in a batch; the last one of an epoch may have fewer.
-    seed : int
-        With the number of the epoch, all that the batches depend on.
-    flip : bool
-        Whether images are mirrored, left for right, with probability one half; not in :meth:`in_order`.
-    mean : tuple of float
-        Subtracted after that: a number for each feature, or one for all; empty where nothing is.
-    """
+    """Frames and labels of training images, epoch by epoch."""
 
     def __init__(
         self,
@@ -58,22 +41,8 @@ class Batches:
         return len(self._starts)
 
     def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch.
-
-        Parameters
-        ----------
-        number : int
-            Counted from 0.
-        n_frames : int
-            Frames of every image.
-
-        Yields
-        ------
-        Tensor of float32, shape (n_frames, batch, rows, columns, features)
-            Input frames.
-        Tensor of int64, shape (batch,)
-            Labels.
-        """
+        """Give the batches of an epoch."""
+        # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
         noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
         order = rng.permutation(len(self._starts))

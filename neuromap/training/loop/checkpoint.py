@@ -30,17 +30,10 @@ _MOST_BYTES = 2**34
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes
-    ----------
-    epoch : int
-        Epochs that are done.
-    history : list of dict
-        One for every epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, of validation images).
-    """
-
-    epoch: int = 0
+    epoch: int = 0  # epochs that are done
+    # one for every epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, of validation images)
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -52,24 +45,7 @@ def save_checkpoint(
     options: TrainingOptions,
     task: Mapping[str, Any],
 ) -> None:
-    """Write a checkpoint.
-
-    Parameters
-    ----------
-    path : Path
-        Ends in ``.safetensors``.
-    model, optimiser, progress, options
-        Their state.
-    task : mapping of str to any
-        What is trained on what: compared before a run goes on.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    TrainingError
-        If weights or the state of the optimiser are no finite numbers: nobody could go on from them.
-    """
+    """Write a checkpoint."""
     tensors = {f"weights/{name}": _array(value) for name, value in model.tensors()}
     for name, value in _optimiser_tensors(model, optimiser):
         tensors[f"optimiser/{name}"] = _array(value)
@@ -89,28 +65,7 @@ def load_checkpoint(
     options: TrainingOptions,
     task: Mapping[str, Any],
 ) -> Progress:
-    """Take up a run where its checkpoint left it.
-
-    Parameters
-    ----------
-    path : Path
-        The checkpoint.
-    model, optimiser
-        Filled with what it holds.
-    options, task
-        Of the run that goes on.
-
-    Returns
-    -------
-    Progress
-        How far it is.
-
-    Raises
-    ------
-    InputError
-        If the file is no checkpoint, damaged, of an older version, of another run or of more epochs; the message names
-        what differs.
-    """
+    """Take up a run where its checkpoint left it."""
     about, tensors = _read(path)
     epoch, history = int(about["epoch"]), list(about["history"])
     differs = options.differences(about["options"])

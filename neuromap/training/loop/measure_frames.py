@@ -29,19 +29,8 @@ def sole_output(model: RolloutModel) -> str:
 
 
 def class_scores(output: Tensor, classes: int) -> Tensor:
-    """Add up the neurons that vote for a class: neuron n votes for class n // (size / classes).
-
-    Parameters
-    ----------
-    output : Tensor, shape (..., rows, columns, features)
-        Values of the output node.
-    classes : int
-        Divides its size.
-
-    Returns
-    -------
-    Tensor, shape (..., classes)
-    """
+    """Add up the neurons that vote for a class: neuron n votes for class n // (size / classes)."""
+    # shapes: output (..., rows, columns, features); returns (..., classes)
     flat = output.flatten(-3)
     return flat if flat.shape[-1] == classes else flat.unflatten(-1, (classes, -1)).sum(-1)
 
@@ -57,25 +46,8 @@ def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, 
 def correct_by_frame(
     model: RolloutModel, pattern: RolloutPattern, batches: Batches, n_frames: int, classes: int
 ) -> NDArray[np.float64]:
-    """Measure the fraction of images that every frame alone names rightly, the lower class of equals.
-
-    Parameters
-    ----------
-    model : RolloutModel
-        In evaluation no value is dropped; the model is left as it was.
-    pattern : RolloutPattern
-        Valid.
-    batches : Batches
-        The images.
-    n_frames : int
-        Frames of the output, from its first response on.
-    classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_frames,)
-    """
+    """Measure the fraction of images that every frame alone names rightly, the lower class of equals."""
+    # shapes: returns (n_frames,)
     was_training = model.training
     model.eval()
     window = first_frame(pattern, sole_output(model)) + n_frames

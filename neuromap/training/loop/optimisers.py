@@ -24,15 +24,7 @@ def make_optimiser(parameters: Iterable[nn.Parameter], options: TrainingOptions)
 
 
 def learning_rate(options: TrainingOptions, step: int, steps: int) -> float:
-    """Give the learning rate of a step.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-        What is asked for.
-    step, steps : int
-        Its number from 0 on, and the number of all.
-    """
+    """Give the learning rate of a step."""
     if options.schedule == "cosine":
         return options.learning_rate * 0.5 * (1 + math.cos(math.pi * step / steps))
     return options.learning_rate / (1 + options.decay * step)

@@ -16,25 +16,7 @@ __all__ = ["TrackBatches", "batches_of"]
 
 
 class TrackBatches(Batches):
-    """Frames and labels of runs of consecutive pictures; an epoch has every run of that length once.
-
-    Parameters
-    ----------
-    images : ImageSet
-        With tracks.
-    noise, size, seed, flip, mean
-        As of :class:`~neuromap.training.loop.batches.Batches`; a batch has ``size`` runs, mirrored as a whole.
-    length : int
-        Pictures of a run. Frames beyond show its last picture; where all edges of the input stream, or none does, no
-        output that is measured depends on them.
-    onset : int
-        Frame that shows the first picture, 0 or 1: nothing depends on frame 0 of an input whose edges are sequential.
-
-    Raises
-    ------
-    InputError
-        If the set has no tracks, or none that is long enough.
-    """
+    """Frames and labels of runs of consecutive pictures; an epoch has every run of that length once."""
 
     def __init__(
         self,
@@ -68,26 +50,7 @@ def batches_of(
     seed: int,
     flip: bool = False,
 ) -> Batches:
-    """Give batches as the encoding of the input asks for them, in code ``real``.
-
-    Parameters
-    ----------
-    images : ImageSet
-        Images and labels.
-    encoding : InputEncoding
-        Noise, mean, and whether frames show one picture or those of a track.
-    pattern : RolloutPattern
-        Of the network with this input.
-    length : int
-        Frames of the output, and so pictures of a run.
-    size, seed, flip
-        As of :class:`~neuromap.training.loop.batches.Batches`.
-
-    Raises
-    ------
-    InputError
-        If tracks are asked for, and the set has none that is long enough.
-    """
+    """Give batches as the encoding of the input asks for them, in code ``real``."""
     noise, mean = encoding.noise, encoding.mean
     if encoding.frames == "still":
         return Batches(images, noise, size, seed, flip=flip, mean=mean)

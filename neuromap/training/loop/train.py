@@ -34,27 +34,14 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained on what.
+    """What is trained on what."""
 
-    Attributes
-    ----------
-    patterns : tuple of RolloutPattern
-        Those under which it is trained, all of one network; steps of the optimiser take them in turn.
-    batches : Batches
-        Training images.
-    validation : Batches or None
-        Images whose accuracy is measured after every epoch.
-    classes : int
-        Number of classes.
-    task : mapping of str to any
-        Names the network, the data and the patterns in a checkpoint.
-    """
-
+    # those under which it is trained, all of one network; steps of the optimiser take them in turn
     patterns: tuple[RolloutPattern, ...]
-    batches: Batches
-    validation: Batches | None
-    classes: int
-    task: Mapping[str, Any]
+    batches: Batches  # training images
+    validation: Batches | None  # images whose accuracy is measured after every epoch
+    classes: int  # number of classes
+    task: Mapping[str, Any]  # names the network, the data and the patterns in a checkpoint
 
 
 def train(
@@ -64,37 +51,11 @@ def train(
     checkpoint: Path | None = None,
     report: Report = silent,
 ) -> Progress:
-    """Train a model in place.
-
-    The loss is the mean, over frames of the output from its first response on, of the cross-entropy of single frames
-    (Fischer, Köhler, Pfeil 2018, section 4). Everything that is random depends on the seed and the number of the epoch,
-    so a run that was killed and goes on from its checkpoint ends with the same weights.
-
-    Parameters
-    ----------
-    model : RolloutModel
-        Trained in place, on the device of the options, where it stays.
-    run : Run
-        What on what.
-    options : TrainingOptions
-        How.
-    checkpoint : Path, optional
-        Read if it exists; written after every epoch.
-    report : callable
-        ``report(text, done, total)`` with epochs done and the figures of the last one.
-
-    Returns
-    -------
-    Progress
-        Loss and accuracies of every epoch.
-
-    Raises
-    ------
-    TrainingError
-        If the loss is no finite number any more.
-    InputError
-        If the checkpoint belongs to another run, or holds more epochs than are asked for.
-    """
+    """Train a model in place."""
+    # The loss is the mean, over frames of the output from its first response on, of the cross-entropy of single frames
+    # (Fischer, Köhler, Pfeil 2018, section 4). Everything that is random depends on the seed and the number of the
+    # epoch, so a run that was killed and goes on from its checkpoint ends with the same weights.
+    # model: trained in place, on the device of the options, where it stays
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     model.to(options.device)

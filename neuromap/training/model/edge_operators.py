@@ -17,13 +17,7 @@ __all__ = ["apply_edge", "fans", "weight_shape"]
 
 
 def weight_shape(edge: Edge) -> tuple[int, ...] | None:
-    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train.
-
-    Raises
-    ------
-    NotSupportedError
-        If the edge is an explicit matrix, or has structure only.
-    """
+    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train."""
     transform = edge.transform
     if isinstance(transform, Conv | Dense):
         return transform.weight_shape
@@ -34,13 +28,7 @@ def weight_shape(edge: Edge) -> tuple[int, ...] | None:
 
 
 def fans(transform: Conv | Dense) -> tuple[int, int]:
-    """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do.
-
-    Parameters
-    ----------
-    transform : Conv or Dense
-        Of the edge.
-    """
+    """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do."""
     if isinstance(transform, Conv):
         cells = math.prod(transform.kernel)
         return cells * transform.weight_shape[2], cells * transform.weight_shape[3] // transform.groups
@@ -48,22 +36,8 @@ def fans(transform: Conv | Dense) -> tuple[int, int]:
 
 
 def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
-    """Give what an edge adds to the sums of its target.
-
-    Parameters
-    ----------
-    edge : Edge
-        Conv, dense, identity or pool.
-    weight : Tensor or None
-        Of :func:`weight_shape`.
-    x : Tensor, shape (batch, rows, columns, features)
-        Values of the source.
-
-    Returns
-    -------
-    Tensor, shape (batch, rows, columns, features)
-        Of the target.
-    """
+    """Give what an edge adds to the sums of its target."""
+    # shapes: x (batch, rows, columns, features); returns (batch, rows, columns, features)
     transform = edge.transform
     if isinstance(transform, Conv) and weight is not None:
         kernel = weight.permute(3, 2, 0, 1)

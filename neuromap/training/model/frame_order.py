@@ -13,33 +13,14 @@ __all__ = ["Stage", "stages"]
 
 @dataclass(frozen=True)
 class Stage:
-    """Nodes that are computed together.
+    """Nodes that are computed together."""
 
-    Attributes
-    ----------
-    nodes : tuple of str
-        One node, or the nodes of cycles that hang together; within a frame in this order.
-    is_cyclic : bool
-        Whether they are computed frame by frame.
-    """
-
-    nodes: tuple[str, ...]
-    is_cyclic: bool
+    nodes: tuple[str, ...]  # one node, or the nodes of cycles that hang together; within a frame in this order
+    is_cyclic: bool  # whether they are computed frame by frame
 
 
 def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
-    """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Valid, with R of 0 and 1 only.
-
-    Raises
-    ------
-    PatternError
-        If an edge bridges frames.
-    """
+    """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames."""
     pattern.require_binary("RolloutModel")
     network = pattern.network
     order = {name: place for place, name in enumerate(_within_a_frame(pattern))}

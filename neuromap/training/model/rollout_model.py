@@ -28,25 +28,10 @@ _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.ta
 
 
 class RolloutModel(nn.Module):
-    """A network whose weights are trained, the same ones in every frame.
+    """A network whose weights are trained, the same ones in every frame."""
 
-    Weights are drawn as Glorot and Bengio (2010) propose, uniformly within sqrt(6 / (fan in + fan out)); biases are 0.
-    A node has one bias for each neuron where all its edges are dense, else one for each feature.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes; its edges are conv, dense, identity or pool. Weights and thresholds that it may have are not used.
-    seed : int
-        Of the first weights.
-
-    Raises
-    ------
-    NotSupportedError
-        If an edge is an explicit matrix or has structure only.
-    NetworkError
-        If the table ``training`` of its file is wrong.
-    """
+    # Weights are drawn as Glorot and Bengio (2010) propose, uniformly within sqrt(6 / (fan in + fan out)); biases are
+    # 0. A node has one bias for each neuron where all its edges are dense, else one for each feature.
 
     def __init__(self, network: Network, seed: int = 0) -> None:
         super().__init__()
@@ -95,20 +80,8 @@ class RolloutModel(nn.Module):
         return functional.dropout(values, settings.dropout, self.training) if settings.dropout else values
 
     def window(self, pattern: RolloutPattern, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute a deep window.
-
-        Parameters
-        ----------
-        pattern : RolloutPattern
-            Valid, of this network.
-        inputs : mapping of str to Tensor, shape (W + 1, batch, rows, columns, features)
-            Frames 0 to W of every input node.
-
-        Returns
-        -------
-        dict of str to Tensor, shape (W + 1, batch, rows, columns, features)
-            Values of all nodes; 0 in frame 0 of all but the inputs.
-        """
+        """Compute a deep window."""
+        # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features)
         values = self._shown(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
         for stage in stages(pattern):
@@ -123,22 +96,8 @@ class RolloutModel(nn.Module):
     def step(
         self, pattern: RolloutPattern, before: Mapping[str, Tensor], inputs: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Compute one frame from the last: the window of size 1, which streams without end.
-
-        Parameters
-        ----------
-        pattern : RolloutPattern
-            Valid, of this network.
-        before : mapping of str to Tensor, shape (batch, rows, columns, features)
-            Values of all nodes in the last frame.
-        inputs : mapping of str to Tensor, shape (batch, rows, columns, features)
-            This frame of every input node.
-
-        Returns
-        -------
-        dict of str to Tensor
-            Values of all nodes in this frame.
-        """
+        """Compute one frame from the last: the window of size 1, which streams without end."""
+        # shapes: before (batch, rows, columns, features); inputs (batch, rows, columns, features)
         now = self._shown(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
         for name in (n for stage in stages(pattern) for n in stage.nodes):
@@ -148,21 +107,8 @@ class RolloutModel(nn.Module):
     def compute(
         self, pattern: RolloutPattern, name: str, before: Mapping[str, Tensor], now: Mapping[str, Tensor]
     ) -> Tensor:
-        """Compute one node of a frame.
-
-        Parameters
-        ----------
-        pattern : RolloutPattern
-            Valid, of this network.
-        name : str
-            The node; no input.
-        before, now : mapping of str to Tensor, shape (batch, rows, columns, features)
-            The last frame of the sources of its streaming edges, this frame of those of its sequential ones.
-
-        Returns
-        -------
-        Tensor, shape (batch, rows, columns, features)
-        """
+        """Compute one node of a frame."""
+        # shapes: before, now (batch, rows, columns, features); returns (batch, rows, columns, features)
         return self._computed(name, before, now, dict(zip(self.network.edges, pattern.values, strict=True)))
 
     def blank(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -69,24 +69,9 @@ def _tensor(half: Any, start: int, shape: tuple[int, ...]) -> Tensor:
 
 
 class ParallelStream:
-    """A model that streams, its nodes shared out over processes; a context manager.
+    """A model that streams, its nodes shared out over processes; a context manager."""
 
-    Processes are started anew (spawned), so a script needs ``if __name__ == "__main__"``.
-
-    Parameters
-    ----------
-    model : RolloutModel
-        Its weights as they are now; in evaluation.
-    batch : int
-        Inputs that are computed at the same time.
-    processes : int
-        That compute; each on one thread. Fewer where there are fewer nodes.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-    """
+    # Processes are started anew (spawned), so a script needs ``if __name__ == "__main__"``.
 
     def __init__(self, model: RolloutModel, batch: int, processes: int) -> None:
         for name, number in (("batch", batch), ("processes", processes)):
@@ -127,23 +112,8 @@ class ParallelStream:
         self._memory.unlink()
 
     def step(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute the next frame.
-
-        Parameters
-        ----------
-        inputs : mapping of str to Tensor, shape (batch, rows, columns, features)
-            This frame of every input node. The first one given is frame 0, in which all other nodes are 0.
-
-        Returns
-        -------
-        dict of str to Tensor
-            Values of all nodes in this frame: copies.
-
-        Raises
-        ------
-        NeuromapError
-            If a process has ended.
-        """
+        """Compute the next frame."""
+        # shapes: inputs (batch, rows, columns, features)
         if self._started:
             for phases in self._phases:
                 phases.begin.release()

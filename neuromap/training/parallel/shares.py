@@ -11,13 +11,7 @@ __all__ = ["multiply_accumulates", "node_shares"]
 
 
 def multiply_accumulates(network: Network) -> dict[str, int]:
-    """Count the multiply-accumulates of a frame, node by node; those of inputs are none.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes.
-    """
+    """Count the multiply-accumulates of a frame, node by node; those of inputs are none."""
     work = {name: 0 for name in network.nodes if name not in network.inputs}
     for edge in network.edges.values():
         transform, size = edge.transform, network.nodes[edge.target].size
@@ -31,15 +25,7 @@ def multiply_accumulates(network: Network) -> dict[str, int]:
 
 
 def node_shares(network: Network, processes: int) -> tuple[tuple[str, ...], ...]:
-    """Share nodes out; processes without any are left out.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes.
-    processes : int
-        1 or more.
-    """
+    """Share nodes out; processes without any are left out."""
     work = multiply_accumulates(network)
     shares: list[list[str]] = [[] for _ in range(processes)]
     loads = [0] * processes

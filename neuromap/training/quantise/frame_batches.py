@@ -20,17 +20,7 @@ __all__ = ["FrameBatches"]
 
 
 class FrameBatches(Batches):
-    """Frames and labels of images, epoch by epoch, by the encoding of the input node.
-
-    Parameters
-    ----------
-    images : ImageSet
-        Images and labels.
-    encoding : InputEncoding
-        Binary; code ``real`` gives the intensities that a layer is learned from.
-    options, hardware
-        Size of a batch, seed, whether images are mirrored; by how much they are moved. Measured images are neither.
-    """
+    """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
 
     def __init__(
         self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions

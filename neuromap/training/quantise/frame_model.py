@@ -35,38 +35,16 @@ _FIRST_SCALE = math.log(100)
 
 
 class FrameModel(RolloutModel):
-    """A network whose integer weights and thresholds are trained.
+    """A network whose integer weights and thresholds are trained."""
 
-    While training, the sums of a node are normalised with their mean and variance over batch, frames and, where
-    neurons share a threshold, positions; a neuron fires where the normalised sum plus a learned offset is 0 or more.
-    There is no learned factor: in front of a step it would change nothing but its sign, which the weights have. In
-    evaluation, running means and variances are folded into thresholds, the least integers that sums must reach (see
-    :meth:`threshold`). A node with nothing but an OR-pool has the threshold 1.
-
-    An input whose code is ``layer``, without weights, takes intensities with their noise instead of spikes, and its
-    layer is learned (:class:`~neuromap.training.quantise.host_layer.HostLayer`); all other inputs take spikes.
-
-    Parameters
-    ----------
-    network : Network
-        With shapes; its edges are conv, dense, identity or pool. Weights and thresholds that it may have are not used.
-    kinds : mapping of (source, target) to str
-        Kinds of weights, names of :data:`~neuromap.training.asked.weight_kinds.WEIGHT_KINDS`; ternary where an edge is
-        not named.
-    seed : int
-        Of the first weights, drawn uniformly between the bounds of their kind.
-    image_shape : tuple of three int, optional
-        Rows, columns, features of the images; without it no layer is learned, and all inputs take spikes.
-    thresholds : tuple of two int, optional
-        Least and greatest threshold of a neuron; by default those up to which sums are exact.
-
-    Raises
-    ------
-    NetworkError
-        If images of that shape do not fit a layer that is learned.
-    NotSupportedError
-        If an edge is an explicit matrix or has structure only.
-    """
+    # While training, the sums of a node are normalised with their mean and variance over batch, frames and, where
+    # neurons share a threshold, positions; a neuron fires where the normalised sum plus a learned offset is 0 or more.
+    # There is no learned factor: in front of a step it would change nothing but its sign, which the weights have. In
+    # evaluation, running means and variances are folded into thresholds, the least integers that sums must reach (see
+    # :meth:`threshold`). A node with nothing but an OR-pool has the threshold 1.
+    # An input whose code is ``layer``, without weights, takes intensities with their noise instead of spikes, and its
+    # layer is learned (:class:`~neuromap.training.quantise.host_layer.HostLayer`); all other inputs take spikes.
+    # thresholds: least and greatest threshold of a neuron; by default those up to which sums are exact
 
     def __init__(
         self,
@@ -134,10 +112,8 @@ class FrameModel(RolloutModel):
         return found
 
     def threshold(self, name: str) -> Tensor:
-        """Give the integer thresholds of a node: float64, one for each neuron or for each feature.
-
-        A sum of integers reaches a number iff it reaches the least integer that is not below it.
-        """
+        """Give the integer thresholds of a node: float64, one for each neuron or for each feature."""
+        # A sum of integers reaches a number iff it reaches the least integer that is not below it.
         place = self._node_place[name]
         if name in self._or:
             return torch.ones(self.bias_shape(name), dtype=torch.float64)

@@ -22,27 +22,12 @@ __all__ = ["HostLayer"]
 
 
 class HostLayer(nn.Module):
-    """An encoding with code ``layer`` whose weights and thresholds are trained, with the network behind it.
+    """An encoding with code ``layer`` whose weights and thresholds are trained, with the network behind it."""
 
-    Weights are real. While training, sums are normalised over batch, frames and positions, and a feature fires where
-    the normalised sum plus a learned offset is 0 or more, as neurons of a
-    :class:`~neuromap.training.quantise.frame_model.FrameModel` do. In evaluation it is what the host does: frames are
-    those of :func:`~neuromap.encoding.frames.encode` with :meth:`encoding`, so no sum is rounded in another way.
-
-    Parameters
-    ----------
-    encoding : InputEncoding
-        Code ``layer``; weights that it may have are not used.
-    image_shape : tuple of three int
-        Rows, columns, features of the images.
-    generator : torch.Generator
-        Of the first weights, drawn uniformly from -1 to 1: a factor changes nothing in front of the normalisation.
-
-    Raises
-    ------
-    NetworkError
-        If images of that shape do not become frames of the node, or the layer is too large.
-    """
+    # Weights are real. While training, sums are normalised over batch, frames and positions, and a feature fires where
+    # the normalised sum plus a learned offset is 0 or more, as neurons of a
+    # :class:`~neuromap.training.quantise.frame_model.FrameModel` do. In evaluation it is what the host does: frames are
+    # those of :func:`~neuromap.encoding.frames.encode` with :meth:`encoding`, so no sum is rounded in another way.
 
     def __init__(self, encoding: InputEncoding, image_shape: tuple[int, int, int], generator: torch.Generator) -> None:
         super().__init__()
@@ -68,13 +53,7 @@ class HostLayer(nn.Module):
         return int(self._weights.numel() + self._offset.numel())
 
     def encoding(self) -> InputEncoding:
-        """Give the encoding with its present weights, and with thresholds into which the normalisation is folded.
-
-        Raises
-        ------
-        TrainingError
-            If they are no finite numbers.
-        """
+        """Give the encoding with its present weights, and with thresholds into which the normalisation is folded."""
         weights = self._weights.detach().cpu().numpy().copy()
         thresholds = folded(self._mean, self._variance, self._offset).cpu().numpy().astype(np.float32)
         if not (np.isfinite(weights).all() and np.isfinite(thresholds).all()):
@@ -85,18 +64,8 @@ class HostLayer(nn.Module):
         return replace(self._asked, weights=weights, thresholds=thresholds)
 
     def forward(self, intensities: Tensor) -> Tensor:
-        """Give spikes, 1 or 0, of intensities with their noise.
-
-        Parameters
-        ----------
-        intensities : Tensor, shape (..., rows, columns, features)
-            Of images, 0 to 1. Frames that are views of one (by ``expand``) are computed once.
-
-        Returns
-        -------
-        Tensor, shape (..., rows, columns, features)
-            Of the node.
-        """
+        """Give spikes, 1 or 0, of intensities with their noise."""
+        # shapes: intensities (..., rows, columns, features); returns (..., rows, columns, features)
         if intensities.dim() > 4 and intensities.stride(0) == 0:
             return self(intensities[0]).expand(len(intensities), *intensities.shape[1:-3], *self._asked.shape)
         images = intensities.flatten(0, -4)

@@ -14,22 +14,8 @@ _SMALLEST_VARIANCE = 0.01
 
 
 def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
-    """Give (s - mean) / deviation + offset, by the mean and variance of these sums; running ones take them in.
-
-    Parameters
-    ----------
-    sums : Tensor, shape (..., n)
-        Where neurons share a threshold, n is the number of thresholds.
-    mean, variance : Tensor
-        Running ones, of n entries; changed.
-    offset : Tensor
-        Learned, of n entries.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of the sums.
-    """
+    """Give (s - mean) / deviation + offset, by the mean and variance of these sums; running ones take them in."""
+    # shapes: sums (..., n)
     rows = sums.reshape(-1, offset.numel())
     several = len(rows) > 1  # one row, as of a batch of one image, has no variance: it is held against the running one
     found = functional.batch_norm(
@@ -39,23 +25,13 @@ def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor) -> 
 
 
 def folded(mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
-    """Give the threshold that a sum reaches iff its normalised value is 0 or more, as float64.
-
-    (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
-    """
+    """Give the threshold that a sum reaches iff its normalised value is 0 or more, as float64."""
+    # (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
     return mean.detach().double() - offset.detach().double() * _deviation(variance)
 
 
 def within(mean: Tensor, variance: Tensor, offset: Tensor, thresholds: tuple[int, int]) -> None:
-    """Move an offset, in place, to where the integer threshold of :func:`folded` is between two bounds.
-
-    Parameters
-    ----------
-    mean, variance, offset : Tensor
-        As of :func:`normalised`.
-    thresholds : tuple of two int
-        Least and greatest.
-    """
+    """Move an offset, in place, to where the integer threshold of :func:`folded` is between two bounds."""
     low, high = thresholds  # halves below them: rounding cannot carry a threshold over a bound
     least, most = ((mean.detach().double() - (bound - 0.5)) / _deviation(variance) for bound in (high, low))
     offset.data.copy_(offset.detach().double().clamp(least, most))
@@ -66,11 +42,5 @@ def _deviation(variance: Tensor) -> Tensor:
 
 
 def running(shape: tuple[int, ...]) -> tuple[nn.Parameter, nn.Parameter]:
-    """Give the running mean and variance with which training begins; no optimiser changes them.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the thresholds.
-    """
+    """Give the running mean and variance with which training begins; no optimiser changes them."""
     return nn.Parameter(torch.zeros(shape), requires_grad=False), nn.Parameter(torch.ones(shape), requires_grad=False)

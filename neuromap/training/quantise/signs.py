@@ -11,18 +11,7 @@ __all__ = ["source_signs"]
 
 
 def source_signs(transform: Conv | Dense) -> Tensor:
-    """Give 1 for even and -1 for odd features of the source, in a shape that multiplies the weights of an edge.
-
-    Parameters
-    ----------
-    transform : Conv or Dense
-        Of the edge.
-
-    Returns
-    -------
-    Tensor
-        Of as many axes as the weights.
-    """
+    """Give 1 for even and -1 for odd features of the source, in a shape that multiplies the weights of an edge."""
     features, groups = transform.source_shape[2], transform.groups
     signs = 1.0 - 2.0 * (torch.arange(features) % 2)
     if isinstance(transform, Conv):

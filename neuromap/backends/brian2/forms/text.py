@@ -10,15 +10,7 @@ __all__ = ["render_text"]
 
 
 def render_text(found: ChipReport, width: int = 100) -> str:
-    """Write cores, time, spikes, hops, energy and latencies, then the quantisation.
-
-    Parameters
-    ----------
-    found : ChipReport
-        As ``device.report()`` gives it.
-    width : int
-        Columns of text.
-    """
+    """Write cores, time, spikes, hops, energy and latencies, then the quantisation."""
     latencies = ", ".join(f"{row.node} {'-' if row.ticks is None else f'{row.ticks} ticks'}" for row in found.latencies)
     same = "equal to" if found.is_exact else "NOT equal to"
     absent = f" (no figures for {', '.join(found.energy_absent)})" if found.energy_absent else ""

@@ -31,24 +31,13 @@ _RIDGE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class AxonSums(Card):
-    """Weights of n sources in integers.
+    """Weights of n sources in integers."""
 
-    Attributes
-    ----------
-    weights : ndarray of int64, shape (n,)
-        Sums of the weights of axons.
-    scale : int
-        What 1 of the given weights is in these.
-    axons : int
-        The most that a source needs; the mapper may take more for one of them where all together then take fewer.
-    error : float
-        Root mean square of the error of the decoded value by that of the value.
-    """
-
-    weights: Ints
-    scale: int
+    weights: Ints  # (n,): sums of the weights of axons
+    scale: int  # what 1 of the given weights is in these
+    # the most that a source needs; the mapper may take more for one of them where all together then take fewer
     axons: int
-    error: float
+    error: float  # root mean square of the error of the decoded value by that of the value
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -57,28 +46,10 @@ class AxonSums(Card):
 def find_axon_sums(
     weights: Floats, activities: Floats, bound: float, *, types: int, most: int, greatest_scale: int
 ) -> AxonSums:
-    """Find the fewest axons for every source with which the decoded value is right within a bound.
-
-    Parameters
-    ----------
-    weights : ndarray of float, shape (n,)
-        Decoders.
-    activities : ndarray of float, shape (m, n)
-        What is decoded, at points that matter.
-    bound : float
-        Relative error that is allowed.
-    types : int
-        Axon types of a core, 4 or more.
-    most : int
-        Greatest weight of an axon type.
-    greatest_scale : int
-        What 1 of the weights may be at most.
-
-    Returns
-    -------
-    AxonSums
-        That with the least error, of at most ``MOST_AXONS`` axons, where none keeps the bound.
-    """
+    """Find the fewest axons for every source with which the decoded value is right within a bound."""
+    # greatest_scale: what 1 of the weights may be at most
+    # gives that with the least error, of at most ``MOST_AXONS`` axons, where none keeps the bound
+    # shapes: weights (n,); activities (m, n)
     solver = _Rounding(weights, activities)
     best: AxonSums | None = None
     for axons in range(1, MOST_AXONS + 1):

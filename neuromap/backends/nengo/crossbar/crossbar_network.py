@@ -26,22 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
-    """Write a plan in integers.
-
-    Parameters
-    ----------
-    plan : CrossbarPlan
-        At least one ensemble.
-    chip : ChipSpec
-        With crossbar cores.
-
-    Returns
-    -------
-    ChipNetwork
-        A node for every ensemble, an input node for its lines from the host, a node for every group of lines.
-    tuple of LineGroup
-        Of all links.
-    """
+    """Write a plan in integers."""
     groups = line_groups(plan, chip)
     nodes: dict[str, Node] = {}
     edges: dict[EdgeKey, Edge] = {}

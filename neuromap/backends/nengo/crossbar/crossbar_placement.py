@@ -19,17 +19,7 @@ _LINES = 40
 
 
 def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> str:
-    """Say what keeps an ensemble from the chip; empty where nothing does.
-
-    Parameters
-    ----------
-    network : nengo.Network
-        All of it.
-    ensemble : nengo.Ensemble
-        One of its ensembles.
-    chip : ChipSpec
-        With crossbar cores.
-    """
+    """Say what keeps an ensemble from the chip; empty where nothing does."""
     if type(ensemble.neuron_type) is LIF:
         return (
             f"its neurons leak, tau_rc dv/dt = J - v; a neuron of {chip.name} adds a constant leak, V := V + leak; "
@@ -55,17 +45,7 @@ def _feeds_neurons(connection: Any, ensemble: Any) -> bool:
 
 
 def against_link(connection: Any, dt: float, chip: ChipSpec) -> str:
-    """Say what keeps a connection of two ensembles on the chip from it; empty where nothing does.
-
-    Parameters
-    ----------
-    connection : nengo.Connection
-        Of two ensembles.
-    dt : float
-        Seconds of a tick.
-    chip : ChipSpec
-        With crossbar cores.
-    """
+    """Say what keeps a connection of two ensembles on the chip from it; empty where nothing does."""
     if isinstance(connection.pre_obj, Neurons):
         return f"it comes from neurons, not decoded; lines of {chip.name} carry values"
     synapse = connection.synapse
@@ -75,18 +55,7 @@ def against_link(connection: Any, dt: float, chip: ChipSpec) -> str:
 
 
 def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
-    """Estimate the cores that ensembles and the links among them take.
-
-    Parameters
-    ----------
-    ensembles : list of nengo.Ensemble
-    links : list of nengo.Connection
-        Between them.
-    dt : float
-        Seconds of a tick.
-    chip : ChipSpec
-        With crossbar cores.
-    """
+    """Estimate the cores that ensembles and the links among them take."""
     neurons = float(sum(e.n_neurons for e in ensembles))
     for link in links:
         tau = getattr(link.synapse, "tau", 0.0)

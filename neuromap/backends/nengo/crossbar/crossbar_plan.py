@@ -22,26 +22,13 @@ DECODER_ERROR = 0.002
 
 @dataclass(frozen=True, eq=False)
 class CrossbarEnsemble(Card):
-    """An ensemble of n neurons and D dimensions.
+    """An ensemble of n neurons and D dimensions."""
 
-    Attributes
-    ----------
-    name : str
-        Of its node.
-    neurons : LeakIntegers
-        Its neurons.
-    voltage : ndarray of float, shape (n,)
-        Before the first tick, in parts of the threshold.
-    feed : PlannedFeed
-        What the host sends.
-    is_fed : bool
-        Whether the host sends any value; else only what stands for spikes that are on their way before the first tick.
-    """
-
-    name: str
-    neurons: LeakIntegers
-    voltage: Floats
-    feed: PlannedFeed
+    name: str  # of its node
+    neurons: LeakIntegers  # its neurons
+    voltage: Floats  # (n,): before the first tick, in parts of the threshold
+    feed: PlannedFeed  # what the host sends
+    # whether the host sends any value; else only what stands for spikes that are on their way before the first tick
     is_fed: bool
 
     def __post_init__(self) -> None:
@@ -60,25 +47,14 @@ class CrossbarEnsemble(Card):
 
 @dataclass(frozen=True, eq=False)
 class CrossbarLink(Card):
-    """A connection from ensemble to ensemble on the chip.
+    """A connection from ensemble to ensemble on the chip."""
 
-    Attributes
-    ----------
-    source, target : int
-        Positions of the ensembles.
-    decoders : ndarray of float, shape (D_target, n_source)
-        What a filtered spike train of 1 adds to the target's value.
-    activities : ndarray of float, shape (m, n_source)
-        Spikes of a tick at the points that the decoders were solved on.
-    tau : float
-        Time constant of its filter in seconds; 0 where there is none.
-    """
-
+    # source, target: positions of the ensembles
     source: int
     target: int
-    decoders: Floats
-    activities: Floats
-    tau: float
+    decoders: Floats  # (D_target, n_source): what a filtered spike train of 1 adds to the target's value
+    activities: Floats  # (m, n_source): spikes of a tick at the points that the decoders were solved on
+    tau: float  # time constant of its filter in seconds; 0 where there is none
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -86,25 +62,11 @@ class CrossbarLink(Card):
 
 @dataclass(frozen=True, eq=False)
 class CrossbarPlan(Card):
-    """All that goes onto the chip.
+    """All that goes onto the chip."""
 
-    Attributes
-    ----------
-    name : str
-        Of the network.
-    dt : float
-        Seconds of a tick.
-    ticks_per_step : int
-        Ticks in a step of Nengo.
-    ensembles : tuple of CrossbarEnsemble
-    links : tuple of CrossbarLink
-    decoder_error : float
-        Relative error of decoded values that axons are replicated for.
-    """
-
-    name: str
-    dt: float
-    ticks_per_step: int
+    name: str  # of the network
+    dt: float  # seconds of a tick
+    ticks_per_step: int  # ticks in a step of Nengo
     ensembles: tuple[CrossbarEnsemble, ...]
     links: tuple[CrossbarLink, ...]
-    decoder_error: float
+    decoder_error: float  # relative error of decoded values that axons are replicated for

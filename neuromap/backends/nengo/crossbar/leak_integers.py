@@ -48,42 +48,20 @@ _VARIANCE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class LeakIntegers(Card):
-    """The n neurons of an ensemble of D dimensions in integers.
+    """The n neurons of an ensemble of D dimensions in integers."""
 
-    Attributes
-    ----------
-    weights : ndarray of int64, shape (n, D)
-        What a spike on a line adds.
-    bias : ndarray of int64, shape (n,)
-        What a tick adds at the value 0.
-    threshold : ndarray of int64, shape (n,)
-        At which they spike.
-    unit : float
-        Value of a spike on a line.
-    spike : float
-        What a spike is in Nengo's signals, in Hz.
-    """
-
-    weights: Ints
-    bias: Ints
-    threshold: Ints
-    unit: float
-    spike: float
+    weights: Ints  # (n, D): what a spike on a line adds
+    bias: Ints  # (n,): what a tick adds at the value 0
+    threshold: Ints  # (n,): at which they spike
+    unit: float  # value of a spike on a line
+    spike: float  # what a spike is in Nengo's signals, in Hz
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def activities(self, points: Floats) -> Floats:
-        """Give the spikes of a tick at constant values.
-
-        Parameters
-        ----------
-        points : ndarray of float, shape (m, D)
-
-        Returns
-        -------
-        ndarray of float, shape (m, n)
-        """
+        """Give the spikes of a tick at constant values."""
+        # shapes: points (m, D); returns (m, n)
         threshold = self.threshold.astype(np.float64)
         mean = ((points / self.unit) @ self.weights.T + self.bias) / threshold
         variance = _VARIANCE * ((self.weights / threshold[:, None]) ** 2).sum(axis=1)
@@ -104,23 +82,8 @@ def n_bias_axons(dimensions: int, chip: ChipSpec) -> int:
 def as_leak_integers(
     drive: tuple[Floats, Floats, Floats], radius: float, spike: float, dt: float, rest: int, chip: ChipSpec
 ) -> LeakIntegers:
-    """Put neurons into the greatest integers that the chip's weights and leaks hold.
-
-    Parameters
-    ----------
-    drive : tuple of ndarray of float, shapes (n,), (n, D) and (n,)
-        Gains, encoders and biases: J = gain (encoder x) / radius + bias, in Hz.
-    radius : float
-        Of the ensemble.
-    spike : float
-        What a spike is in Nengo's signals, in Hz.
-    dt : float
-        Seconds of a tick.
-    rest : int
-        Spikes a tick at which all lines of a dimension rest at most.
-    chip : ChipSpec
-        With crossbar cores.
-    """
+    """Put neurons into the greatest integers that the chip's weights and leaks hold."""
+    # rest: spikes a tick at which all lines of a dimension rest at most
     gain, encoders, bias = drive
     per_spike = gain[:, None] * encoders * (dt / SPIKES_PER_RADIUS)
     leak = np.abs(bias) * dt + np.abs(per_spike).sum(axis=1) * rest

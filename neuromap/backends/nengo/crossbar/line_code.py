@@ -18,24 +18,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LineCode(Value):
-    """The code of m values; a :class:`~neuromap.backends.nengo.plan.chip_network.ValueCode`.
+    """The code of m values; a :class:`~neuromap.backends.nengo.plan.chip_network.ValueCode`."""
 
-    Attributes
-    ----------
-    rest : int
-        Spikes at the value 0.
-    lines : ndarray of int64, shape (m,)
-        Lines of each value.
-    missing : ndarray of float, shape (ticks, m)
-        Spikes of the first ticks that links have not brought yet, which the host sends in their place.
-    bias_axons : int
-        Lines behind all others that spike in every tick.
-    """
-
-    rest: int
-    lines: Ints
+    rest: int  # spikes at the value 0
+    lines: Ints  # (m,): lines of each value
+    # (ticks, m): spikes of the first ticks that links have not brought yet, which the host sends in their place
     missing: Floats
-    bias_axons: int
+    bias_axons: int  # lines behind all others that spike in every tick
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

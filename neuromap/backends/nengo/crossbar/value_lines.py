@@ -43,33 +43,15 @@ _DEPTH = 3
 
 @dataclass(frozen=True, eq=False)
 class LineGroup(Card):
-    """Lines for a share of the sources of a link, and one dimension of its target.
+    """Lines for a share of the sources of a link, and one dimension of its target."""
 
-    Attributes
-    ----------
-    link : int
-        Position of the link.
-    dimension : int
-        Of the target.
-    share : int
-        Which of the groups that share the sources.
-    sources : ndarray of int64, shape (s,)
-        Neurons of the source that it adds up.
-    sums : AxonSums
-        Weights of all sources of the link in this dimension.
-    rest : int
-        Spikes a tick, of all lines, at the value 0.
-    delays : ndarray of int64, shape (k,)
-        Ticks from each line to the target.
-    """
-
-    link: int
-    dimension: int
-    share: int
-    sources: Ints
-    sums: AxonSums
-    rest: int
-    delays: Ints
+    link: int  # position of the link
+    dimension: int  # of the target
+    share: int  # which of the groups that share the sources
+    sources: Ints  # (s,): neurons of the source that it adds up
+    sums: AxonSums  # weights of all sources of the link in this dimension
+    rest: int  # spikes a tick, of all lines, at the value 0
+    delays: Ints  # (k,): ticks from each line to the target
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -103,14 +85,7 @@ class LineGroup(Card):
 
 
 def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
-    """Find the lines of all links of a plan.
-
-    Parameters
-    ----------
-    plan : CrossbarPlan
-    chip : ChipSpec
-        With crossbar cores.
-    """
+    """Find the lines of all links of a plan."""
     shared = [
         share
         for number, link in enumerate(plan.links)
@@ -179,24 +154,10 @@ def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> L
 
 
 def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
-    """Give the delays of lines to their target: on average a spike takes as long as Nengo's filter delays it.
-
-    Parameters
-    ----------
-    tau : float
-        Time constant in seconds; 0 where there is no filter.
-    lines : int
-        How many.
-    dt : float
-        Seconds of a tick.
-    ticks_per_step : int
-        Ticks in a step of Nengo, whose filters begin a step after the spike.
-
-    Returns
-    -------
-    ndarray of int64, shape (lines,)
-        In ticks, 1 at least; a spike takes one more to reach the line.
-    """
+    """Give the delays of lines to their target: on average a spike takes as long as Nengo's filter delays it."""
+    # tau: time constant in seconds; 0 where there is no filter
+    # gives in ticks, 1 at least; a spike takes one more to reach the line
+    # shapes: returns (lines,)
     if tau <= 0:
         return np.full(lines, max(1, ticks_per_step - 1))
     kept = np.exp(-ticks_per_step * dt / tau)

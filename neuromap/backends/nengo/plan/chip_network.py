@@ -41,21 +41,11 @@ class ValueCode(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FedNode(Card):
-    """An input node whose spikes stand for values.
+    """An input node whose spikes stand for values."""
 
-    Attributes
-    ----------
-    name : str
-        Of the node.
-    unit : ndarray of float, shape (m,)
-        What 1 of the number that each value is rounded to is worth.
-    code : ValueCode
-        How these numbers become spikes.
-    """
-
-    name: str
-    unit: Floats
-    code: ValueCode
+    name: str  # of the node
+    unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
+    code: ValueCode  # how these numbers become spikes
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -63,21 +53,11 @@ class FedNode(Card):
 
 @dataclass(frozen=True, eq=False)
 class ChipNetwork(Card):
-    """A plan in integers.
+    """A plan in integers."""
 
-    Attributes
-    ----------
-    network : Network
-        A node for every ensemble, an input node for every feed.
-    fed : tuple of FedNode or None
-        By ensemble.
-    scales : tuple of ndarray of int64, shape (n,)
-        Thresholds, by ensemble: the voltage 1 of Nengo.
-    """
-
-    network: Network
-    fed: tuple[FedNode | None, ...]
-    scales: tuple[Ints, ...]
+    network: Network  # A node for every ensemble, an input node for every feed
+    fed: tuple[FedNode | None, ...]  # by ensemble
+    scales: tuple[Ints, ...]  # (n,): thresholds, by ensemble: the voltage 1 of Nengo
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

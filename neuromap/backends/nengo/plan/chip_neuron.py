@@ -22,30 +22,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ChipNeuron:
-    """What one kind of Nengo's neurons becomes on a chip.
+    """What one kind of Nengo's neurons becomes on a chip."""
 
-    Attributes
-    ----------
-    dt : float
-        Seconds of a tick.
-    voltage_decay : int
-        In parts of 2**decay_bits; 0 where nothing leaks.
-    decay_bits : int
-        Width of decays.
-    refractory : int
-        Ticks of rest.
-    amplitude : float
-        Of a spike.
-    depth : float
-        How far below 0 the voltage must be able to fall, in thresholds.
-    """
-
-    dt: float
-    voltage_decay: int
-    decay_bits: int
-    refractory: int
-    amplitude: float
-    depth: float
+    dt: float  # seconds of a tick
+    voltage_decay: int  # in parts of 2**decay_bits; 0 where nothing leaks
+    decay_bits: int  # width of decays
+    refractory: int  # ticks of rest
+    amplitude: float  # of a spike
+    depth: float  # how far below 0 the voltage must be able to fall, in thresholds
 
     @property
     def share(self) -> float:
@@ -74,15 +58,5 @@ class ChipNeuron:
             return np.where(drive > 1, np.floor(ticks) + 1, np.inf)
 
     def rates(self, drive: Floats) -> Floats:
-        """Rates at constant J, in Hz times the amplitude.
-
-        Parameters
-        ----------
-        drive : ndarray of float
-            J, in units of the threshold.
-
-        Returns
-        -------
-        ndarray of float, same shape
-        """
+        """Rates at constant J, in Hz times the amplitude."""
         return self.spike / (self.refractory + self.ticks_to_spike(drive))

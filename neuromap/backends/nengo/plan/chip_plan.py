@@ -19,21 +19,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlannedFeed(Card):
-    """Values that the host sends an ensemble in every tick, m of them.
+    """Values that the host sends an ensemble in every tick, m of them."""
 
-    Attributes
-    ----------
-    weights : ndarray of float, shape (n, m)
-        What a value of 1 adds to J.
-    limit : ndarray of float, shape (m,)
-        Values lie between minus and plus this; what is beyond is clipped.
-    is_vector : bool
-        Whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened.
-    """
-
-    weights: Floats
-    limit: Floats
-    is_vector: bool
+    weights: Floats  # (n, m): what a value of 1 adds to J
+    limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
+    is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -68,27 +58,13 @@ class EnsembleOnChip(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PlannedEnsemble(Card):
-    """An ensemble of n neurons.
+    """An ensemble of n neurons."""
 
-    Attributes
-    ----------
-    name : str
-        Of its node.
-    neuron : ChipNeuron
-        Kind of its neurons.
-    bias : ndarray of float, shape (n,)
-        Constant part of J.
-    voltage : ndarray of float, shape (n,)
-        Before the first tick, in parts of the threshold.
-    feed : PlannedFeed or None
-        What the host sends.
-    """
-
-    name: str
-    neuron: ChipNeuron
-    bias: Floats
-    voltage: Floats
-    feed: PlannedFeed | None
+    name: str  # of its node
+    neuron: ChipNeuron  # kind of its neurons
+    bias: Floats  # (n,): constant part of J
+    voltage: Floats  # (n,): before the first tick, in parts of the threshold
+    feed: PlannedFeed | None  # what the host sends
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -106,25 +82,14 @@ class PlannedEnsemble(Card):
 
 @dataclass(frozen=True, eq=False)
 class PlannedLink(Card):
-    """A connection from ensemble to ensemble on the chip.
+    """A connection from ensemble to ensemble on the chip."""
 
-    Attributes
-    ----------
-    source, target : int
-        Positions of the ensembles.
-    weights : ndarray of float, shape (n_target, n_source)
-        What a filtered spike train of 1 adds to J.
-    greatest : ndarray of float, shape (n_target,)
-        The greatest magnitude of what it adds to J.
-    tau : float
-        Time constant of its filter in seconds; 0 where there is none.
-    """
-
+    # source, target: positions of the ensembles
     source: int
     target: int
-    weights: Floats
-    greatest: Floats
-    tau: float
+    weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
+    greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
+    tau: float  # time constant of its filter in seconds; 0 where there is none
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -132,22 +97,10 @@ class PlannedLink(Card):
 
 @dataclass(frozen=True, eq=False)
 class ChipPlan(Card):
-    """All that goes onto the chip.
+    """All that goes onto the chip."""
 
-    Attributes
-    ----------
-    name : str
-        Of the network.
-    dt : float
-        Seconds of a tick.
-    ticks_per_step : int
-        Ticks in a step of Nengo, which is what a spike takes over a link.
-    ensembles : tuple of PlannedEnsemble
-    links : tuple of PlannedLink
-    """
-
-    name: str
-    dt: float
-    ticks_per_step: int
+    name: str  # of the network
+    dt: float  # seconds of a tick
+    ticks_per_step: int  # ticks in a step of Nengo, which is what a spike takes over a link
     ensembles: tuple[PlannedEnsemble, ...]
     links: tuple[PlannedLink, ...]

@@ -28,25 +28,7 @@ _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 
 
 def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
-    """Apply an operator.
-
-    Parameters
-    ----------
-    one : Operator
-        With the numbers that it takes.
-    tensors : mapping of str to SpikeSums
-        What it reads.
-
-    Returns
-    -------
-    SpikeSums
-        What it gives.
-
-    Raises
-    ------
-    NotSupportedError
-        If it has no meaning in frame code, or its numbers are not at hand.
-    """
+    """Apply an operator."""
     if one.shape is None:
         raise NotSupportedError("its shape is not known")
     if math.prod(one.shape) > MAX_NEURONS:

@@ -32,51 +32,22 @@ _NUDGE = 2.0**-21
 
 @dataclass(frozen=True, eq=False)
 class Decision(Card):
-    """What neurons do, in integers: spike iff their sum is at least theta.
+    """What neurons do, in integers: spike iff their sum is at least theta."""
 
-    Attributes
-    ----------
-    sign : ndarray of int64, shape (n,)
-        -1 where the neuron spikes below a sum: its weights change their signs.
-    theta : ndarray of int64, shape (n,)
-        Thresholds, after that.
-    low, high : float
-        Values that stand for silence and for a spike.
-    n_unsure : int
-        Neurons whose threshold would be another if floating-point numbers were rounded in another order.
-    """
-
-    sign: Ints
-    theta: Ints
+    sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights change their signs
+    theta: Ints  # (n,): thresholds, after that
+    # low, high: values that stand for silence and for a spike
     low: float
     high: float
-    n_unsure: int
+    n_unsure: int  # neurons whose threshold would be another if floating-point numbers were rounded in another order
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> Decision:
-    """Find thresholds.
-
-    Parameters
-    ----------
-    rows : IntegerRows
-        Weights of every neuron, and its unit.
-    offset : ndarray of float64, shape (n,)
-        What is added to a sum.
-    pending : tuple of Pending
-        Functions of it.
-
-    Returns
-    -------
-    Decision
-
-    Raises
-    ------
-    NotSupportedError
-        If some neuron takes more than two values, or two others than the rest.
-    """
+    """Find thresholds."""
+    # shapes: offset (n,)
     low, high = _reach(rows.weights)
     least, greatest = _value(low, rows.unit, offset, pending), _value(high, rows.unit, offset, pending)
     if not (np.isfinite(least).all() and np.isfinite(greatest).all()):

@@ -23,23 +23,10 @@ _MOST_RUNS = 2**16
 
 
 def fitted(matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool) -> MatrixSource:
-    """Say a matrix as the transform that it was made by, where that gives the very same matrix.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n_target, n_source)
-        Neurons in the order of nodes.
-    ways : sequence of Way
-        What made it.
-    source, target : tuple of three int
-        Shapes of the nodes.
-    is_or : bool
-        Whether all thresholds of the target are 1, as those of pools must be.
-
-    Returns
-    -------
-    Conv, Pool, Identity or MatrixTransform
-    """
+    """Say a matrix as the transform that it was made by, where that gives the very same matrix."""
+    # matrix: neurons in the order of nodes
+    # is_or: whether all thresholds of the target are 1, as those of pools must be
+    # shapes: matrix (n_target, n_source)
     for trial in _trials(matrix, ways, source, target, is_or=is_or):
         found = trial.matrix()
         if found.nnz == matrix.nnz and not (found - matrix).nnz:

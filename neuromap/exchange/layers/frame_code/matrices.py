@@ -23,20 +23,7 @@ Ints = NDArray[np.int64]
 
 
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
-    """Build the matrix of a convolution: (n_target, n_source) of float64.
-
-    Parameters
-    ----------
-    one : Operator
-        With its weights.
-    source, target : tuple of int
-        Shapes, the batch first: (1, features, ...).
-
-    Raises
-    ------
-    NotSupportedError
-        If its weights are not at hand, or it is too large.
-    """
+    """Build the matrix of a convolution: (n_target, n_source) of float64."""
     if not one.constants:
         raise NotSupportedError("its weights are not at hand")
     kernel = one.constants[0].astype(np.float64)
@@ -68,15 +55,7 @@ def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 
 
 def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
-    """Build the matrix of 1 where a window of a pool, feature by feature, touches a cell.
-
-    Parameters
-    ----------
-    one : Operator
-        With ``kernel``, or with ``axes`` over which it goes.
-    source, target : tuple of int
-        Shapes, the batch first.
-    """
+    """Build the matrix of 1 where a window of a pool, feature by feature, touches a cell."""
     if "kernel" not in one.settings:
         return _axes_matrix(one, source)
     _check_windows(one, one.settings["kernel"], source, target)
@@ -103,13 +82,7 @@ def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 
 
 def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
-    """Build the matrix of a constant that the last axis is multiplied by, row by row.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not at hand, or too large.
-    """
+    """Build the matrix of a constant that the last axis is multiplied by, row by row."""
     if not one.constants or one.constants[0].ndim != 2 or one.constants[0].shape[1] != source[-1]:
         raise NotSupportedError("its weights are not at hand, or no matrix for its last axis")
     rows = math.prod(source[:-1])
@@ -120,29 +93,9 @@ def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
 
 
 def moved_elements(one: Operator, shapes: Sequence[TensorShape], target: TensorShape) -> tuple[Ints, float]:
-    """Give, for every element of what a move makes, which element of what it reads it is.
-
-    Parameters
-    ----------
-    one : Operator
-        Of kind ``reshape``, ``transpose``, ``slice``, ``concat`` or ``pad``.
-    shapes : sequence of tuple of int
-        Of what it reads, in order; elements count through all of them.
-    target : tuple of int
-        Of what it makes.
-
-    Returns
-    -------
-    elements : ndarray of int64, shape (n_target,)
-        -1 where there is a constant instead.
-    constant : float
-        This constant.
-
-    Raises
-    ------
-    NotSupportedError
-        If the source does not say how elements are moved.
-    """
+    """Give, for every element of what a move makes, which element of what it reads it is."""
+    # gives elements: -1 where there is a constant instead
+    # shapes: elements (n_target,)
     starts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
     grids = [np.arange(math.prod(s), dtype=np.int64).reshape(s) + k for s, k in zip(shapes, starts[:-1], strict=True)]
     try:

@@ -49,53 +49,20 @@ _DECIDES = (
 
 @dataclass(frozen=True, eq=False)
 class TakenWeights(Card):
-    """A network with weights, and what its import cost.
+    """A network with weights, and what its import cost."""
 
-    Attributes
-    ----------
-    network : Network
-        Complete.
-    readout : mapping of str to (SpikeSums or None)
-        What the source makes of output spikes, by the tensor at the end of the graph; ``None`` where it is no sum.
-    rounded : mapping of str to float
-        Nodes whose float weights are integers up to this many units.
-    unsure : mapping of str to int
-        Nodes with thresholds that hang on how floating-point numbers are rounded, and how many of their neurons.
-    values : mapping of str to tuple of two float
-        What silence and a spike of every node stand for in the source.
-    dropped : tuple of str
-        Nodes of the structure that only read spikes out.
-    """
-
-    network: Network
+    network: Network  # complete
+    # what the source makes of output spikes, by the tensor at the end of the graph; ``None`` where it is no sum
     readout: Mapping[str, SpikeSums | None]
-    rounded: Mapping[str, float]
+    rounded: Mapping[str, float]  # nodes whose float weights are integers up to this many units
+    # nodes with thresholds that hang on how floating-point numbers are rounded, and how many of their neurons
     unsure: Mapping[str, int]
-    values: Mapping[str, tuple[float, float]]
-    dropped: tuple[str, ...]
+    values: Mapping[str, tuple[float, float]]  # what silence and a spike of every node stand for in the source
+    dropped: tuple[str, ...]  # nodes of the structure that only read spikes out
 
 
 def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> TakenWeights:
-    """Take weights and thresholds over.
-
-    Parameters
-    ----------
-    graph : OperatorGraph
-        With the numbers of its operators.
-    structure : Structure
-        Its nodes and edges.
-    name : str
-        Of the network.
-
-    Returns
-    -------
-    TakenWeights
-
-    Raises
-    ------
-    NotSupportedError
-        Naming the first node that does not compute in frame code.
-    """
+    """Take weights and thresholds over."""
     ends = _readouts(structure)
     for layer in structure.layers:
         if layer.name not in ends:

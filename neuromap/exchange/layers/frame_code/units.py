@@ -25,42 +25,19 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class IntegerRows(Card):
-    """Integer weights, and what one of them is worth.
+    """Integer weights, and what one of them is worth."""
 
-    Attributes
-    ----------
-    weights : csr_array of int64, shape (n, n_sources)
-        Integers.
-    unit : ndarray of float64, shape (n,)
-        Row k of the float weights is ``unit[k]`` times row k of these.
-    error : float
-        Most that a weight misses its integer by, in units.
-    """
-
-    weights: csr_array
-    unit: NDArray[np.float64]
-    error: float
+    weights: csr_array  # (n, n_sources): integers
+    unit: NDArray[np.float64]  # (n,): row k of the float weights is ``unit[k]`` times row k of these
+    error: float  # most that a weight misses its integer by, in units
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def integer_rows(weights: csr_array) -> IntegerRows:
-    """Find the unit of every row: 1 where its weights are integers, else the greatest that makes them so.
-
-    Parameters
-    ----------
-    weights : csr_array of float64, shape (n, n_sources)
-
-    Returns
-    -------
-    IntegerRows
-
-    Raises
-    ------
-    NotSupportedError
-        If the weights of some row are no integers times a unit, with a least one of at most 128.
-    """
+    """Find the unit of every row: 1 where its weights are integers, else the greatest that makes them so."""
+    # shapes: weights (n, n_sources)
     data, lengths = weights.data, np.diff(weights.indptr)
     row = np.repeat(np.arange(weights.shape[0]), lengths)
     unit = np.ones(weights.shape[0])

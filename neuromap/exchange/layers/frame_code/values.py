@@ -24,18 +24,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pending(Card):
-    """A function that waits for the sum that it is of.
+    """A function that waits for the sum that it is of."""
 
-    Attributes
-    ----------
-    function : str
-        Of :data:`~neuromap.formats.layers.functions.FUNCTIONS`.
-    constants : tuple of ndarray
-        One number per element, or one for all.
-    """
-
-    function: str
-    constants: tuple[NDArray[np.float32], ...] = ()
+    function: str  # of :data:`~neuromap.formats.layers.functions.FUNCTIONS`
+    constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -43,24 +35,12 @@ class Pending(Card):
 
 @dataclass(frozen=True, eq=False)
 class SpikeSums(Card):
-    """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that.
+    """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        The batch first, which is one frame.
-    weights : mapping of str to csr_array of float64, shape (n_elements, n_neurons)
-        From every node whose spikes it holds.
-    offset : ndarray of float64, shape (n_elements,)
-        What is added.
-    pending : tuple of Pending
-        Functions of the sum, in order.
-    """
-
-    shape: TensorShape
-    weights: Mapping[str, csr_array]
-    offset: Floats
-    pending: tuple[Pending, ...] = ()
+    shape: TensorShape  # the batch first, which is one frame
+    weights: Mapping[str, csr_array]  # (n_elements, n_neurons): from every node whose spikes it holds
+    offset: Floats  # (n_elements,): what is added
+    pending: tuple[Pending, ...] = ()  # functions of the sum, in order
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", ReadOnlyMapping(self.weights))
@@ -96,13 +76,7 @@ class SpikeSums(Card):
         return replace(self, weights=weights, offset=silent)
 
     def summed(self) -> SpikeSums:
-        """Give the same without functions that wait, where all of these only scale and shift.
-
-        Raises
-        ------
-        NotSupportedError
-            If one of them does more: then this is no sum.
-        """
+        """Give the same without functions that wait, where all of these only scale and shift."""
         found = replace(self, pending=())
         for one in self.pending:
             if not FUNCTIONS[one.function].linear:

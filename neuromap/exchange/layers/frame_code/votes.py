@@ -14,21 +14,10 @@ __all__ = ["classes_of", "in_class_order"]
 
 
 def classes_of(found: SpikeSums | None, size: int) -> NDArray[np.int64] | None:
-    """Give the class that every output neuron votes for.
-
-    Parameters
-    ----------
-    found : SpikeSums or None
-        What the source makes of output spikes.
-    size : int
-        Neurons of the output.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,), or None
-        ``None`` where it is no count of votes: every neuron counts once, as much as any other, and classes have equally
-        many.
-    """
+    """Give the class that every output neuron votes for."""
+    # gives ``None`` where it is no count of votes: every neuron counts once, as much as any other, and classes have
+    # equally many
+    # shapes: returns (size,)
     if found is None or found.pending or len(found.weights) != 1 or size % max(found.size, 1):
         return None
     (matrix,) = found.weights.values()

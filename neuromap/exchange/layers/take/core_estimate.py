@@ -16,21 +16,7 @@ __all__ = ["estimate_note", "estimated_cores"]
 
 
 def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> Note:
-    """Say how many cores a structure might take, and what that assumes.
-
-    Parameters
-    ----------
-    structure : Structure
-        Nodes and edges.
-    shapes : mapping of str to (tuple of three int or None)
-        Of all nodes.
-    chip : ChipSpec
-        Whose cores count.
-
-    Returns
-    -------
-    Note
-    """
+    """Say how many cores a structure might take, and what that assumes."""
     found = estimated_cores(structure, shapes, chip)
     if found is None:
         return Note(f"cores of {chip.name}", "are not estimated, as shapes are not known")
@@ -47,22 +33,12 @@ def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip
 
 
 def estimated_cores(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> dict[str, int] | None:
-    """Estimate the cores of every node.
-
-    A core holds a patch of p x p places of a node, and features while it has neurons: as large a patch as its axons can
-    read. Where one place reads more than a core has axons, its sum is cut into parts, each with neurons of its own. On
-    crossbar cores an axon is fed by a neuron of its own: axons beyond one for every neuron that is read cost copies.
-
-    Parameters
-    ----------
-    structure, shapes, chip
-        As for :func:`estimate_note`.
-
-    Returns
-    -------
-    dict of str to int, or None
-        ``None`` where a shape is not known.
-    """
+    """Estimate the cores of every node."""
+    # A core holds a patch of p x p places of a node, and features while it has neurons: as large a patch as its axons
+    # can read. Where one place reads more than a core has axons, its sum is cut into parts, each with neurons of its
+    # own. On crossbar cores an axon is fed by a neuron of its own: axons beyond one for every neuron that is read cost
+    # copies.
+    # gives ``None`` where a shape is not known
     found = {}
     for layer in structure.layers:
         target = shapes[layer.name]

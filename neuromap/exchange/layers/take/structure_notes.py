@@ -18,22 +18,7 @@ _PRODUCTS = ("product", "multiply")
 
 
 def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> Mapping[str, tuple[Note, ...]]:
-    """Say what was kept, approximated and refused.
-
-    Parameters
-    ----------
-    graph : OperatorGraph
-        Which the structure was found in.
-    structure : Structure
-        Its nodes and edges.
-    reason : str
-        Why weights are not taken over.
-
-    Returns
-    -------
-    mapping of str to tuple of Note
-        ``kept``, ``approximated``, ``refused``.
-    """
+    """Say what was kept, approximated and refused."""
     joined = [one for layer in structure.layers for one in layer.operators]
     ways = [way for layer in structure.layers for found in layer.ways.values() for way in found]
     folded = {id(one): one for way in ways for one in way.folds}

@@ -29,24 +29,7 @@ __all__ = ["take_graph"]
 
 
 def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:
-    """Make a network of a graph of operators.
-
-    Parameters
-    ----------
-    graph : OperatorGraph
-        As a reader gives it.
-    format, source : str
-        What it was read from, for the summary.
-
-    Returns
-    -------
-    Imported
-
-    Raises
-    ------
-    NotSupportedError
-        If no node of it depends on an input.
-    """
+    """Make a network of a graph of operators."""
     graph = simplified(graph)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:

@@ -16,17 +16,7 @@ __all__ = ["weight_notes"]
 
 
 def weight_notes(taken: TakenWeights) -> Mapping[str, tuple[Note, ...]]:
-    """Say what was kept, approximated and refused.
-
-    Parameters
-    ----------
-    taken : TakenWeights
-
-    Returns
-    -------
-    mapping of str to tuple of Note
-        ``kept``, ``approximated``, ``refused``.
-    """
+    """Say what was kept, approximated and refused."""
     network = taken.network
     computed = [node for name, node in network.nodes.items() if name not in network.inputs]
     kept = [

@@ -24,64 +24,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Neurons(Value):
-    """A node whose neurons spike.
+    """A node whose neurons spike."""
 
-    Attributes
-    ----------
-    node : NirNode
-        With its parameters.
-    shape : tuple of int
-        Of NIR.
-    signal : Signal
-        What arrives.
-    """
-
-    node: NirNode
-    shape: Shape
-    signal: Signal
+    node: NirNode  # with its parameters
+    shape: Shape  # of NIR
+    signal: Signal  # what arrives
 
 
 class Readout(NamedTuple):
-    """What an output takes that is no spike of a node.
+    """What an output takes that is no spike of a node."""
 
-    Attributes
-    ----------
-    name : str
-        The first node that is no neuron, or the output.
-    kind : str
-        Its type.
-    sources : tuple of str
-        Whose spikes it takes.
-    """
-
-    name: str
-    kind: str
-    sources: tuple[str, ...]
+    name: str  # the first node that is no neuron, or the output
+    kind: str  # its type
+    sources: tuple[str, ...]  # whose spikes it takes
 
 
 @dataclass(frozen=True, eq=False)
 class Contracted(Value):
-    """A graph whose nodes are inputs and neurons.
+    """A graph whose nodes are inputs and neurons."""
 
-    Attributes
-    ----------
-    inputs : dict of str to tuple of int
-        Shapes.
-    neurons : dict of str to Neurons
-        In the order of the graph.
-    outputs : tuple of str
-        Nodes whose spikes an output takes as they are.
-    readouts : tuple of Readout
-        Behind the last neurons; no chip computes them.
-    nodes : dict of str to NirNode
-        All primitives, those of inner graphs as ``outer.inner``.
-    """
-
-    inputs: dict[str, Shape]
-    neurons: dict[str, Neurons]
-    outputs: tuple[str, ...]
-    readouts: tuple[Readout, ...]
-    nodes: dict[str, NirNode]
+    inputs: dict[str, Shape]  # shapes
+    neurons: dict[str, Neurons]  # in the order of the graph
+    outputs: tuple[str, ...]  # nodes whose spikes an output takes as they are
+    readouts: tuple[Readout, ...]  # behind the last neurons; no chip computes them
+    nodes: dict[str, NirNode]  # all primitives, those of inner graphs as ``outer.inner``
 
     @property
     def read_out(self) -> tuple[str, ...]:
@@ -91,23 +57,7 @@ class Contracted(Value):
 
 
 def contract(graph: NirGraph) -> Contracted:
-    """Contract a graph.
-
-    Parameters
-    ----------
-    graph : NirGraph
-
-    Returns
-    -------
-    Contracted
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit each other, an input takes values, or nodes without neurons form a cycle.
-    NotSupportedError
-        If there is no spiking neuron, or one is fed by values that are no sums of spikes.
-    """
+    """Contract a graph."""
     flat = flatten(graph)
     for name, node in flat.nodes.items():
         if node.kind == "Input" and flat.before[name]:

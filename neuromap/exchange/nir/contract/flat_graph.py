@@ -17,36 +17,14 @@ _JOINT = NirNode(JOINT, {})
 
 
 class FlatGraph(NamedTuple):
-    """A graph without graphs in it.
+    """A graph without graphs in it."""
 
-    Attributes
-    ----------
-    nodes : dict of str to NirNode
-        In the order of the source, those of inner graphs as ``outer.inner``.
-    before : dict of str to list of str
-        Who feeds each node, in the order of the edges.
-    """
-
-    nodes: dict[str, NirNode]
-    before: dict[str, list[str]]
+    nodes: dict[str, NirNode]  # in the order of the source, those of inner graphs as ``outer.inner``
+    before: dict[str, list[str]]  # who feeds each node, in the order of the edges
 
 
 def flatten(graph: NirGraph) -> FlatGraph:
-    """Take inner graphs apart; an edge to one leads to its only input, an edge from one comes from its only output.
-
-    Parameters
-    ----------
-    graph : NirGraph
-
-    Returns
-    -------
-    FlatGraph
-
-    Raises
-    ------
-    InputError
-        If an edge names an inner graph that has several inputs, or outputs, or none.
-    """
+    """Take inner graphs apart; an edge to one leads to its only input, an edge from one comes from its only output."""
     nodes: dict[str, NirNode] = {}
     edges: list[tuple[str, str]] = []
     _collect(graph, "", nodes, edges)

@@ -17,13 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.0) -> Floats:
-    """Give a parameter one value per neuron, shape (n,), in the order of NIR.
-
-    Raises
-    ------
-    InputError
-        If its shape does not fit.
-    """
+    """Give a parameter one value per neuron, shape (n,), in the order of NIR."""
     values = node.parameters.get(key)
     if values is None:
         return np.full(math.prod(shape), default)

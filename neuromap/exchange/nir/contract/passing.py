@@ -34,20 +34,7 @@ class Passing:
         """Nodes whose values are no sums of spikes, with the reason."""
 
     def run(self, sources: dict[str, NirNode]) -> None:
-        """Pass the spikes of all sources on.
-
-        Parameters
-        ----------
-        sources : dict of str to NirNode
-            Inputs, and nodes whose neurons spike.
-
-        Raises
-        ------
-        InputError
-            If shapes do not fit each other, or nodes without neurons form a cycle.
-        NotSupportedError
-            If matrices become too large.
-        """
+        """Pass the spikes of all sources on."""
         for name in sources:
             if name not in self._shapes:
                 continue
@@ -82,22 +69,7 @@ class Passing:
             raise InputError(f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it")
 
     def arriving(self, name: str, shape: Shape) -> Signal:
-        """Add up what arrives at a node.
-
-        Parameters
-        ----------
-        name : str
-            The node.
-        shape : tuple of int
-            Of its values.
-
-        Raises
-        ------
-        InputError
-            If what arrives has another number of values.
-        NotSupportedError
-            If it is no sum of spikes.
-        """
+        """Add up what arrives at a node."""
         size, constant = math.prod(shape), np.zeros(math.prod(shape))
         terms: list[Term] = []
         for before in self._graph.before[name]:

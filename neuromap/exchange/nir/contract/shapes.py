@@ -29,22 +29,7 @@ ELEMENTWISE = (*NEURONS, "Scale", "Delay")
 
 
 def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
-    """Find what every node gives out.
-
-    Parameters
-    ----------
-    graph : FlatGraph
-
-    Returns
-    -------
-    dict of str to tuple of int
-        Nodes that nothing reaches, and whose shape nothing tells, are missing.
-
-    Raises
-    ------
-    InputError, NotSupportedError
-        If a shape does not fit a node.
-    """
+    """Find what every node gives out."""
     after: dict[str, list[str]] = {name: [] for name in graph.nodes}
     for target, sources in graph.before.items():
         for source in sources:

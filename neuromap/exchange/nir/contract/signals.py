@@ -17,60 +17,28 @@ Floats = NDArray[np.float64]
 
 
 class Filter(NamedTuple):
-    """A leaky integrator on the way: q := kept q + spikes, once per step.
+    """A leaky integrator on the way: q := kept q + spikes, once per step."""
 
-    Attributes
-    ----------
-    name : str
-        The node.
-    tau : ndarray of float64, shape (n,)
-        Seconds, for each value.
-    """
-
-    name: str
-    tau: Floats
+    name: str  # the node
+    tau: Floats  # (n,): seconds, for each value
 
 
 class Term(NamedTuple):
-    """Spikes of one source.
+    """Spikes of one source."""
 
-    Attributes
-    ----------
-    source : str
-        An input or a node with neurons.
-    matrix : csr_array of float64, shape (n, n_source)
-        What each value takes of them.
-    delay : float
-        Seconds.
-    filter : Filter or None
-        What they pass behind the matrix.
-    via : tuple of str or None
-        Nodes on the way, in order; ``None`` where several ways were added up.
-    """
-
-    source: str
-    matrix: csr_array
-    delay: float = 0.0
-    filter: Filter | None = None
-    via: tuple[str, ...] | None = ()
+    source: str  # an input or a node with neurons
+    matrix: csr_array  # (n, n_source): what each value takes of them
+    delay: float = 0.0  # seconds
+    filter: Filter | None = None  # what they pass behind the matrix
+    via: tuple[str, ...] | None = ()  # nodes on the way, in order; ``None`` where several ways were added up
 
 
 class Signal(NamedTuple):
-    """Values on their way.
+    """Values on their way."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of NIR.
-    terms : tuple of Term
-        No two of the same source, delay and filter.
-    constant : ndarray of float64, shape (n,)
-        What is added in every step.
-    """
-
-    shape: tuple[int, ...]
-    terms: tuple[Term, ...]
-    constant: Floats
+    shape: tuple[int, ...]  # of NIR
+    terms: tuple[Term, ...]  # no two of the same source, delay and filter
+    constant: Floats  # (n,): what is added in every step
 
 
 def merged(terms: list[Term]) -> tuple[Term, ...]:
@@ -88,13 +56,7 @@ def merged(terms: list[Term]) -> tuple[Term, ...]:
 
 
 def times(name: str, matrix: csr_array, other: csr_array) -> csr_array:
-    """Multiply matrices of bounded work.
-
-    Raises
-    ------
-    NotSupportedError
-        If it takes more than ``MAX_WEIGHTS`` products.
-    """
+    """Multiply matrices of bounded work."""
     products = int(np.bincount(matrix.indices, minlength=matrix.shape[1]) @ np.diff(other.indptr))
     if products > MAX_WEIGHTS:
         raise NotSupportedError(
@@ -105,22 +67,8 @@ def times(name: str, matrix: csr_array, other: csr_array) -> csr_array:
 
 
 def through(name: str, matrix: csr_array, signal: Signal, shape: tuple[int, ...]) -> Signal:
-    """Send values through a matrix.
-
-    Parameters
-    ----------
-    name : str
-        The node, for messages.
-    matrix : csr_array of float64, shape (n, n_signal)
-    signal : Signal
-    shape : tuple of int
-        What comes out.
-
-    Raises
-    ------
-    NotSupportedError
-        If a leaky integrator before it has several time constants: then it cannot stand behind the matrix.
-    """
+    """Send values through a matrix."""
+    # shapes: matrix (n, n_signal)
     terms = []
     for term in signal.terms:
         passed = term.filter

@@ -36,20 +36,7 @@ class Window(NamedTuple):
 
 
 def windows_of(name: str, node: NirNode, kernel: tuple[int, ...]) -> list[Window]:
-    """Give the windows along each axis, as PyTorch counts them.
-
-    Parameters
-    ----------
-    name, node : str, NirNode
-        A convolution or a pool.
-    kernel : tuple of int
-        Cells along each axis.
-
-    Raises
-    ------
-    NotSupportedError
-        If numbers of stride, padding or dilation are not one or one per axis.
-    """
+    """Give the windows along each axis, as PyTorch counts them."""
     strides = _along(name, node, "stride", len(kernel), 1)
     dilations = _along(name, node, "dilation", len(kernel), 1)
     if "padding" in node.words:
@@ -71,13 +58,7 @@ def _along(name: str, node: NirNode, key: str, axes: int, default: int) -> list[
 
 
 def conv_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape that a convolution makes of another.
-
-    Raises
-    ------
-    NotSupportedError
-        If its weights do not fit, or no window does.
-    """
+    """Give the shape that a convolution makes of another."""
     weight, groups = node.parameters["weight"], int(node.parameters["groups"].ravel()[0])
     axes = 1 if node.kind == "Conv1d" else 2
     if weight.ndim != axes + 2 or len(source) != axes + 1 or source[0] != weight.shape[1] * groups:
@@ -92,13 +73,7 @@ def conv_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, 
 
 
 def pool_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape that a pool makes of another.
-
-    Raises
-    ------
-    NotSupportedError
-        If the values are not in channels, rows and columns, or no window fits.
-    """
+    """Give the shape that a pool makes of another."""
     if len(source) != 3:
         raise NotSupportedError(
             f"node {name} ({node.kind}): pools values of shape {list(source)}; needs (channels, rows, columns)"
@@ -147,13 +122,7 @@ def _touching(
 
 
 def conv_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
-    """Write a convolution as a matrix, shape (values of target, values of source).
-
-    Raises
-    ------
-    NotSupportedError
-        If it has more than ``MAX_WEIGHTS`` weights.
-    """
+    """Write a convolution as a matrix, shape (values of target, values of source)."""
     weight, groups = node.parameters["weight"], int(node.parameters["groups"].ravel()[0])
     out, per_source = weight.shape[:2]
     cell, at, to = _touching(name, windows_of(name, node, weight.shape[2:]), source[1:], target[1:])
@@ -168,13 +137,7 @@ def conv_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple
 
 
 def pool_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
-    """Write a pool as a matrix: sums, or means over the whole window, zeros of the padding among them.
-
-    Raises
-    ------
-    NotSupportedError
-        If it has more than ``MAX_WEIGHTS`` weights.
-    """
+    """Write a pool as a matrix: sums, or means over the whole window, zeros of the padding among them."""
     kernel = _kernel(name, node)
     _, at, to = _touching(name, windows_of(name, node, kernel), source[1:], target[1:])
     if len(at) * source[0] > MAX_WEIGHTS:

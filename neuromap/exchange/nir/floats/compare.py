@@ -43,30 +43,8 @@ def random_spikes(network: FloatNetwork, steps: int, seed: int = 0) -> dict[str,
 def distances(
     network: FloatNetwork, integers: Network, spikes: Mapping[str, Bools], originals: Mapping[str, Bools] | None = None
 ) -> tuple[TrainDistance, ...]:
-    """Compare the integer network with the float one, or with spikes of another run of it.
-
-    Parameters
-    ----------
-    network : FloatNetwork
-    integers : Network
-        What it was quantised to.
-    spikes : mapping of str to ndarray of bool, shape (steps, size)
-        Of input nodes.
-    originals : mapping of str to ndarray of bool, shape (steps, size), optional
-        Of nodes, by another run; step i is that of the float network. By default those of ``float_reference``.
-
-    Returns
-    -------
-    tuple of TrainDistance
-        Of every node that is compared; the time constant is ten ticks.
-
-    Raises
-    ------
-    StimulusError
-        If shapes differ, or a name is that of no input.
-    NotSupportedError
-        If Elephant is not installed.
-    """
+    """Compare the integer network with the float one, or with spikes of another run of it."""
+    # shapes: spikes (steps, size); originals (steps, size)
     for name, array in spikes.items():
         if name not in network.inputs:
             known = ", ".join(network.inputs) or "none"

@@ -18,18 +18,11 @@ SCHEMES: tuple[str, ...] = get_args(Scheme)
 
 
 class Convention(NamedTuple):
-    """How time is counted.
+    """How time is counted."""
 
-    Attributes
-    ----------
-    dt : float
-        Seconds of a step, in the unit of the file's time constants.
-    scheme : {"exponential", "euler"}
-        ``exponential``: every variable solved exactly over a step in which the others stand still, currents before
-        voltages. ``euler``: forward Euler in that order.
-    """
-
-    dt: float
+    dt: float  # seconds of a step, in the unit of the file's time constants
+    # ``exponential``: every variable solved exactly over a step in which the others stand still, currents before
+    # voltages. ``euler``: forward Euler in that order
     scheme: Scheme
 
 
@@ -53,13 +46,7 @@ time constants by its step of 1 ms once more; sinabs counts them in steps; Rockp
 
 
 def step_given(dt: object) -> float:
-    """Take the seconds of a step.
-
-    Raises
-    ------
-    InputError
-        If it is no number within ``STEPS``.
-    """
+    """Take the seconds of a step."""
     seconds = float(real_number("dt", dt))
     if not STEPS[0] <= seconds <= STEPS[1]:
         raise InputError(f"dt = {seconds:g} s: must be above 0 and finite, {STEPS[0]:g} to {STEPS[1]:g}")
@@ -67,13 +54,7 @@ def step_given(dt: object) -> float:
 
 
 def convention(dt: float | None, scheme: str | None, tool: str | None, found: Convention | None) -> Convention:
-    """Choose a convention: what is given, else the tool's, else the file's, else the default.
-
-    Raises
-    ------
-    InputError
-        If the tool or the scheme is unknown, or ``dt`` is out of bounds.
-    """
+    """Choose a convention: what is given, else the tool's, else the file's, else the default."""
     if tool is not None and (not isinstance(tool, str) or tool not in TOOLS):
         near = did_you_mean(tool, TOOLS) if isinstance(tool, str) else ""
         raise InputError(f"tool {show(tool)}: is not known; known are {', '.join(TOOLS)}{near}")

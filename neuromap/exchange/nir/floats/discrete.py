@@ -21,52 +21,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Discrete(Value):
-    r"""Neurons of a node at a step; arrays of shape (n,), lists one array per current.
+    r"""Neurons of a node at a step; arrays of shape (n,), lists one array per current."""
 
-    In every step q_c := k_c q_c + sum of weights of spikes; v := a v + sum over c of b_c q_c + added; if v > threshold
-    the neuron spikes and v := reset.
+    # In every step q_c := k_c q_c + sum of weights of spikes; v := a v + sum over c of b_c q_c + added; if v >
+    # threshold the neuron spikes and v := reset.
 
-    Attributes
-    ----------
-    kept : ndarray
-        a.
-    added : ndarray
-        What leak and constant inputs add in a step.
-    threshold, reset, rest : ndarray
-        In the unit of v; ``rest`` is where v goes without spikes, for neurons with a < 1.
-    current_kept, gains : tuple of ndarray
-        k and b of every current.
-    start : tuple of ndarray
-        q in the first step without spikes: constant inputs of currents rise from 0.
-    scheme_error : float
-        Greatest difference of a and k from those of the other scheme.
-    filters : tuple of str
-        What feeds each current: the name of a leaky integrator, or an empty text.
-    """
-
-    kept: Floats
-    added: Floats
+    kept: Floats  # a
+    added: Floats  # what leak and constant inputs add in a step
+    # threshold, reset, rest: in the unit of v; ``rest`` is where v goes without spikes, for neurons with a < 1
     threshold: Floats
     reset: Floats
     rest: Floats
+    # current_kept, gains: k and b of every current
     current_kept: tuple[Floats, ...]
     gains: tuple[Floats, ...]
-    start: tuple[Floats, ...]
-    scheme_error: float
-    filters: tuple[str, ...]
+    start: tuple[Floats, ...]  # q in the first step without spikes: constant inputs of currents rise from 0
+    scheme_error: float  # greatest difference of a and k from those of the other scheme
+    filters: tuple[str, ...]  # what feeds each current: the name of a leaky integrator, or an empty text
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, float]:
-    """Give what a step leaves of a variable, and how far that is from the other scheme.
-
-    Raises
-    ------
-    NotSupportedError
-        If a step of forward Euler is longer than a time constant.
-    """
+    """Give what a step leaves of a variable, and how far that is from the other scheme."""
     exponential, euler = np.exp(-how.dt / tau), 1 - how.dt / tau
     difference = float(np.abs(exponential - euler).max(initial=0))
     if how.scheme == "exponential":
@@ -81,22 +59,7 @@ def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, flo
 
 
 def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
-    """Solve the equations of a node over a step.
-
-    Parameters
-    ----------
-    name : str
-        The node.
-    neurons : Neurons
-    how : Convention
-
-    Raises
-    ------
-    InputError
-        If parameters do not fit the shape.
-    NotSupportedError
-        If currents of leaky integrators feed a neuron that has one of its own.
-    """
+    """Solve the equations of a node over a step."""
     node, shape, signal = neurons.node, neurons.shape, neurons.signal
     n = len(signal.constant)
     filters = tuple(dict.fromkeys(term.filter.name if term.filter else "" for term in signal.terms)) or ("",)

@@ -31,44 +31,16 @@ _CLOSE = 1e-6
 
 
 class Parts(NamedTuple):
-    """A graph, ready to be computed.
-
-    Attributes
-    ----------
-    graph : Contracted
-    neurons : dict of str to Discrete
-        At the step of ``how``.
-    ticks : Ticks
-    how : Convention
-    """
+    """A graph, ready to be computed."""
 
     graph: Contracted
-    neurons: dict[str, Discrete]
+    neurons: dict[str, Discrete]  # at the step of ``how``
     ticks: Ticks
     how: Convention
 
 
 def float_network(name: str, parts: Parts, names: dict[str, str], *, has_pulses: bool = False) -> FloatNetwork:
-    """Make a float network.
-
-    Parameters
-    ----------
-    name : str
-        Of the network.
-    parts : Parts
-    names : dict of str to str
-        What nodes are called in it.
-    has_pulses : bool
-        Whether weights jump onto voltages at once, as crossbar cores have it. Else each is a current that lasts one
-        tick: the same, but that it also counts in the tick of a spike.
-
-    Raises
-    ------
-    NotSupportedError
-        If a delay is longer than networks have.
-    NetworkError
-        If a threshold does not lie above the reset.
-    """
+    """Make a float network."""
     graph, dt = parts.graph, parts.how.dt
     used = {term.source for neurons in graph.neurons.values() for term in neurons.signal.terms}
     inputs = {names[node]: math.prod(shape) for node, shape in graph.inputs.items() if node in used}
@@ -133,19 +105,8 @@ def _before(found: Discrete, phase: int) -> tuple[Floats, tuple[Floats, ...]]:
 
 
 def late_starts(parts: Parts) -> dict[str, float]:
-    """Give by how much voltages of step 1 are wrong where no start leads to the reset, in parts of the threshold.
-
-    Such neurons, most with constant inputs, would begin above their threshold, or deeper than ``_DEEPEST`` below it.
-
-    Parameters
-    ----------
-    parts : Parts
-
-    Returns
-    -------
-    dict of str to float
-        The greatest distance of a node's neurons; nodes below ``_CLOSE`` are left out.
-    """
+    """Give by how much voltages of step 1 are wrong where no start leads to the reset, in parts of the threshold."""
+    # Such neurons, most with constant inputs, would begin above their threshold, or deeper than ``_DEEPEST`` below it.
     distances = {}
     for name, found in parts.neurons.items():
         v, currents = _before(found, parts.ticks.phases[name])
@@ -160,17 +121,7 @@ def late_starts(parts: Parts) -> dict[str, float]:
 
 
 def early_spikes(parts: Parts) -> dict[str, int]:
-    """Count the neurons of nodes that spike in the ticks before step 1, since they need no input for it.
-
-    Parameters
-    ----------
-    parts : Parts
-
-    Returns
-    -------
-    dict of str to int
-        Nodes without such neurons are left out.
-    """
+    """Count the neurons of nodes that spike in the ticks before step 1, since they need no input for it."""
     counts = {
         name: int(((found.kept == 0) & (found.added > found.threshold)).sum())
         for name, found in parts.neurons.items()
@@ -207,13 +158,7 @@ def _synapses(node: str, signal: Signal, parts: Parts, names: dict[str, str]) ->
 
 
 def term_ticks(node: str, term: Term, dt: float) -> int:
-    """Give the ticks of a term's own delay, rounded.
-
-    Raises
-    ------
-    NotSupportedError
-        If they are beyond all bounds.
-    """
+    """Give the ticks of a term's own delay, rounded."""
     ticks = term.delay / dt
     if not ticks <= MAX_DELAY:
         raise NotSupportedError(

@@ -11,37 +11,19 @@ __all__ = ["Ticks", "find_ticks"]
 
 
 class Ticks(NamedTuple):
-    """When nodes compute.
+    """When nodes compute."""
 
-    Attributes
-    ----------
-    phases : dict of str to int
-        Ticks by which the spikes of a node come later than in a tool that passes layer after layer within a step.
-    delays : dict of (str, str) to int
-        Ticks of every edge, without delays of its own.
-    cycles : tuple of tuple of str
-        Nodes of several that read each other: their edges take a tick each.
-    """
-
+    # ticks by which the spikes of a node come later than in a tool that passes layer after layer within a step
     phases: dict[str, int]
-    delays: dict[tuple[str, str], int]
-    cycles: tuple[tuple[str, ...], ...]
+    delays: dict[tuple[str, str], int]  # ticks of every edge, without delays of its own
+    cycles: tuple[tuple[str, ...], ...]  # nodes of several that read each other: their edges take a tick each
 
 
 def find_ticks(nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, is_sequential: bool) -> Ticks:
-    """Give every edge its ticks.
-
-    Sequential: edges within cycles are streaming and take one tick; all others take as many as make all ways to a node
-    equally late, so that it reads the same step of all its sources, as in tools that pass layer after layer.
-    Streaming: one tick each.
-
-    Parameters
-    ----------
-    nodes : iterable of str
-    edges : iterable of (str, str)
-    is_sequential : bool
-        Whether ways are made equally late.
-    """
+    """Give every edge its ticks."""
+    # Sequential: edges within cycles are streaming and take one tick; all others take as many as make all ways to a
+    # node equally late, so that it reads the same step of all its sources, as in tools that pass layer after layer.
+    # Streaming: one tick each.
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)

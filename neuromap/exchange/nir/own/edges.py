@@ -37,26 +37,8 @@ def integer_transform(
     *,
     r_of_filter: np.ndarray | None = None,
 ) -> MatrixSource:
-    """Give the transform of a term.
-
-    Parameters
-    ----------
-    target : str
-        Name of the node, for messages.
-    term : Term
-        Of integer weights.
-    target_shape, source_shape : tuple of int
-        Of NIR.
-    nodes : mapping of str to NirNode
-        All primitives.
-    r_of_filter : ndarray of float64, shape (n,), optional
-        Gain of the leaky integrator on the way, which is none of the weights.
-
-    Raises
-    ------
-    NetworkError
-        If a weight is no integer.
-    """
+    """Give the transform of a term."""
+    # shapes: r_of_filter (n,)
     matrix = term.matrix
     if r_of_filter is not None:
         matrix = csr_array(matrix.multiply(1 / r_of_filter[:, None]))

@@ -18,26 +18,8 @@ __all__ = ["frame_network"]
 
 
 def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Imported | None:
-    """Make a network of frame neurons of a graph that is one.
-
-    Parameters
-    ----------
-    name : str
-        Of the network.
-    graph : Contracted
-    names : dict of str to str
-        What nodes are called in it.
-
-    Returns
-    -------
-    Imported or None
-        Without a source; ``None`` where a node remembers, a weight is no integer, or a spike is delayed.
-
-    Raises
-    ------
-    NetworkError
-        If a threshold is out of range, or no input reaches a node.
-    """
+    """Make a network of frame neurons of a graph that is one."""
+    # gives without a source; ``None`` where a node remembers, a weight is no integer, or a spike is delayed
     for neurons in graph.neurons.values():
         terms = neurons.signal.terms
         if neurons.node.kind != "Threshold" or not terms:

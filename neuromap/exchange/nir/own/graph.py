@@ -29,28 +29,7 @@ __all__ = ["network_graph"]
 
 
 def network_graph(network: Network, dt: float) -> NirGraph:
-    """Write a network as a graph of NIR's primitives.
-
-    Parameters
-    ----------
-    network : Network
-        With weights.
-    dt : float
-        Seconds of a tick.
-
-    Returns
-    -------
-    NirGraph
-        With a head in its metadata, of what NIR has no word for.
-
-    Raises
-    ------
-    NetworkError
-        If weights or thresholds are missing, or a name is none that network files take.
-    NotSupportedError
-        If a matrix has more than ``MAX_WEIGHTS`` entries: NIR has dense ones only; or a node is called as HDF5 allows
-        no group.
-    """
+    """Write a network as a graph of NIR's primitives."""
     require_weights(network)
     return _Writer(network, dt).graph()
 

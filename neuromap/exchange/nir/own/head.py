@@ -25,30 +25,16 @@ _DEEPEST = 24
 
 @dataclass(frozen=True, eq=False)
 class Head(Value):
-    """A network without its weights and neurons.
+    """A network without its weights and neurons."""
 
-    Attributes
-    ----------
-    name : str
-        Of the network.
-    how : Convention
-        Seconds of a tick, and the scheme.
-    nodes : dict of str to dict
-        In their order; each with ``shape`` (or ``None``) and, where it is spiking, ``neuron`` with its model, settings
-        and the names of its currents.
-    edges : list of (source, target, list of (delay, current))
-        In their order, with delay and current of every term.
-    outputs : list of str
-        Output nodes.
-    patterns, bridging, tables : dict
-        As :class:`~neuromap.network.network.Network` takes them.
-    """
-
-    name: str
-    how: Convention
+    name: str  # of the network
+    how: Convention  # seconds of a tick, and the scheme
+    # in their order; each with ``shape`` (or ``None``) and, where it is spiking, ``neuron`` with its model, settings
+    # and the names of its currents
     nodes: dict[str, dict[str, Any]]
-    edges: list[tuple[str, str, list[tuple[int, int]]]]
-    outputs: list[str]
+    edges: list[tuple[str, str, list[tuple[int, int]]]]  # in their order, with delay and current of every term
+    outputs: list[str]  # output nodes
+    # patterns, bridging, tables: as :class:`~neuromap.network.network.Network` takes them
     patterns: dict[str, list[tuple[str, str]]]
     bridging: dict[str, dict[tuple[str, str], int]]
     tables: dict[str, Any]
@@ -96,13 +82,7 @@ def stated_step(graph: NirGraph) -> Convention | None:
 
 
 def head_of(graph: NirGraph) -> Head | None:
-    """Read the head that this package wrote; ``None`` where there is none.
-
-    Raises
-    ------
-    InputError
-        If there is one, and it is none that this version writes.
-    """
+    """Read the head that this package wrote; ``None`` where there is none."""
     text = graph.metadata.get(KEY)
     if not isinstance(text, str):
         return None

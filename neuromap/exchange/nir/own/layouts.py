@@ -28,11 +28,9 @@ def unfed_currents(network: Network, name: str) -> list[int]:
 
 
 def spatial_nodes(network: Network) -> set[str]:
-    """Choose the nodes that are written in three dimensions; all others are written in a row.
-
-    NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; its
-    constant leak must be the bias of a convolution, one number per channel; and all its currents must be fed.
-    """
+    """Choose the nodes that are written in three dimensions; all others are written in a row."""
+    # NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; its constant
+    # leak must be the bias of a convolution, one number per channel; and all its currents must be fed.
     into: dict[str, list[tuple[str, MatrixSource]]] = {}
     joined: set[str] = set()
     for (u, v), edge in network.edges.items():
@@ -66,11 +64,9 @@ def _leaks_by_channel(node: Node, transforms: list[MatrixSource]) -> bool:
 
 
 def window_primitive(transform: MatrixSource) -> NirNode | None:
-    """Write a convolution or a pool as a primitive; ``None`` where NIR, or the package's own check, has no way to.
-
-    Padding there is as wide before as behind, or ``"same"`` at stride 1; ``nir.NIRGraph.infer_types`` (1.0.8) takes
-    neither groups nor oblong kernels of convolutions.
-    """
+    """Write a convolution or a pool as a primitive; ``None`` where NIR, or the package's own check, has no way to."""
+    # Padding there is as wide before as behind, or ``"same"`` at stride 1; ``nir.NIRGraph.infer_types`` (1.0.8) takes
+    # neither groups nor oblong kernels of convolutions.
     if isinstance(transform, Conv):
         if transform.groups != 1 or transform.kernel[0] != transform.kernel[1] or transform.weights is None:
             return None

@@ -40,30 +40,7 @@ def neuron_settings(name: str, neuron: SpikingNeuron) -> dict[str, Any]:
 
 
 def neuron_primitives(name: str, neuron: SpikingNeuron, shape: tuple[int, ...], dt: float) -> dict[str, NirNode]:
-    """Write neurons as primitives.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    neuron : SpikingNeuron
-        One value per neuron.
-    shape : tuple of int
-        Of NIR.
-    dt : float
-        Seconds of a tick.
-
-    Returns
-    -------
-    dict of str to NirNode
-        The neurons by ``name``; where they have several currents, a leaky integrator for each. A constant leak is not
-        in them: it comes as a bias.
-
-    Raises
-    ------
-    NotSupportedError
-        If the model is unknown to NIR.
-    """
+    """Write neurons as primitives."""
     order = to_nir_order(shape)
 
     def laid(values: Any) -> Floats:
@@ -135,28 +112,7 @@ def _float32(values: Floats) -> Floats:
 def restored_neuron(
     name: str, neurons: Neurons, settings: Mapping[str, Any], nodes: Mapping[str, NirNode], dt: float
 ) -> SpikingNeuron:
-    """Read neurons that :func:`neuron_primitives` wrote.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    neurons : Neurons
-        Its primitive, and what arrives.
-    settings : mapping
-        As :func:`neuron_settings` gave them.
-    nodes : mapping of str to NirNode
-        All primitives, for the leaky integrators of its currents.
-    dt : float
-        Seconds of a tick.
-
-    Raises
-    ------
-    InputError
-        If the primitive is another than the settings ask.
-    NetworkError
-        If a value is out of range.
-    """
+    """Read neurons that :func:`neuron_primitives` wrote."""
     node, shape = neurons.node, neurons.shape
     order = from_nir_order(shape)
 

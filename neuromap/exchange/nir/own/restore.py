@@ -31,24 +31,7 @@ __all__ = ["restore", "thresholds_of"]
 
 
 def restore(graph: Contracted, head: Head) -> Imported:
-    """Make the network of a graph that :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote.
-
-    Parameters
-    ----------
-    graph : Contracted
-    head : Head
-        From its metadata.
-
-    Returns
-    -------
-    Imported
-        Without a source.
-
-    Raises
-    ------
-    InputError, NetworkError
-        If graph and head do not fit each other: someone changed one of them.
-    """
+    """Make the network of a graph that :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote."""
     missing = [name for name in head.nodes if name not in graph.inputs and name not in graph.neurons]
     if missing:
         raise InputError(f"metadata: neuromap: node {show(missing[0])} is none of the graph; remove the metadata")
@@ -73,13 +56,7 @@ def restore(graph: Contracted, head: Head) -> Imported:
 
 
 def thresholds_of(name: str, node: NirNode, shape: tuple[int, ...], constant: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the thresholds of frame neurons in our order: the least whole sum above ``threshold - constant``.
-
-    Raises
-    ------
-    NetworkError
-        If one is no integer of 32 bits.
-    """
+    """Give the thresholds of frame neurons in our order: the least whole sum above ``threshold - constant``."""
     found = np.floor(spread(name, node, "threshold", shape) - constant) + 1
     whole = found.clip(-(2.0**40), 2.0**40).astype(np.int64)[from_nir_order(shape)]
     return np.array(as_integers(whole, f"node {name}: threshold"))

@@ -25,13 +25,7 @@ _WAY_OUT = "which the metadata of neuromap do not say; remove them, and the grap
 
 
 def require_known_parts(graph: Contracted, head: Head) -> None:
-    """Refuse nodes, edges and outputs that the metadata do not name: they would be lost without a word.
-
-    Raises
-    ------
-    InputError
-        Naming the first.
-    """
+    """Refuse nodes, edges and outputs that the metadata do not name: they would be lost without a word."""
     for name in (*graph.inputs, *graph.neurons):
         if name not in head.nodes:
             raise InputError(f"node {show(name)}: is in the graph, {_WAY_OUT}")
@@ -57,26 +51,7 @@ def require_known_parts(graph: Contracted, head: Head) -> None:
 def require_same_neuron(
     name: str, neuron: SpikingNeuron, neurons: Neurons, nodes: Mapping[str, NirNode], dt: float
 ) -> None:
-    """Refuse primitives whose numbers are not those that the neuron read from them is written with.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    neuron : SpikingNeuron
-        As it was restored.
-    neurons : Neurons
-        Its primitive, and what arrives.
-    nodes : mapping of str to NirNode
-        All primitives.
-    dt : float
-        Seconds of a tick.
-
-    Raises
-    ------
-    InputError
-        Naming the first number.
-    """
+    """Refuse primitives whose numbers are not those that the neuron read from them is written with."""
     is_current = isinstance(neuron, CurrentNeuron)
     constant = neurons.signal.constant
     if (constant if is_current else constant - np.rint(constant)).any():

@@ -10,17 +10,8 @@ __all__ = ["chip_head"]
 
 
 def chip_head(chip: ChipSpec) -> dict[str, Any]:
-    """Make the member ``chip`` of a document.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    dict
-        Its name, its cores, those of them that can be used, and the length of its tick in seconds.
-    """
+    """Make the member ``chip`` of a document."""
+    # gives its name, its cores, those of them that can be used, and the length of its tick in seconds
     return {
         "name": chip.name,
         "cores": chip.n_cores,

@@ -25,21 +25,7 @@ __all__ = ["program_bytes"]
 
 
 def program_bytes(program: ChipProgram) -> bytes:
-    """Return the bytes of a program's file; equal programs give equal bytes.
-
-    Parameters
-    ----------
-    program : ChipProgram
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed.
-    """
+    """Return the bytes of a program's file; equal programs give equal bytes."""
     require_well_formed(program)
     table, tensors = tensors_of(program.chip.core_model), program_tensors(program)
     for name, marks in (("is_splitter", program.is_splitter), ("is_part", program.is_part)):

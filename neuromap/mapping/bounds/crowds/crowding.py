@@ -28,35 +28,16 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Crowd(Value):
-    """Some neurons of a reader and what they need together.
-
-    Attributes
-    ----------
-    reader : Reader
-    which : ndarray of bool
-        Which of its neurons.
-    rows : int
-        How many of its neurons.
-    need : dict
-        ``need[key][n]`` axons of a feed are taken at least in a core that holds n of the neurons.
-    reads : dict
-        Cores that read each column of a feed, at least.
-    room : int
-        Neurons that a core holds, at most.
-    windows : dict
-        The whole windows of the feeds of which all of the neurons read one.
-    together : ndarray of int64
-        ``together[n]`` axons of all feeds are taken at least in a core that holds n of the neurons.
-    """
+    """Some neurons of a reader and what they need together."""
 
     reader: Reader
-    which: Bools
-    rows: int
-    need: dict[Key, Ints]
-    reads: dict[Key, Ints]
-    room: int
-    windows: dict[Key, WholeWindows]
-    together: Ints
+    which: Bools  # which of its neurons
+    rows: int  # how many of its neurons
+    need: dict[Key, Ints]  # ``need[key][n]`` axons of a feed are taken at least in a core that holds n of the neurons
+    reads: dict[Key, Ints]  # cores that read each column of a feed, at least
+    room: int  # neurons that a core holds, at most
+    windows: dict[Key, WholeWindows]  # the whole windows of the feeds of which all of the neurons read one
+    together: Ints  # ``together[n]`` axons of all feeds are taken at least in a core that holds n of the neurons
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -82,21 +63,7 @@ class _Limit:
 
 
 def crowds_of(reader: Reader, chip: ChipSpec, proven: bool) -> list[Crowd]:
-    """Bound all rows of a reader, and those rows apart of which more is known.
-
-    Parameters
-    ----------
-    reader : Reader
-    chip : ChipSpec
-        Axons, neurons and axon types of a core.
-    proven : bool
-        Leave out what rests on floating point.
-
-    Returns
-    -------
-    list of Crowd
-        All rows first; if more is known of some in every feed of which anything is known, these and all others last.
-    """
+    """Bound all rows of a reader, and those rows apart of which more is known."""
     limits = {feed.key: _limits(reader, feed, chip) for feed in reader.feeds}
     everything = np.ones(len(reader.neurons), bool)
     rows = [everything, *(limit.rows for some in limits.values() for limit in some)]
@@ -144,10 +111,8 @@ def _crowd(reader: Reader, rows: Bools, limits: dict[Key, list[_Limit]], chip: C
 
 
 def _joint(reader: Reader, rows: Bools, windows: dict[Key, WholeWindows], most: int, chip: ChipSpec) -> Ints | None:
-    """Bound the axons of several feeds of whole windows together: their sources share the types of a core.
-
-    Rows that share a window of one feed must share those of all.
-    """
+    """Bound the axons of several feeds of whole windows together: their sources share the types of a core."""
+    # Rows that share a window of one feed must share those of all.
     if len(windows) < 2 or reader.shape is None:
         return None
     matrices = [feed.matrix[np.flatnonzero(rows)] for feed in reader.feeds if feed.key in windows]

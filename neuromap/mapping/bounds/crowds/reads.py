@@ -40,23 +40,9 @@ class FedAxons(NamedTuple):
 
 
 def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, Ints]) -> FedAxons:
-    """Count the axons that are fed at least.
-
-    Readers of one signal may share its axons, so the greatest of their demands counts, not the sum.
-
-    Parameters
-    ----------
-    crowds : list of list of Crowd
-        Of every reader.
-    chip : ChipSpec
-        Greatest delay.
-    two_hops : mapping
-        Cores that read each column of a feed at least, by what all of its readers read.
-
-    Returns
-    -------
-    FedAxons
-    """
+    """Count the axons that are fed at least."""
+    # Readers of one signal may share its axons, so the greatest of their demands counts, not the sum.
+    # two_hops: cores that read each column of a feed at least, by what all of its readers read
     of_columns: dict[Key, Ints] = dict(two_hops)
     of_feed: dict[Key, int] = {}  # axons of all columns together
     for crowd in (crowd for some in crowds for crowd in some):
@@ -76,11 +62,9 @@ def _axons_in_all_cores(crowd: Crowd, least: Ints) -> int:
 
 
 def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
-    """Count the axons on ways longer than a neuron's delay, beyond those counted as reads.
-
-    A way passes an axon at least every longest delay ticks; those that other readers use anyway may be among them, so
-    only the gaps between the times at which a neuron is read ask for more.
-    """
+    """Count the axons on ways longer than a neuron's delay, beyond those counted as reads."""
+    # A way passes an axon at least every longest delay ticks; those that other readers use anyway may be among them, so
+    # only the gaps between the times at which a neuron is read ask for more.
     at: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
     for key in sorted(key for key in reads if isinstance(key, ChipKey)):
         at.setdefault(key.population, []).append((key.delay, reads[key] > 0))

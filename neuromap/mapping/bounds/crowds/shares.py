@@ -19,23 +19,10 @@ TINY, ROUNDING = 1e-9, 1e-6
 
 
 def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
-    """Bound the cores by prices: a neuron costs one over the neurons of its population that a core can hold.
-
-    No core holds more than the *worth* of the best mixture, so cores times worth is at least the price of all. The
-    axons of a feed that several populations read are charged to the one that needs most cores, or shared out equally.
-
-    Parameters
-    ----------
-    crowds : list of Crowd
-        One of every reader.
-    chip : ChipSpec
-        Axons and neurons of a core.
-
-    Returns
-    -------
-    int
-        0 where it would take too long.
-    """
+    """Bound the cores by prices: a neuron costs one over the neurons of its population that a core can hold."""
+    # No core holds more than the *worth* of the best mixture, so cores times worth is at least the price of all. The
+    # axons of a feed that several populations read are charged to the one that needs most cores, or shared out equally.
+    # gives 0 where it would take too long
     readers: dict[Key, list[Crowd]] = {}
     for crowd in crowds:
         for key in crowd.need:
@@ -77,15 +64,7 @@ def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> NDArray[np.flo
 
 
 def _greatest_worth(curves: list[Ints], axons: int) -> float:
-    """Find the most that neurons of different populations in one core are worth (a knapsack of its axons).
-
-    Parameters
-    ----------
-    curves : list of ndarray of int64
-        Axons that 0, 1, ..., room neurons of a population take; room of them are worth 1.
-    axons : int
-        Of a core.
-    """
+    """Find the most that neurons of different populations in one core are worth (a knapsack of its axons)."""
     best = np.zeros(axons + 1)
     for cost in curves:
         room = max(1, len(cost) - 1)

@@ -31,25 +31,11 @@ ROUNDING = 1e-5
 
 
 def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
-    """Bound the cores of every mapping.
-
-    Every core's contents obey the mixture. Let prices be such that no core is worth more than one; then there are at
-    least as many cores as all demands are worth. Better prices are sought by column generation (Gilmore and Gomory
-    1961); whatever prices it ends with, the bound holds.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    chip : ChipSpec
-        Axons and neurons of a core.
-    known : int
-        Cores that are proven already; the search ends where it cannot find more.
-
-    Returns
-    -------
-    int
-        0 where it would take too long, or where no more than what is known can come of it.
-    """
+    """Bound the cores of every mapping."""
+    # Every core's contents obey the mixture. Let prices be such that no core is worth more than one; then there are at
+    # least as many cores as all demands are worth. Better prices are sought by column generation (Gilmore and Gomory
+    # 1961); whatever prices it ends with, the bound holds.
+    # gives 0 where it would take too long, or where no more than what is known can come of it
     if not len(mixture.population_of) or len(mixture.population_of) > PARTS:
         return 0
     if any(group.together[0] > chip.axons for group in mixture.groups):

@@ -25,24 +25,8 @@ class EvenCopies(NamedTuple):
 
 
 def even_copies(hosts: Crowd, crowds: list[list[Crowd]], chip: ChipSpec) -> EvenCopies:
-    """Bound the copies that some neurons of a population have for axons that relays cannot feed.
-
-    Of every neuron at most as many count as windows meet in it, for every delay. docs/lower-bounds.md has the proof.
-
-    Parameters
-    ----------
-    hosts : Crowd
-        The neurons whose copies are counted.
-    crowds : list of list of Crowd
-        Of every reader.
-    chip : ChipSpec
-        Axons, neurons and least delay.
-
-    Returns
-    -------
-    EvenCopies
-        0 copies where no whole windows read the population.
-    """
+    """Bound the copies that some neurons of a population have for axons that relays cannot feed."""
+    # Of every neuron at most as many count as windows meet in it, for every delay. docs/lower-bounds.md has the proof.
     best: dict[Key, EvenCopies] = {}
     population = hosts.reader.population
     for crowd in (crowd for some in crowds for crowd in some):

@@ -24,30 +24,14 @@ LEVELS = 300
 
 @dataclass(frozen=True, eq=False)
 class Group(Value):
-    """Neurons that are bounded together in a core; groups of a population may overlap.
+    """Neurons that are bounded together in a core; groups of a population may overlap."""
 
-    Attributes
-    ----------
-    population : int
-        Which of the mixture's populations.
-    parts : tuple of int
-        Parts of the population that it consists of.
-    neurons : ndarray of int64, shape (levels,)
-        Neurons of each level at most.
-    axons : ndarray of int64, shape (levels, feeds)
-        Axons of every feed that a core of this level has at least.
-    feeds : tuple of int
-        Feeds that the neurons read.
-    together : ndarray of int64, shape (levels,)
-        Axons of all of these that a core of this level has at least.
-    """
-
-    population: int
-    parts: tuple[int, ...]
-    neurons: Ints
-    axons: Ints
-    feeds: tuple[int, ...]
-    together: Ints
+    population: int  # which of the mixture's populations
+    parts: tuple[int, ...]  # parts of the population that it consists of
+    neurons: Ints  # (levels,): neurons of each level at most
+    axons: Ints  # (levels, feeds): axons of every feed that a core of this level has at least
+    feeds: tuple[int, ...]  # feeds that the neurons read
+    together: Ints  # (levels,): axons of all of these that a core of this level has at least
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -55,24 +39,12 @@ class Group(Value):
 
 @dataclass(frozen=True, eq=False)
 class Demand(Value):
-    """What all cores together need.
+    """What all cores together need."""
 
-    Attributes
-    ----------
-    neurons : ndarray of int64
-        Of every part.
-    axons : ndarray of int64
-        Of every feed.
-    copies : ndarray of int64
-        Of every population, as far as they are spread evenly.
-    more_copies : int
-        Neurons of cores beyond those that feed axons.
-    """
-
-    neurons: Ints
-    axons: Ints
-    copies: Ints
-    more_copies: int
+    neurons: Ints  # of every part
+    axons: Ints  # of every feed
+    copies: Ints  # of every population, as far as they are spread evenly
+    more_copies: int  # neurons of cores beyond those that feed axons
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -80,26 +52,14 @@ class Demand(Value):
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Value):
-    """All that is known of a core's contents.
-
-    Attributes
-    ----------
-    groups : tuple of Group
-    population_of : ndarray of int64, shape (parts,)
-        Population of every part.
-    copies_of : ndarray of int64, shape (parts,)
-        Neurons of cores that one of a part takes at least.
-    from_chip : ndarray of bool, shape (feeds,)
-        Whether neurons feed the axons.
-    most_copies : ndarray of int64, shape (populations,)
-        Copies of one neuron that count towards the demand, at most; those of the population's first part count.
-    demand : Demand
-    """
+    """All that is known of a core's contents."""
 
     groups: tuple[Group, ...]
-    population_of: Ints
-    copies_of: Ints
-    from_chip: NDArray[np.bool_]
+    population_of: Ints  # (parts,): population of every part
+    copies_of: Ints  # (parts,): neurons of cores that one of a part takes at least
+    from_chip: NDArray[np.bool_]  # (feeds,): whether neurons feed the axons
+    # (populations,): copies of one neuron that count towards the demand, at most; those of the population's first part
+    # count
     most_copies: Ints
     demand: Demand
 
@@ -108,23 +68,8 @@ class Mixture(Value):
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:
-    """Put the bounds on all readers together.
-
-    Parameters
-    ----------
-    crowds : list of list of Crowd
-        Of every reader; all of its neurons first.
-    fed : FedAxons
-        Axons that are fed at least.
-    read_out : int
-        Neurons that are read out or kept.
-    chip : ChipSpec
-        Least delay, neurons of a core.
-
-    Returns
-    -------
-    Mixture
-    """
+    """Put the bounds on all readers together."""
+    # fed: axons that are fed at least
     crowds = [some for some in crowds if some[0].need]
     keys = list(fed.of_feeds)
     levels = max(6, LEVELS // max(1, 2 * len(crowds)))

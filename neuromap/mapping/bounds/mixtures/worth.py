@@ -45,17 +45,10 @@ class Core(NamedTuple):
 
 
 class MixedCores:
-    """The cores that a mixture allows, as the feasible points of an integer program.
+    """The cores that a mixture allows, as the feasible points of an integer program."""
 
-    Its variables are the levels of all groups (0 or 1), neurons of parts, axons of feeds, copies that count of every
-    population, and the places that its neurons and those of relays take.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    chip : ChipSpec
-        Axons and neurons of a core.
-    """
+    # Its variables are the levels of all groups (0 or 1), neurons of parts, axons of feeds, copies that count of every
+    # population, and the places that its neurons and those of relays take.
 
     def __init__(self, mixture: Mixture, chip: ChipSpec) -> None:
         self.mixture = mixture
@@ -71,17 +64,9 @@ class MixedCores:
         ).astype(np.float64)
 
     def most_worth(self, prices: Prices) -> Core | None:
-        """Find the core that is worth most.
-
-        Parameters
-        ----------
-        prices : Prices
-
-        Returns
-        -------
-        Core or None
-            Its worth is the solver's bound, in floating point and not certified; ``None`` where it found none in time.
-        """
+        """Find the core that is worth most."""
+        # gives its worth is the solver's bound, in floating point and not certified; ``None`` where it found none in
+        # time
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         gain = self._gain(prices)

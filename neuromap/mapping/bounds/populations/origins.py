@@ -15,20 +15,9 @@ Ints = NDArray[np.int64]
 
 
 def origins_of(network: Legalised) -> dict[int, Ints]:
-    """Find for every relay and splitter the neuron that it carries.
-
-    A population that does not copy one neuron each is no relay, whatever its label says.
-
-    Parameters
-    ----------
-    network : Legalised
-        In ticks.
-
-    Returns
-    -------
-    dict of int to ndarray of int64, shape (n, 3)
-        For the position of every population of relays: population, neuron and delay in all, neuron by neuron.
-    """
+    """Find for every relay and splitter the neuron that it carries."""
+    # A population that does not copy one neuron each is no relay, whatever its label says.
+    # shapes: returns (n, 3)
     into: dict[int, list[Link]] = {}
     for link in network.links:
         into.setdefault(link.target, []).append(link)

@@ -48,64 +48,30 @@ Key: TypeAlias = ChipKey | HostKey
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """What a reader reads of one node with one delay.
+    """What a reader reads of one node with one delay."""
 
-    Attributes
-    ----------
-    key : ChipKey or HostKey
-        Two columns carry the same signal iff key and column agree.
-    matrix : csr_array of int64, shape (n, s)
-        Weights; a row per neuron of the reader, a column per neuron of the source.
-    shape : tuple of three int, or None
-        Rows, columns, features of the source.
-    """
-
-    key: Key
-    matrix: Matrix
-    shape: tuple[int, int, int] | None
+    key: Key  # two columns carry the same signal iff key and column agree
+    matrix: Matrix  # (n, s): weights; a row per neuron of the reader, a column per neuron of the source
+    shape: tuple[int, int, int] | None  # rows, columns, features of the source
 
 
 @dataclass(frozen=True, eq=False)
 class Reader(Value):
-    """The neurons of a population that every mapping must compute.
+    """The neurons of a population that every mapping must compute."""
 
-    Attributes
-    ----------
-    population : int
-        Position in ``Legalised.populations``.
-    name : str
-        Its name.
-    neurons : ndarray of int64, shape (n,)
-        Positions within the population: neurons with a weight other than zero that reach an output.
-    shape : tuple of three int, or None
-        Rows, columns, features of the population.
-    feeds : tuple of Feed
-        Their matrices have n rows.
-    """
-
-    population: int
-    name: str
-    neurons: Ints
-    shape: tuple[int, int, int] | None
-    feeds: tuple[Feed, ...]
+    population: int  # position in ``Legalised.populations``
+    name: str  # its name
+    neurons: Ints  # (n,): positions within the population: neurons with a weight other than zero that reach an output
+    shape: tuple[int, int, int] | None  # rows, columns, features of the population
+    feeds: tuple[Feed, ...]  # their matrices have n rows
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def readers_of(network: Legalised) -> tuple[Reader, ...]:
-    """Find what the populations read, relays and splitters followed back to their sources.
-
-    Parameters
-    ----------
-    network : Legalised
-        In ticks, with any relays and splitters.
-
-    Returns
-    -------
-    tuple of Reader
-        Those with at least one needed neuron, in the order of the populations.
-    """
+    """Find what the populations read, relays and splitters followed back to their sources."""
+    # gives those with at least one needed neuron, in the order of the populations
     origins = origins_of(network)
     inputs = {i: _inputs(network, i, origins) for i in range(len(network.populations)) if i not in origins}
     driven = {i: _rows_with_entries(feeds, len(network.populations[i].neurons)) for i, feeds in inputs.items()}
@@ -137,19 +103,7 @@ def _shape_of(network: Legalised, key: Key) -> tuple[int, int, int] | None:
 
 
 def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
-    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for it.
-
-    Parameters
-    ----------
-    network : Legalised
-        Says which populations are read out, and which neurons are kept.
-    readers : tuple of Reader
-        Of this network.
-
-    Returns
-    -------
-    int
-    """
+    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for it."""
     return sum(int(network.populations[r.population].own_copies[r.neurons].sum()) for r in readers)
 
 

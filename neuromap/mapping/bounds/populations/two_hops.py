@@ -18,20 +18,8 @@ LARGEST = 40_000_000
 
 
 def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints]:
-    """Bound the cores that read a source: each has an axon for it and at most all others for what its readers read.
-
-    Parameters
-    ----------
-    readers : tuple of Reader
-        All of a network.
-    axons : int
-        Of a core.
-
-    Returns
-    -------
-    dict of Key to ndarray of int64
-        Cores that read each column of a feed at least; empty where it would take too long.
-    """
+    """Bound the cores that read a source: each has an axon for it and at most all others for what its readers read."""
+    # gives cores that read each column of a feed at least; empty where it would take too long
     widths = {feed.key: feed.matrix.shape[1] for reader in readers for feed in reader.feeds}
     if axons < 2 or not widths:
         return {}

@@ -23,29 +23,13 @@ EFFORT = 100_000_000
 
 
 def axons_by_sets(feeds: Sequence[WholeWindows], read: Ints, double: Ints, most: int, limit: int) -> Ints | None:
-    """Bound the axons that n neurons take in one core by what every set of their positions demands.
-
-    Say that D sources have two axons. Any q positions read ``read[q]`` sources or more, and those of m neurons ask for
-    ``double[m]`` with two axons; window by window, these D sources can be counted so often at most.
-
-    Parameters
-    ----------
-    feeds : sequence of WholeWindows
-        What is read.
-    read : ndarray of int64
-        Sources that 0, 1, ... positions read at least.
-    double : ndarray of int64, shape (features + 1,)
-        Sources of a window with two axons, where the position holds m neurons, at least; rising.
-    most : int
-        Greatest n.
-    limit : int
-        Axons of a core; above it nothing need be known.
-
-    Returns
-    -------
-    ndarray of int64, shape (most + 1,) or None
-        ``limit + 1`` for more neurons than fit; ``None`` where it would take too long.
-    """
+    """Bound the axons that n neurons take in one core by what every set of their positions demands."""
+    # Say that D sources have two axons. Any q positions read ``read[q]`` sources or more, and those of m neurons ask
+    # for ``double[m]`` with two axons; window by window, these D sources can be counted so often at most.
+    # read: sources that 0, 1, ... positions read at least
+    # double: sources of a window with two axons, where the position holds m neurons, at least; rising
+    # gives ``limit + 1`` for more neurons than fit; ``None`` where it would take too long
+    # shapes: double (features + 1,); returns (most + 1,)
     positions = int(np.searchsorted(read[: most + 1], limit, side="right")) - 1
     if positions < 1:
         return None
@@ -74,20 +58,9 @@ def _windows_of_double(feeds: Sequence[WholeWindows], read: Ints, most: int) -> 
 
 
 def _most_neurons(double: Ints, windows: Ints) -> Ints:
-    """Find the most neurons at p positions whose every q, the fullest first, demand no more than there is.
-
-    Parameters
-    ----------
-    double : ndarray of int64, shape (features + 1,)
-        Sources that a position of m neurons demands.
-    windows : ndarray of int64, shape (positions + 1, D)
-        Sum of demands that q positions may have.
-
-    Returns
-    -------
-    ndarray of int64, shape (positions + 1, D)
-        -1 where none can lie so.
-    """
+    """Find the most neurons at p positions whose every q, the fullest first, demand no more than there is."""
+    # gives -1 where none can lie so
+    # shapes: double (features + 1,); windows (positions + 1, D); returns (positions + 1, D)
     positions, demand = len(windows) - 1, np.arange(int(windows.max()) + 1)
     held = np.full((*windows.shape, len(demand)), -1, np.int16)
     held[0, :, 0] = 0

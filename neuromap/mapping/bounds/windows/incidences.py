@@ -26,20 +26,9 @@ NEVER = -(10**6)
 
 
 def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> Ints | None:
-    """Bound how often 0, 1, ... sources are counted in the windows of q positions.
-
-    Parameters
-    ----------
-    feeds : sequence of WholeWindows
-        What the positions read.
-    positions, most : int
-        Greatest q, and greatest number of sources.
-
-    Returns
-    -------
-    ndarray of int64, shape (positions + 1, most + 1) or None
-        ``None`` where windows are not of one size, three columns wide, and moved by one.
-    """
+    """Bound how often 0, 1, ... sources are counted in the windows of q positions."""
+    # gives ``None`` where windows are not of one size, three columns wide, and moved by one
+    # shapes: returns (positions + 1, most + 1)
     height, channels = feeds[0].size[0], sum(feed.channels for feed in feeds)
     if any(feed.size != (height, WIDTH) or feed.stride != (1, 1) for feed in feeds):
         return None
@@ -66,19 +55,9 @@ def _concave(values: Ints) -> NDArray[np.float64]:
 
 
 def incidences(height: int, positions: int, places: int) -> Ints:
-    """Bound the pairs of a position and a place in its window.
-
-    Parameters
-    ----------
-    height : int
-        Rows of a window.
-    positions, places : int
-        How many there are at most.
-
-    Returns
-    -------
-    ndarray of int64, shape (positions + 1, places + 1)
-    """
+    """Bound the pairs of a position and a place in its window."""
+    # positions, places: how many there are at most
+    # shapes: returns (positions + 1, places + 1)
     meet = _meetings(height, positions, places)
     shape = (positions + 1, places + 1)
     # by positions and places of the last column, then by those of all columns so far
@@ -106,11 +85,9 @@ def _one_column_more(best: Ints, meet: Ints) -> Ints:
 
 
 def _meetings(height: int, positions: int, places: int) -> Ints:
-    """Bound the pairs of a column of h positions and a column of g places, so many rows high; shape (h + 1, g + 1).
-
-    h positions reach h + height - 1 places or more, and are counted height times; those beyond g are lost. Likewise the
-    other way round.
-    """
+    """Bound the pairs of a column of h positions and a column of g places, so many rows high; shape (h + 1, g + 1)."""
+    # h positions reach h + height - 1 places or more, and are counted height times; those beyond g are lost. Likewise
+    # the other way round.
     h, g = np.arange(positions + 1)[:, None], np.arange(places + 1)[None, :]
     of_positions = height * h - np.maximum(0, h + height - 1 - g)
     of_places = height * g - np.maximum(0, g + height - 1 - h)

@@ -31,20 +31,9 @@ MARGIN = 1.02
 
 
 def by_degrees(matrix: Matrix, most: int) -> Ints:
-    """Count both ways: n rows have so many entries, and a column holds at most n of them.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (rows, columns)
-        Its pattern.
-    most : int
-        Greatest n.
-
-    Returns
-    -------
-    ndarray of int64, shape (min(most, rows) + 1,)
-        Columns that any n rows read at least.
-    """
+    """Count both ways: n rows have so many entries, and a column holds at most n of them."""
+    # gives columns that any n rows read at least
+    # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
     degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1].astype(np.int64)
@@ -58,23 +47,11 @@ def by_degrees(matrix: Matrix, most: int) -> Ints:
 
 
 def by_expansion(matrix: Matrix, most: int) -> Ints:
-    """Bound by the second singular value: rows of a well mixed matrix have few sources in common.
-
-    Let x and y be the shares of all entries that lie in the rows S and in the columns that they read. The expander
-    mixing lemma, with degrees (Chung 1997, chapter 5), gives x / (1 - x) <= sigma^2 y / (1 - y).
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (rows, columns)
-        Its pattern.
-    most : int
-        Greatest n.
-
-    Returns
-    -------
-    ndarray of int64, shape (min(most, rows) + 1,)
-        Columns that any n rows read at least; zeros where the matrix falls apart or is too large to be looked at.
-    """
+    """Bound by the second singular value: rows of a well mixed matrix have few sources in common."""
+    # Let x and y be the shares of all entries that lie in the rows S and in the columns that they read. The expander
+    # mixing lemma, with degrees (Chung 1997, chapter 5), gives x / (1 - x) <= sigma^2 y / (1 - y).
+    # gives columns that any n rows read at least; zeros where the matrix falls apart or is too large to be looked at
+    # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
     squared = max(ROUNDING, _second_singular_value_squared(matrix))
@@ -147,22 +124,9 @@ def _greatest_eigenvalue(scaled: Any, first: NDArray[np.float64]) -> float:
 
 
 def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
-    """Count for every row the sources that no single axon can serve.
-
-    A neuron has ``types`` weights, so at most so many different values of its row are given by one axon each.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        Weights.
-    types : int
-        Axon types of a core.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Sources of which a core that holds the row needs two axons.
-    """
+    """Count for every row the sources that no single axon can serve."""
+    # A neuron has ``types`` weights, so at most so many different values of its row are given by one axon each.
+    # shapes: matrix (n, s); returns (n,)
     n = matrix.shape[0]
     if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:
         return np.zeros(n, np.int64)

@@ -18,20 +18,9 @@ MASKS = 4000
 
 
 def mask_sources(masks: Masks, most: int) -> Ints:
-    """Bound the sources that n of the rows read.
-
-    One of a group's features has at least its share of the group's neurons, and they read the feature's masks.
-
-    Parameters
-    ----------
-    masks : Masks
-    most : int
-        Greatest n.
-
-    Returns
-    -------
-    ndarray of int64, shape (most + 1,)
-    """
+    """Bound the sources that n of the rows read."""
+    # One of a group's features has at least its share of the group's neurons, and they read the feature's masks.
+    # shapes: returns (most + 1,)
     least = np.full(most + 1, TOO_MANY)
     for flip in (False, True):
         offsets = masks.offsets.transpose(0, 1, 3, 2) if flip else masks.offsets
@@ -42,22 +31,8 @@ def mask_sources(masks: Masks, most: int) -> Ints:
 
 
 def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, int], most: int) -> Ints:
-    """Bound the sources that p positions of one feature read, by chains of columns: whichever feature reads fewest.
-
-    Parameters
-    ----------
-    offsets : ndarray of bool, shape (features, channels, rows, columns)
-        Offsets that are read of every channel.
-    stride, extent : tuple of int
-        Rows and columns between positions, and of positions.
-    most : int
-        Greatest p.
-
-    Returns
-    -------
-    ndarray of int64, shape (most + 1,)
-        ``TOO_MANY`` where there are not so many positions.
-    """
+    """Bound the sources that p positions of one feature read, by chains of columns: whichever feature reads fewest."""
+    # shapes: offsets (features, channels, rows, columns); returns (most + 1,)
     area = np.full(most + 1, TOO_MANY)
     area[0] = 0
     most = min(most, extent[0] * extent[1])
@@ -111,10 +86,9 @@ def _places(columns: Ints, step: int, p: Ints, w: Ints, h: Ints) -> Ints:
 
 
 def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
-    """Bound them: the tallest column meets all slices, or every column the same slice; whichever is more.
-
-    q positions of a column and a slice of d offsets, in r classes modulo the stride, reach r q + d - r places or more.
-    """
+    """Bound them: the tallest column meets all slices, or every column the same slice; whichever is more."""
+    # q positions of a column and a slice of d offsets, in r classes modulo the stride, reach r q + d - r places or
+    # more.
     gain = d - r
     # columns on one side of the tallest take the first slice, those on the other side the last
     best = r.sum() * h + gain.sum() + min(r[0], r[-1]) * (p - h) + min(gain[0], gain[-1]) * (w - 1)

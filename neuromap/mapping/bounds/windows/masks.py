@@ -28,30 +28,15 @@ SHORT = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Masks(Value):
-    """Rows that read all of their feature's offsets, as a convolution with holes does away from the edges.
+    """Rows that read all of their feature's offsets, as a convolution with holes does away from the edges."""
 
-    Attributes
-    ----------
-    rows : ndarray of bool, shape (n,)
-        Which rows do.
-    offsets : ndarray of bool, shape (features, channels, rows, columns)
-        What a feature reads of a channel, from stride times position on.
-    stride : tuple of int
-        Rows and columns between windows.
-    extent : tuple of int
-        Rows and columns of positions.
-    groups : int
-        Sets of features that have no channel in common.
-    features : int
-        Of a group, at most.
-    """
-
-    rows: Bools
+    rows: Bools  # (n,): which rows do
+    # (features, channels, rows, columns): what a feature reads of a channel, from stride times position on
     offsets: Bools
-    stride: tuple[int, int]
-    extent: tuple[int, int]
-    groups: int
-    features: int
+    stride: tuple[int, int]  # rows and columns between windows
+    extent: tuple[int, int]  # rows and columns of positions
+    groups: int  # sets of features that have no channel in common
+    features: int  # of a group, at most
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -60,25 +45,11 @@ class Masks(Value):
 def find_masks(
     matrix: Matrix, neurons: Ints, shape: tuple[int, int, int], source: tuple[int, int, int]
 ) -> Masks | None:
-    """Find the masks of the features, and the rows that read all of theirs.
-
-    The mask of a feature is all that any of its rows reads, so a row reads all of it iff it has as many entries; the
-    stride that is guessed can make masks too large, never wrong.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, s)
-        Its pattern.
-    neurons : ndarray of int64, shape (n,)
-        Neuron of every row within its node.
-    shape, source : tuple of three int
-        Shapes of node and source.
-
-    Returns
-    -------
-    Masks or None
-        ``None`` where no row reads all of its mask, or where it would take too long.
-    """
+    """Find the masks of the features, and the rows that read all of theirs."""
+    # The mask of a feature is all that any of its rows reads, so a row reads all of it iff it has as many entries; the
+    # stride that is guessed can make masks too large, never wrong.
+    # gives ``None`` where no row reads all of its mask, or where it would take too long
+    # shapes: matrix (n, s); neurons (n,)
     if not 0 < matrix.nnz <= LARGEST:
         return None
     row = rows_of_entries(matrix.indptr)

@@ -37,29 +37,10 @@ def single_axon_sources(
     shape: tuple[int, int, int],
     types: int,
 ) -> Ints:
-    """Bound the sources of a window that can do with one axon, if a core holds m neurons of its position.
-
-    Two sources with one axon each may have the same type only if their weights agree in all m neurons. So the sources
-    fall into as many classes as there are types; those of one class are equal columns.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        Weights; all rows are whole windows, or whole windows of several feeds side by side.
-    neurons : ndarray of int64, shape (n,)
-        Neuron of every row within its node.
-    windows : WholeWindows, or sequence of WholeWindows
-        That were found, feed by feed.
-    shape : tuple of three int
-        Rows, columns, features of the node.
-    types : int
-        Axon types.
-
-    Returns
-    -------
-    ndarray of int64, shape (features + 1,)
-        For m = 0, 1, ..., falling.
-    """
+    """Bound the sources of a window that can do with one axon, if a core holds m neurons of its position."""
+    # Two sources with one axon each may have the same type only if their weights agree in all m neurons. So the sources
+    # fall into as many classes as there are types; those of one class are equal columns.
+    # shapes: matrix (n, s); neurons (n,); returns (features + 1,)
     feeds = [windows] if isinstance(windows, WholeWindows) else windows
     features, sources = max(feed.features for feed in feeds), sum(feed.sources for feed in feeds)
     most = np.full(features + 1, sources)
@@ -75,10 +56,8 @@ def single_axon_sources(
 
 
 def _kernels(matrix: Matrix, neurons: Ints, sources: int, features: int) -> list[Ints] | None:
-    """List the distinct kernels, a row per feature of a position and group; ``None`` where there are too many.
-
-    Two rows belong together if they have one position and read from one source on.
-    """
+    """List the distinct kernels, a row per feature of a position and group; ``None`` where there are too many."""
+    # Two rows belong together if they have one position and read from one source on.
     matrix = matrix.copy()
     matrix.sort_indices()
     weights = matrix.data.reshape(-1, sources)
@@ -110,10 +89,8 @@ def _equal_columns(kernel: Ints, types: int) -> Ints:
 
 
 def _most_in_classes(pairs: int, types: int) -> int:
-    """Columns that so many classes hold at most if only so many pairs agree: a class of c has c (c - 1) / 2 pairs.
-
-    They hold most where all have one size.
-    """
+    """Columns that so many classes hold at most if only so many pairs agree: a class of c has c (c - 1) / 2 pairs."""
+    # They hold most where all have one size.
     size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
     return int(types * size + ROUNDING)
 

@@ -11,22 +11,11 @@ Ints = NDArray[np.int64]
 
 
 def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
-    """Share n neurons out among groups that have no source in common, in the best way.
-
-    Parameters
-    ----------
-    of_positions : ndarray of int64, shape (m + 1,)
-        Sources that p neurons of one feature read at least, in any group.
-    features : int
-        Features of a group, at most; n of its neurons lie at n / features positions or more.
-    groups : int
-        Groups.
-
-    Returns
-    -------
-    ndarray of int64, shape (m + 1,)
-        Sources that n neurons read at least.
-    """
+    """Share n neurons out among groups that have no source in common, in the best way."""
+    # of_positions: sources that p neurons of one feature read at least, in any group
+    # features: features of a group, at most; n of its neurons lie at n / features positions or more
+    # gives sources that n neurons read at least
+    # shapes: of_positions (m + 1,); returns (m + 1,)
     n = np.arange(len(of_positions))
     least: Ints = np.maximum.accumulate(of_positions[-(-n // features)])
     if groups > 1:

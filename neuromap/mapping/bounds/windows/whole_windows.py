@@ -25,29 +25,17 @@ TOO_MANY = 10**9
 
 @dataclass(frozen=True, eq=False)
 class WholeWindows(Value):
-    """Rows that read whole windows of an image, as a convolution does away from the edges.
+    """Rows that read whole windows of an image, as a convolution does away from the edges."""
 
-    Attributes
-    ----------
-    rows : ndarray of bool, shape (n,)
-        Which rows do; those at the edges read less.
-    size, stride : tuple of int
-        Rows and columns of a window, and between windows.
-    channels, features : int
-        Of a group: that a row reads, and rows per position (at most).
-    groups : int
-        Groups; those of a position read different channels.
-    extent : tuple of int
-        Rows and columns of positions.
-    """
-
-    rows: NDArray[np.bool_]
+    rows: NDArray[np.bool_]  # (n,): which rows do; those at the edges read less
+    # size, stride: rows and columns of a window, and between windows
     size: tuple[int, int]
     stride: tuple[int, int]
+    # channels, features: of a group: that a row reads, and rows per position (at most)
     channels: int
     features: int
-    groups: int
-    extent: tuple[int, int]
+    groups: int  # groups; those of a position read different channels
+    extent: tuple[int, int]  # rows and columns of positions
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -67,22 +55,9 @@ class WholeWindows(Value):
 def find_windows(
     matrix: Matrix, neurons: Ints, shape: tuple[int, int, int] | None, source: tuple[int, int, int] | None
 ) -> WholeWindows | None:
-    """Find whether rows read windows.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, s)
-        Its pattern.
-    neurons : ndarray of int64, shape (n,)
-        Neuron of every row within its node.
-    shape, source : tuple of three int, or None
-        Shapes of node and source.
-
-    Returns
-    -------
-    WholeWindows or None
-        ``None`` where rows are no windows of one size, stride and number of channels, in groups without overlap.
-    """
+    """Find whether rows read windows."""
+    # gives ``None`` where rows are no windows of one size, stride and number of channels, in groups without overlap
+    # shapes: matrix (n, s); neurons (n,)
     if shape is None or source is None or not matrix.nnz:
         return None
     count = np.diff(matrix.indptr)
@@ -142,23 +117,11 @@ def _stride(position: Ints, start: Ints) -> int | None:
 
 
 def areas(windows: WholeWindows, most: int) -> Ints:
-    """Bound the area of a union of windows.
-
-    With windows k and strides s (or k, whichever is less), p positions in w columns, at most h in one, cover at least
-    s_x s_y p + s_x (k_y - s_y) w + s_y (k_x - s_x) h + (k_x - s_x) (k_y - s_y) places, and w h >= p.
-
-    Parameters
-    ----------
-    windows : WholeWindows
-        Size, stride and extent.
-    most : int
-        Greatest number of positions.
-
-    Returns
-    -------
-    ndarray of int64, shape (most + 1,)
-        Places that 0, 1, ... positions cover at least, spread over as many groups as is best.
-    """
+    """Bound the area of a union of windows."""
+    # With windows k and strides s (or k, whichever is less), p positions in w columns, at most h in one, cover at least
+    # s_x s_y p + s_x (k_y - s_y) w + s_y (k_x - s_x) h + (k_x - s_x) (k_y - s_y) places, and w h >= p.
+    # gives places that 0, 1, ... positions cover at least, spread over as many groups as is best
+    # shapes: returns (most + 1,)
     (ky, kx), (rows, columns) = windows.size, windows.extent
     sy, sx = min(windows.stride[0], ky), min(windows.stride[1], kx)
     area = np.full(most + 1, TOO_MANY)

@@ -20,54 +20,22 @@ IMPOSSIBLE = -TOO_MANY
 
 
 def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
-    """Bound the axons that n neurons take in one core.
-
-    Say that the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
-    others two or more, so axons are sources plus *double* ones. The double ones are bounded from below twice:
-
-    - by the sources that are read less those with one axon, which are at most the sum of what the positions allow;
-    - by what the positions demand: position by position its sources less those with one axon. A source lies in so many
-      windows at most, in p at most, so the double ones are at least the sum of all demands over that number.
-
-    The best p counts, and for it the neurons shared out so that the positions allow most.
-
-    Parameters
-    ----------
-    windows : WholeWindows
-        All rows are whole windows.
-    most : int
-        Greatest n.
-    single : ndarray of int64, shape (windows.features + 1,)
-        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`.
-    limit : int, optional
-        Axons of a core; above it little need be known.
-
-    Returns
-    -------
-    ndarray of int64, shape (min(most, rows) + 1,)
-        Axons that any n of the rows take at least.
-    """
+    """Bound the axons that n neurons take in one core."""
+    # Say that the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
+    # others two or more, so axons are sources plus *double* ones. The double ones are bounded from below twice:
+    # - by the sources that are read less those with one axon, which are at most the sum of what the positions allow;
+    # - by what the positions demand: position by position its sources less those with one axon. A source lies in so
+    #   many
+    # windows at most, in p at most, so the double ones are at least the sum of all demands over that number.
+    # The best p counts, and for it the neurons shared out so that the positions allow most.
+    # gives axons that any n of the rows take at least
+    # shapes: single (windows.features + 1,); returns (min(most, rows) + 1,)
     return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single, limit)
 
 
 def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
-    """Bound the axons that n neurons take in one core for several feeds, whose sources share the types.
-
-    Parameters
-    ----------
-    feeds : sequence of WholeWindows
-        The same rows read whole windows of each, and rows that share a window of one share those of all.
-    most : int
-        Greatest n.
-    single : ndarray of int64, shape (features + 1,)
-        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`, of the windows side by side.
-    limit : int, optional
-        Axons of a core; above it little need be known.
-
-    Returns
-    -------
-    ndarray of int64, shape (most + 1,)
-    """
+    """Bound the axons that n neurons take in one core for several feeds, whose sources share the types."""
+    # shapes: single (features + 1,); returns (most + 1,)
     features, sources = max(f.features for f in feeds), sum(f.sources for f in feeds)
     overlap = max(f.overlap for f in feeds)
     read: Ints = np.sum([f.channels * areas(f, most) for f in feeds], axis=0)  # by p positions, at least
@@ -96,10 +64,8 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit
 
 
 def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
-    """Add up the sources with one axon over one position more: the most for n neurons at all positions together.
-
-    ``before[n]`` is the sum without it, below 0 where n do not fit there; every position holds one or more.
-    """
+    """Add up the sources with one axon over one position more: the most for n neurons at all positions together."""
+    # ``before[n]`` is the sum without it, below 0 where n do not fit there; every position holds one or more.
     n = len(before)
     allowed = np.full(n, IMPOSSIBLE)
     for m in range(1, min(len(single), n)):

@@ -25,23 +25,11 @@ TRIED = 16
 
 
 def cut_alike(matrix: Matrix, copies: Ints, core: CoreModel) -> CutOrder | None:
-    """Order neurons by what they read, and cut those that read the same where a core is full.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into a population.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes, at most as many as a core has; those with 0 are left out.
-    core : CoreModel
-        Limits.
-
-    Returns
-    -------
-    CutOrder or None
-        Ends are guesses, for a plan to confirm. ``None`` where all that read the same fit a core with an axon for every
-        weight.
-    """
+    """Order neurons by what they read, and cut those that read the same where a core is full."""
+    # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
+    # gives ends are guesses, for a plan to confirm. ``None`` where all that read the same fit a core with an axon for
+    # every weight
+    # shapes: matrix (n, s); copies (n,)
     alive = np.flatnonzero(copies > 0)
     if not len(alive) or 2 * int(np.diff(matrix.indptr)[alive].max()) <= core.axons:
         return None

@@ -32,46 +32,20 @@ PROBES = 3
 
 @dataclass(frozen=True, eq=False)
 class AxonDemand(Value):
-    """What every neuron of a population reads.
+    """What every neuron of a population reads."""
 
-    Attributes
-    ----------
-    indptr : ndarray of int64, shape (n + 1,)
-        Where the items of a neuron begin.
-    items : ndarray of int64
-        Items, ascending within a neuron.
-    price : ndarray of int64, shape (number of items,)
-        What a tile that reads the item pays for it; a core costs ``CORE_PRICE``.
-    limit : int
-        Distinct items that fit a core.
-    exact : bool
-        Whether that many always fit and more never do (bias axons and narrow potentials aside).
-    """
-
-    indptr: Ints
-    items: Ints
-    price: Ints
-    limit: int
-    exact: bool
+    indptr: Ints  # (n + 1,): where the items of a neuron begin
+    items: Ints  # items, ascending within a neuron
+    price: Ints  # (number of items,): what a tile that reads the item pays for it; a core costs ``CORE_PRICE``
+    limit: int  # distinct items that fit a core
+    exact: bool  # whether that many always fit and more never do (bias axons and narrow potentials aside)
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def of_units(self, unit_of: Ints, n_units: int) -> tuple[Ints, Ints]:
-        """Join the items of neurons that stay together.
-
-        Parameters
-        ----------
-        unit_of : ndarray of int64, shape (n,)
-            Unit of every neuron, -1 for none.
-        n_units : int
-            Units.
-
-        Returns
-        -------
-        indptr, items : ndarray of int64
-            As the attributes, per unit.
-        """
+        """Join the items of neurons that stay together."""
+        # shapes: unit_of (n,)
         return join_items(self.indptr, self.items, unit_of, n_units, len(self.price))
 
 
@@ -83,26 +57,9 @@ def axon_demand(
     core: CoreModel,
     neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
-    """Find what the neurons of a population read, and how much of it fits a core.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into the population.
-    threshold, copies : ndarray of int64, shape (n,)
-        theta and neurons of a core that each neuron takes.
-    fed_by_chip : ndarray of bool, shape (s,)
-        Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
-    core : CoreModel
-        Limits.
-    neuron : LeakNeuron, optional
-        The neurons, of arrays of shape (n,), where they keep their potential.
-
-    Returns
-    -------
-    AxonDemand
-        Its limit is at least 1.
-    """
+    """Find what the neurons of a population read, and how much of it fits a core."""
+    # gives its limit is at least 1
+    # shapes: matrix (n, s); threshold, copies (n,); fed_by_chip (s,)
     n_sources = matrix.shape[1]
     price = np.where(fed_by_chip, COPY / core.neurons, 0.0)
     values, kind = _values(matrix.data)

@@ -31,26 +31,8 @@ def cut_few(
     cost: Ints,
     start: Ints,
 ) -> int:
-    """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins.
-
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n,)
-        Units, in the order that is cut.
-    indptr, items, price, load, axons, neurons, core
-        As :class:`neuromap.mapping.tile.cut.cut_order.Cutter` takes them.
-    greedy : bool
-        Make every tile as long as it can be.
-    stamp : ndarray of int64
-        Not used: the loop marks items of a tile there, with ``clock``, which is given back.
-    cost, start : ndarray of int64
-        Filled.
-
-    Returns
-    -------
-    int
-        ``clock``.
-    """
+    """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins."""
+    # shapes: order (n,)
     n = len(order)
     length = indptr[order + 1] - indptr[order]
     own = items[ragged_ranges(indptr[order], length)]

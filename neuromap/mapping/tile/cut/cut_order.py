@@ -32,23 +32,9 @@ PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
 
 
 class Cutter:
-    """Cuts orders of the same units.
+    """Cuts orders of the same units."""
 
-    Parameters
-    ----------
-    indptr, items : ndarray of int64
-        Items that every unit reads.
-    price : ndarray of int64
-        Of every item, per tile that reads it.
-    load : ndarray of int64, shape (units,)
-        Neurons of a core that every unit takes.
-    limits : (int, int)
-        Distinct items and neurons of a core.
-    core : int
-        Price of a core.
-    work : int
-        Items that will be looked at, about: decides whether compiling pays.
-    """
+    # shapes: load (units,)
 
     def __init__(
         self, indptr: Ints, items: Ints, price: Ints, load: Ints, limits: tuple[int, int], core: int, work: int
@@ -132,22 +118,8 @@ def longest_run(load: Ints, neurons: int) -> int:
 
 
 def join_items(indptr: Ints, items: Ints, unit_of: Ints, n_units: int, n_items: int) -> tuple[Ints, Ints]:
-    """Join the items of neurons that stay together.
-
-    Parameters
-    ----------
-    indptr, items : ndarray of int64
-        Items that every neuron reads.
-    unit_of : ndarray of int64, shape (n,)
-        Unit of every neuron, -1 for none.
-    n_units, n_items : int
-        How many there are.
-
-    Returns
-    -------
-    indptr, items : ndarray of int64
-        Items of every unit, each once.
-    """
+    """Join the items of neurons that stay together."""
+    # shapes: unit_of (n,)
     neurons = np.argsort(unit_of, kind="stable")
     neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
     joined, begin = np.empty(len(items), np.int64), np.zeros(n_units + 1, np.int64)
@@ -177,33 +149,12 @@ def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begi
 
 
 def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
-    """Compile a loop, if that pays.
-
-    Parameters
-    ----------
-    function : callable
-        Written for Numba's nopython mode; takes arrays and integers.
-    work : int
-        Items that it will look at, about.
-
-    Returns
-    -------
-    callable
-        The function itself, or what was compiled of it.
-    """
+    """Compile a loop, if that pays."""
     return _compiled(function) if pays(work) else function
 
 
 def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
-    """Whether compiling a loop pays that looks at so many items, or loading what was compiled.
-
-    Parameters
-    ----------
-    work : int
-        Items that it will look at, about.
-    without_compiler : int
-        Items up to which it does not pay to import Numba.
-    """
+    """Whether compiling a loop pays that looks at so many items, or loading what was compiled."""
     return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
 
 

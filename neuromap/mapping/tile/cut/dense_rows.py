@@ -14,22 +14,9 @@ Ints = NDArray[np.int64]
 
 
 def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
-    """Lay out the weights of some neurons.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        All weights.
-    neurons : ndarray of int64, shape (k,)
-        Its rows.
-
-    Returns
-    -------
-    columns : ndarray of int64, shape (c,)
-        Columns that they read, ascending.
-    weights : ndarray of int64, shape (k, c)
-        Weights in these columns.
-    """
+    """Lay out the weights of some neurons."""
+    # gives columns: columns that they read, ascending
+    # shapes: matrix (n, s); neurons (k,); columns (c,); weights (k, c)
     begin = matrix.indptr[neurons]
     lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
     place = ragged_ranges(begin, lengths)

@@ -36,26 +36,9 @@ ROUNDS = 6
 def exchange_neurons(
     cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel, budget: Budget = NO_LIMIT
 ) -> CutOrder:
-    """Move neurons between tiles.
-
-    Parameters
-    ----------
-    cut : CutOrder
-        Tiles that keep the limits of the demand.
-    demand : AxonDemand
-        What the neurons read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes.
-    core : CoreModel
-        Limits.
-    budget : Budget, optional
-        Ends the search.
-
-    Returns
-    -------
-    CutOrder
-        It costs at most as much.
-    """
+    """Move neurons between tiles."""
+    # gives it costs at most as much
+    # shapes: copies (n,)
     tile_of = np.full(len(copies), -1, np.int64)
     tile_of[cut.neurons] = np.repeat(np.arange(len(cut.ends)), np.diff(cut.ends, prepend=0))
     alike, saved = _alike(demand), 0

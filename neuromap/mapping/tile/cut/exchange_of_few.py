@@ -31,34 +31,9 @@ def move_few(
     core: int,
     came_from: Ints,
 ) -> int:
-    """Move groups where that saves, and count them; ``whole``: all or none, if it saves in the end.
-
-    Parameters
-    ----------
-    groups : ndarray of int64
-        Those that are offered a move, in this order.
-    whole : bool
-        Whether all have to move.
-    indptr, items : ndarray of int64
-        Items that every group reads, each once.
-    price : ndarray of int64
-        Of every item, per tile that reads it.
-    load, tile : ndarray of int64, shape (groups,)
-        Neurons that every group takes; its tile, which is changed.
-    count : ndarray of int32, shape (tiles, items)
-        Groups of every tile that read an item; changed, as are ``read`` (items), ``taken`` (neurons) and ``size``
-        (groups) of every tile.
-    axons, neurons : int
-        Items and neurons of a core.
-    core : int
-        Price of a core.
-    came_from : ndarray of int64
-        Room: -1 for every one of ``groups``.
-
-    Returns
-    -------
-    int
-    """
+    """Move groups where that saves, and count them; ``whole``: all or none, if it saves in the end."""
+    # load, tile: neurons that every group takes; its tile, which is changed
+    # shapes: load, tile (groups,); count (tiles, items)
 
     def transfer(u: int, origin: int, target: int) -> None:
         own = items[indptr[u] : indptr[u + 1]]

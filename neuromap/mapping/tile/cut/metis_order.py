@@ -23,32 +23,10 @@ PARTS_PER_TILE = 4
 
 
 def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints:
-    """Order the neurons of a population by recursive bisection.
-
-    Every item is a vertex of weight 0 that is tied to its readers (a star for each hyperedge), so that cut ties count
-    parts that read it.
-
-    Parameters
-    ----------
-    demand : AxonDemand
-        What the neurons read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes; those with 0 are left out.
-    tiles : int
-        Tiles expected.
-    seed : int
-        Of METIS.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions of neurons.
-
-    Raises
-    ------
-    NotSupportedError
-        If pymetis is not installed.
-    """
+    """Order the neurons of a population by recursive bisection."""
+    # Every item is a vertex of weight 0 that is tied to its readers (a star for each hyperedge), so that cut ties count
+    # parts that read it.
+    # shapes: copies (n,)
     pymetis = _import_pymetis()
     alive = np.flatnonzero(copies > 0)
     place = np.full(len(copies), -1, np.int64)

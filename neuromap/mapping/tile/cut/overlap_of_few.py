@@ -22,26 +22,8 @@ _LATER = 2**40
 def grow_few(
     buckets: int, indptr: Ints, items: Ints, begin: Ints, readers: Ints, load: Ints, limits: tuple[int, int]
 ) -> Ints:
-    """Order neurons tile by tile.
-
-    Parameters
-    ----------
-    buckets : int
-        Steps of the share of its items that a neuron is missing.
-    indptr, items : ndarray of int64
-        Items of every neuron, each once.
-    begin, readers : ndarray of int64
-        Neurons with a load that read every item.
-    load : ndarray of int64, shape (n,)
-        Neurons of a core that each takes; those with 0 are left out.
-    limits : (int, int)
-        Items and neurons of a core.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions of neurons.
-    """
+    """Order neurons tile by tile."""
+    # shapes: load (n,)
     most_items, most_neurons = limits
     degree, n = np.diff(indptr), len(load)
     waiting, order = load > 0, []

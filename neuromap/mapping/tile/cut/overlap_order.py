@@ -31,22 +31,8 @@ WITHOUT_COMPILER = 10_000_000
 
 
 def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
-    """Order the neurons of a population by what they read in common.
-
-    Parameters
-    ----------
-    demand : AxonDemand
-        What they read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes; those with 0 are left out.
-    core : CoreModel
-        Neurons of a core.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions of neurons.
-    """
+    """Order the neurons of a population by what they read in common."""
+    # shapes: copies (n,)
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
     begin, readers = _readers_of_items(demand, alive)

@@ -29,27 +29,13 @@ FEW, MANY = 2**18, 2**25
 
 @dataclass(frozen=True, eq=False)
 class NeuronsToCut(Value):
-    """The neurons that are to be cut into tiles.
+    """The neurons that are to be cut into tiles."""
 
-    Attributes
-    ----------
-    shape : (rows, columns, features) or None
-        Of their node; ``None`` for relays.
-    demand : AxonDemand
-        What they read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes; those with 0 are left out.
-    core : CoreModel
-        Limits.
-    seed : int
-        Of METIS.
-    """
-
-    shape: tuple[int, int, int] | None
-    demand: AxonDemand
-    copies: Ints
-    core: CoreModel
-    seed: int
+    shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
+    demand: AxonDemand  # what they read
+    copies: Ints  # (n,): neurons of a core that each takes; those with 0 are left out
+    core: CoreModel  # limits
+    seed: int  # of METIS
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -76,29 +62,8 @@ Cuts = tuple[Callable[[NeuronsToCut], CutOrder | None], ...]
 def cuts_by(
     partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO_LIMIT, *, exchanged: bool = True
 ) -> list[CutOrder]:
-    """Cut the orders of a partitioner.
-
-    Parameters
-    ----------
-    partitioner : {"auto", "blocks", "overlap", "metis"}
-        Which orders are tried.
-    neurons : NeuronsToCut
-        What is cut.
-    budget : Budget, optional
-        Ends the search; one order is cut in any case.
-    exchanged : bool
-        Whether neurons are exchanged between tiles, which takes most of the time; of no use where the cuts are not.
-
-    Returns
-    -------
-    list of CutOrder
-        The cheapest first; there is one at least.
-
-    Raises
-    ------
-    NotSupportedError
-        If METIS is asked for and not installed.
-    """
+    """Cut the orders of a partitioner."""
+    # gives the cheapest first; there is one at least
     found: list[CutOrder] = []
     for cut_order in CUTS[partitioner]:
         if not (found and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:

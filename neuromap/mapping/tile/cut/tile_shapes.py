@@ -38,45 +38,20 @@ PATIENCE = 400
 
 @dataclass(frozen=True, eq=False)
 class CutOrder(Value):
-    """An order of neurons and the tiles that it is cut into.
+    """An order of neurons and the tiles that it is cut into."""
 
-    Attributes
-    ----------
-    neurons : ndarray of int64, shape (n,)
-        Positions within the population.
-    ends : ndarray of int64, shape (tiles,)
-        Where the tiles end.
-    cost : int
-        Cores and what the tiles pay for their axons.
-    """
-
-    neurons: Ints
-    ends: Ints
-    cost: int
+    neurons: Ints  # (n,): positions within the population
+    ends: Ints  # (tiles,): where the tiles end
+    cost: int  # cores and what the tiles pay for their axons
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
 
 def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
-    """Cut one order of single neurons; ``None`` where a neuron does not fit.
-
-    Parameters
-    ----------
-    order : ndarray of int64
-        Positions of neurons.
-    demand : AxonDemand
-        What they read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes.
-    core : CoreModel
-        Limits.
-
-    Returns
-    -------
-    CutOrder or None
-        The cheapest cut; where an exact search would take too long, tiles as long as they can be.
-    """
+    """Cut one order of single neurons; ``None`` where a neuron does not fit."""
+    # gives the cheapest cut; where an exact search would take too long, tiles as long as they can be
+    # shapes: copies (n,)
     items = int((demand.indptr[order + 1] - demand.indptr[order]).sum())
     longest = core.neurons // max(1, int(copies[order].min(initial=core.neurons)))
     greedy = min(longest, len(order)) > PATIENCE // 4
@@ -91,24 +66,10 @@ def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, core: Cor
 
 
 def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
-    """Find the cheapest tiles of a node with rows and columns.
-
-    Parameters
-    ----------
-    shape : (rows, columns, features)
-        Of the node.
-    demand : AxonDemand
-        What its neurons read.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each takes, at most as many as a core has; those with 0 are left out.
-    core : CoreModel
-        Limits.
-
-    Returns
-    -------
-    CutOrder or None
-        ``None`` where a neuron does not fit a core even alone.
-    """
+    """Find the cheapest tiles of a node with rows and columns."""
+    # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
+    # gives ``None`` where a neuron does not fit a core even alone
+    # shapes: copies (n,)
     looks = []
     for chunk in (d for d in range(shape[2], 0, -1) if shape[2] % d == 0):
         look = _Chunked(shape, chunk, demand, copies, core).look()

@@ -86,10 +86,8 @@ def hand_over(image: SlicedImage, state: SlicedState, states: States, tick: int,
 
 @njit(**CALLED)
 def keep_fired(fired: Any, n_runs: int, places: Any, kept: Any) -> None:
-    """Put spikes of ordinary cores in a tick, (runs, rows, groups) of uint32, into planes, as uint64.
-
-    ``places`` (rows, groups, 32) says which plane of ``kept`` each has.
-    """
+    """Put spikes of ordinary cores in a tick, (runs, rows, groups) of uint32, into planes, as uint64."""
+    # ``places`` (rows, groups, 32) says which plane of ``kept`` each has.
     n = len(fired) // n_runs
     for run in range(n_runs):
         for k in range(n):

@@ -15,22 +15,14 @@ __all__ = ["FeedPlan"]
 
 @dataclass(frozen=True, eq=False)
 class FeedPlan(Value):
-    """Axons that a stimulus may feed, ordered by tick, and what decides whether it does.
+    """Axons that a stimulus may feed, ordered by tick, and what decides whether it does."""
 
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_ticks + 1,)
-        Rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t.
-    cores, axons : ndarray of int32, shape (n,)
-        The axons.
-    columns : ndarray of int32, shape (n,)
-        Value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is in
-        any case.
-    """
-
-    start: NDArray[np.int64]
+    start: NDArray[np.int64]  # (n_ticks + 1,): rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t
+    # cores, axons: (n,): the axons
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
+    # (n,): value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is
+    # in any case
     columns: NDArray[np.int32]
 
     def __post_init__(self) -> None:

@@ -27,20 +27,11 @@ _STATE_BYTES = 1 << 26
 
 
 class OrdinaryCores:
-    """States of these cores in up to 512 runs.
+    """States of these cores in up to 512 runs."""
 
-    Parameters
-    ----------
-    program : Program
-        Checked; not changed.
-    bit_sliced : ndarray of bool, shape (C,)
-        The others; they are never visited here.
-
-    Attributes
-    ----------
-    lanes : int
-        Runs at most.
-    """
+    # lanes: runs at most
+    # bit_sliced: the others; they are never visited here
+    # shapes: bit_sliced (C,)
 
     def __init__(self, program: Program, bit_sliced: NDArray[np.bool_]) -> None:
         self._image = make_image(program)

@@ -12,28 +12,13 @@ __all__ = ["returning_cores"]
 
 
 def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Prove of cores that every potential is, after every tick, what it was before the first one.
-
-    Parameters
-    ----------
-    program : Program
-        Its neurons, and the rules of its chip.
-    least, most : ndarray of int64, shape (C, N)
-        Sums of the negative and of the positive weights of all synapses of a neuron.
-
-    Returns
-    -------
-    ndarray of bool, shape (C,)
-        Whether that is so for every neuron of a core.
-
-    Notes
-    -----
-    Let V be the potential before a tick. If no sum of events leaves the rails, their order does not matter and the
-    leak leaves a value of ``V + least + leak`` to ``V + most + leak``. Both thresholds cut this range into at most
-    three pieces. On each of them the reset gives one value for all, or adds one to all; so it is enough that the two
-    ends of every piece become V. Noise in any neuron of a core, and leak reversal, are not looked into: such a core is
-    not among those that return.
-    """
+    """Prove of cores that every potential is, after every tick, what it was before the first one."""
+    # Let V be the potential before a tick. If no sum of events leaves the rails, their order does not matter and the
+    # leak leaves a value of ``V + least + leak`` to ``V + most + leak``. Both thresholds cut this range into at most
+    # three pieces. On each of them the reset gives one value for all, or adds one to all; so it is enough that the two
+    # ends of every piece become V. Noise in any neuron of a core, and leak reversal, are not looked into: such a core
+    # is not among those that return.
+    # shapes: least, most (C, N); returns (C,)
     n = program.neurons
     width, comparison = Width.of(program.chip), program.chip.rules.negative_comparison
     start = n.potential.astype(np.int64)

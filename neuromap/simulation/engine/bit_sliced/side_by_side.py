@@ -34,20 +34,11 @@ _NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.z
 
 
 class SideBySide:
-    """What runs stimuli side by side.
+    """What runs stimuli side by side."""
 
-    Parameters
-    ----------
-    program : Program
-        Checked; not changed.
-
-    Attributes
-    ----------
-    bit_sliced : ndarray of bool, shape (C,)
-        Cores that are bit-sliced; the others run in the ordinary kernel, one stimulus after the other in every tick.
-    lanes : int
-        Stimuli that run side by side at most: 512, or fewer where states of other cores would take much memory.
-    """
+    # bit_sliced: (C,): cores that are bit-sliced; the others run in the ordinary kernel, one stimulus after the other
+    # in every tick
+    # lanes: stimuli that run side by side at most: 512, or fewer where states of other cores would take much memory
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -86,26 +77,9 @@ class SideBySide:
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
-        """Run stimuli, each from the state before tick 0, on this thread alone.
-
-        Parameters
-        ----------
-        plan : FeedPlan
-            What a stimulus may feed.
-        frames : ndarray of bool, shape (S, columns)
-            Values of S stimuli, at most ``lanes``, as the plan counts them.
-        watched : ndarray of bool, shape (C, N)
-            Neurons whose spikes are returned.
-        noise_seed : int
-            Seed of the first stimulus; the others take the numbers that follow (after 2**64 - 1 comes 0).
-        is_called_off : callable
-            Asked every twentieth of a second or so; where it says True, nothing is returned.
-
-        Returns
-        -------
-        Spikes
-            Tick t of stimulus s, the first being 0, is ``s * plan.n_ticks + t``.
-        """
+        """Run stimuli, each from the state before tick 0, on this thread alone."""
+        # frames: values of S stimuli, at most ``lanes``, as the plan counts them
+        # shapes: frames (S, columns); watched (C, N)
         n_runs, fed = len(frames), self._fed(plan, frames)
         self._state.due[:] = 0
         self._state.busy[:] = 0

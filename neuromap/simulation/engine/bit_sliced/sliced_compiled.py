@@ -34,13 +34,7 @@ class SlicedKernel(NamedTuple):
 
 @cache
 def sliced_kernel() -> SlicedKernel:
-    """Entry points for this machine.
-
-    Raises
-    ------
-    NotSupportedError
-        If Numba is told not to compile.
-    """
+    """Entry points for this machine."""
     compiled()  # refuses where nothing may be compiled
     functions = (weigh_synapses, fill_lists, make_planes, run_sliced_ticks, keep_fired, list_planes)
     stamp = _stamp()

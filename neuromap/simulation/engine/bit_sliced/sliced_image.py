@@ -26,21 +26,9 @@ _MOST_BITS = 40
 
 
 def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64], NDArray[np.int64]]:
-    """Lay out the cores that can be bit-sliced.
-
-    Parameters
-    ----------
-    program : Program
-        Checked.
-
-    Returns
-    -------
-    image : SlicedImage
-    cores : ndarray of int64, shape (rows,)
-        Ascending.
-    neurons : ndarray of int64, shape (n,)
-        Place of every neuron of the image in a table (C, N), ascending.
-    """
+    """Lay out the cores that can be bit-sliced."""
+    # gives neurons: place of every neuron of the image in a table (C, N), ascending
+    # shapes: cores (rows,); neurons (n,)
     kernel, (n_cores, n_axons) = sliced_kernel(), program.axon_types.shape
     tables = tuple(
         read_only(np.ascontiguousarray(a)) for a in (_words(program), program.axon_types, program.neurons.weights)
@@ -97,13 +85,7 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
 def sliced_targets(
     program: Program, cores: NDArray[np.int64], core: NDArray[np.int32], axon: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Say where axons, or none (core -1), lie for the kernel, of which ``cores`` are bit-sliced.
-
-    Returns
-    -------
-    ndarray of int64, shape of ``core``
-        As ``SlicedImage.target``.
-    """
+    """Say where axons, or none (core -1), lie for the kernel, of which ``cores`` are bit-sliced."""
     n_axons = program.axon_types.shape[1]
     row_of = np.full(program.n_cores, -1)
     row_of[cores] = np.arange(len(cores))

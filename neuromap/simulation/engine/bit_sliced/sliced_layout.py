@@ -22,12 +22,11 @@ WORDS = 8
 
 
 class SlicedImage(NamedTuple):
-    """What is only read; shared by all threads.
+    """What is only read; shared by all threads."""
 
-    A neuron's sum is one of numbers that are 0 or more: an axon with a negative weight counts where it is silent. With
-    ``first_sum`` it starts so that the bit of weight ``2 ** n_bits`` is set where the neuron fires, and no other result
-    reaches so far.
-    """
+    # A neuron's sum is one of numbers that are 0 or more: an axon with a negative weight counts where it is silent.
+    # With ``first_sum`` it starts so that the bit of weight ``2 ** n_bits`` is set where the neuron fires, and no other
+    # result reaches so far.
 
     n_rows: int
     n_axons: int

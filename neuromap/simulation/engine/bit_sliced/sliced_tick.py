@@ -28,10 +28,8 @@ def run_sliced_ticks(
     kept: Any,
     n_kept: int,
 ) -> None:
-    """Run some ticks; one alone where there are other cores, whose turn is next.
-
-    ``kept_of`` says which plane of ``kept`` a neuron has in every tick, of ``n_kept`` a tick, or -1; ``kept`` is 0.
-    """
+    """Run some ticks; one alone where there are other cores, whose turn is next."""
+    # ``kept_of`` says which plane of ``kept`` a neuron has in every tick, of ``n_kept`` a tick, or -1; ``kept`` is 0.
     for time in range(n_ticks):
         tick = first_tick + time
         take_over(image, state, states, tick)

@@ -19,11 +19,9 @@ LEVELS = 16
 
 @njit(**CALLED)
 def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, most: Any, n_entries: Any) -> None:
-    """Sum up negative and positive weights of every neuron, (C, N), and count entries by level, (C, N, LEVELS).
-
-    A synapse is an entry of every level whose bit is set in the magnitude of its weight. Rows of the crossbar are words
-    of 64 bits, shape (C, A, words).
-    """
+    """Sum up negative and positive weights of every neuron, (C, N), and count entries by level, (C, N, LEVELS)."""
+    # A synapse is an entry of every level whose bit is set in the magnitude of its weight. Rows of the crossbar are
+    # words of 64 bits, shape (C, A, words).
     n_cores, n_axons, n_words = crossbar.shape
     for core in range(n_cores):
         for axon in range(n_axons):

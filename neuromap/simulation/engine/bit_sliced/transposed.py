@@ -19,10 +19,9 @@ _CHUNKS = LANES // _TILE
 
 @njit(**CALLED)
 def make_planes(bytes_: Any, stride: int, n_runs: int, n_columns: int, planes: Any, tile: Any) -> None:
-    """Fill planes, as uint64, from one byte per run and column: that of a run r and a column c at ``r * stride + c``.
-
-    64 bytes are read at once, so rows and the last of them may be read a bit beyond.
-    """
+    """Fill planes, as uint64, from one byte per run and column."""
+    # That of a run r and a column c at ``r * stride + c``.
+    # 64 bytes are read at once, so rows and the last of them may be read a bit beyond.
     for chunk in range(_CHUNKS):
         for first in range(0, n_columns, _TILE):
             for k in range(_TILE):
@@ -35,10 +34,8 @@ def make_planes(bytes_: Any, stride: int, n_runs: int, n_columns: int, planes: A
 
 @njit(**CALLED)
 def list_planes(planes: Any, n_planes: int, n_runs: int, rows: Any, tile: Any, runs: Any, numbers: Any) -> int:
-    """List runs and numbers of planes of all bits that are set, run by run; how many there are.
-
-    ``n_planes`` is a multiple of 64; ``rows`` has room for as many words, ``runs`` and ``numbers`` for all bits.
-    """
+    """List runs and numbers of planes of all bits that are set, run by run; how many there are."""
+    # ``n_planes`` is a multiple of 64; ``rows`` has room for as many words, ``runs`` and ``numbers`` for all bits.
     n = 0
     n_tiles = n_planes // _TILE
     for chunk in range((n_runs + _TILE - 1) // _TILE):

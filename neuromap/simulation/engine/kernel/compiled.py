@@ -37,10 +37,8 @@ class Compiled(NamedTuple):
 
 
 def kernel_stamp() -> str:
-    """Digest of the kernel files and of the versions that compile them.
-
-    Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
-    """
+    """Digest of the kernel files and of the versions that compile them."""
+    # Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {np.__version__} {sys.version}".encode())
     folder = Path(__file__).parent
     for path in sorted(folder.rglob("*.py")):
@@ -50,13 +48,7 @@ def kernel_stamp() -> str:
 
 @cache
 def compiled() -> Compiled:
-    """Entry points for this machine.
-
-    Raises
-    ------
-    NotSupportedError
-        If Numba is told not to compile.
-    """
+    """Entry points for this machine."""
     if numba.config.DISABLE_JIT:
         raise NotSupportedError("NUMBA_DISABLE_JIT: the fast engine has to be compiled; unset it, or take engine numpy")
     _offer_sleep()

@@ -61,11 +61,9 @@ _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
 def tick_narrow(
     image: Image, state: State, scratch: Scratch, core: int, first: int, last: int, ahead: Ahead, width: Any
 ) -> bool:
-    """Take all neurons of a core through steps 1 to 5.
-
-    ``scratch.axons[first:last]`` are due; spikes are written as bits to ``scratch.words``. Returns whether, in a tick
-    without due axons, any potential became another.
-    """
+    """Take all neurons of a core through steps 1 to 5."""
+    # ``scratch.axons[first:last]`` are due; spikes are written as bits to ``scratch.words``. Returns whether, in a tick
+    # without due axons, any potential became another.
     flags = get(image.header, core * HEADER + FLAGS)
     changed = False
     for block in range(extent(image.shape.groups) // len(width)):
@@ -192,10 +190,8 @@ def _is_shared(image: Image, core: int, which: int) -> bool:
 
 @inlined
 def _with(operation: Any, potential: Any, image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """Give ``operation(potential, parameter)``, for what is done in every tick.
-
-    One call for each form of a parameter: to bring them together first takes a register and a move for 32 neurons.
-    """
+    """Give ``operation(potential, parameter)``, for what is done in every tick."""
+    # One call for each form of a parameter: to bring them together first takes a register and a move for 32 neurons.
     plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
         return operation(potential, broadcast(width, int16(get(image.header, core * HEADER + which))))

@@ -59,11 +59,9 @@ def tick_wide(
     tick: int,
     seed: int,
 ) -> bool:
-    """Take all neurons of a core through steps 1 to 5.
-
-    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any
-    potential is another than before.
-    """
+    """Take all neurons of a core through steps 1 to 5."""
+    # ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any potential is
+    # another than before.
     groups, rows = extent(image.shape.groups), core * image.shape.n_axons
     noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
     stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)

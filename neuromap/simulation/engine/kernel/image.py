@@ -30,10 +30,8 @@ def vector_groups(n_neurons: int) -> int:
 
 
 def make_image(program: Program, far: FarTargets | None = None) -> Image:
-    """Lay out everything that is only read; arrays of the program are used in place where they fit.
-
-    ``far`` are targets on other ranks, of neurons without one in the program.
-    """
+    """Lay out everything that is only read; arrays of the program are used in place where they fit."""
+    # ``far`` are targets on other ranks, of neurons without one in the program.
     shape = _shape(program, 0 if far is None else far.most_delay)
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
     never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there

@@ -49,14 +49,13 @@ LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
 
 class Flag:
-    """Bits of ``header[FLAGS]``.
+    """Bits of ``header[FLAGS]``."""
 
-    ``UNIFORM`` and ``BYTES`` tell how the weights are kept: one value per axon type for all neurons, int8 planes, or
-    (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can get
-    below its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead
-    of setting one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick.
-    ``NOISE`` cores have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
-    """
+    # ``UNIFORM`` and ``BYTES`` tell how the weights are kept: one value per axon type for all neurons, int8 planes, or
+    # (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can get below
+    # its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead of setting
+    # one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick. ``NOISE`` cores
+    # have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
 
     UNIFORM = 1
     BYTES = 2
@@ -70,12 +69,11 @@ class Flag:
 
 
 class Shape(NamedTuple):
-    """Sizes, equal for all cores.
+    """Sizes, equal for all cores."""
 
-    ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the
-    kernels are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels
-    have loops instead. Read both with ``extent`` of that file.
-    """
+    # ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels
+    # are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels have loops
+    # instead. Read both with ``extent`` of that file.
 
     n_cores: int
     n_axons: int
@@ -158,10 +156,8 @@ class State(NamedTuple):
 
 
 def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
-    """Uninitialised flat array that starts on a cache line, in huge pages where it is large and they are to be had.
-
-    A tick jumps through all of it; with pages of 4 KiB half of its time would go into looking up addresses.
-    """
+    """Uninitialised flat array that starts on a cache line, in huge pages where it is large and they are to be had."""
+    # A tick jumps through all of it; with pages of 4 KiB half of its time would go into looking up addresses.
     dtype = np.dtype(dtype)
     n_bytes, to = size * dtype.itemsize, _CACHE_LINE
     raw: NDArray[np.uint8]

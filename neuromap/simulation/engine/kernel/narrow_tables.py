@@ -38,22 +38,11 @@ INT16 = 2**15 - 1
 
 
 class NarrowTables:
-    """Headers of the cores, and parameters of the narrow path: tables that grow from block to block of cores.
+    """Headers of the cores, and parameters of the narrow path: tables that grow from block to block of cores."""
 
-    Parameters
-    ----------
-    shape : Shape
-        Of the image.
-
-    Attributes
-    ----------
-    uniform : list of ndarray of int16, shape (cores, axon types)
-        Weights that all neurons of a core share, of every core.
-    weights : tuple of two lists of ndarray
-        Weights by axon type and neuron of the cores that have others, as int8 where they fit, and as int16.
-    planes : tuple of two lists of ndarray
-        Other parameters that neurons of a core do not share, as int8 and as int16.
-    """
+    # uniform: (cores, axon types): weights that all neurons of a core share, of every core
+    # weights: weights by axon type and neuron of the cores that have others, as int8 where they fit, and as int16
+    # planes: other parameters that neurons of a core do not share, as int8 and as int16
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

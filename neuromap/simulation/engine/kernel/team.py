@@ -74,10 +74,8 @@ def run_ticks(
     seed: int,
     width: Any,
 ) -> None:
-    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
-
-    ``events.start[event_tick]`` belongs to the first tick. At the end nothing of other ranks is left in boxes.
-    """
+    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
+    # ``events.start[event_tick]`` belongs to the first tick. At the end nothing of other ranks is left in boxes.
     sense = uint64(0)
     far = team.far
     for time in range(n_ticks):

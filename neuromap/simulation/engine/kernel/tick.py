@@ -163,10 +163,8 @@ def _compute(
     seed: int,
     width: Any,
 ) -> None:
-    """Take cores through the tick, list and count what fired, keep what is watched, say which stay awake.
-
-    Asks for what the next convoy will need, and for the targets of the spikes of the convoy before.
-    """
+    """Take cores through the tick, list and count what fired, keep what is watched, say which stay awake."""
+    # Asks for what the next convoy will need, and for the targets of the spikes of the convoy before.
     flight, groups = convoy & (FLIGHT - 1), extent(image.shape.groups)
     first = start = _list_start(scratch.axons, convoy)
     n = fired = _list_start(scratch.fired, convoy)

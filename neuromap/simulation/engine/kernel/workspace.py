@@ -60,11 +60,10 @@ class Scratch(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What is asked for while a convoy computes, a line or two with every due axon: places in lists of scratch.
+    """What is asked for while a convoy computes, a line or two with every due axon: places in lists of scratch."""
 
-    Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next convoy, ``target`` a neuron of the
-    convoy before in ``Scratch.fired``.
-    """
+    # Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next convoy, ``target`` a neuron of
+    # the convoy before in ``Scratch.fired``.
 
     row: int
     row_end: int
@@ -73,10 +72,9 @@ class Ahead(NamedTuple):
 
 
 class Team(NamedTuple):
-    """Who runs which cores, and what they hand to each other and to themselves.
+    """Who runs which cores, and what they hand to each other and to themselves."""
 
-    Ranges are whole blocks of 64 cores, so that threads share no cache line of ``State.busy`` and ``State.awake``.
-    """
+    # Ranges are whole blocks of 64 cores, so that threads share no cache line of ``State.busy`` and ``State.awake``.
 
     n_threads: int
     first: NDArray[np.int64]

@@ -14,10 +14,8 @@ inlined = njit(**INLINED)
 
 @inlined
 def tick_joined(image: ListImage, state: ListState, core: int, due: int, tick: int) -> None:
-    """Take the neurons of a core through a tick; who fired and who changed is left in ``state.words``.
-
-    What is due lies from ``due`` on, and is set to 0. Products are doubles and exact (``neuron_lanes.py``).
-    """
+    """Take the neurons of a core through a tick; who fired and who changed is left in ``state.words``."""
+    # What is due lies from ``due`` on, and is set to 0. Products are doubles and exact (``neuron_lanes.py``).
     lanes = image.shape.lanes
     first, n_words = core * lanes, lanes >> 6
     fired = 2 * core * n_words

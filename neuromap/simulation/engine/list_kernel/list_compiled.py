@@ -18,15 +18,8 @@ __all__ = ["list_kernel"]
 
 @cache
 def list_kernel() -> Any:
-    """:func:`~neuromap.simulation.engine.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock.
-
-    Once, or ``n_runs`` times, each from the state ``start``.
-
-    Raises
-    ------
-    NotSupportedError
-        If Numba is told not to compile.
-    """
+    """:func:`~neuromap.simulation.engine.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock."""
+    # Once, or ``n_runs`` times, each from the state ``start``.
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
     def run(  # type: ignore[no-untyped-def]

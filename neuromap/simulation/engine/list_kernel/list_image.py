@@ -136,10 +136,8 @@ def _lanes(program: ListProgram) -> int:
 
 
 def _due(program: ListProgram) -> tuple[int, int]:
-    """Say in how many bytes sums of weights are kept, and in which power of two.
-
-    In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
-    """
+    """Say in how many bytes sums of weights are kept, and in which power of two."""
+    # In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
     table = program.synapses
     weight = np.abs(table.weight.astype(np.int64))
     unit = int(np.bitwise_or.reduce(weight, initial=0))

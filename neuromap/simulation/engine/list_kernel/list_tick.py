@@ -34,11 +34,9 @@ def run_list_ticks(
     event_tick: int,
     record: Record,
 ) -> None:
-    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
-
-    ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
-    other ranks is left in boxes.
-    """
+    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
+    # ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
+    # other ranks is left in boxes.
     sense = uint64(0)
     far = team.far
     for time in range(n_ticks):

@@ -43,10 +43,8 @@ class _Parameters(NamedTuple):
 
 @intrinsic
 def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
-    """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed.
-
-    What is due to them lies from ``due`` on; it is set to 0.
-    """
+    """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed."""
+    # What is due to them lies from ``due`` on; it is set to 0.
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         unit = _Unit(context, builder, signature.args, arguments)

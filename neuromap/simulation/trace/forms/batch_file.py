@@ -18,13 +18,7 @@ __all__ = ["save_batch"]
 
 
 def save_batch(batch: Batch, path: str | Path) -> None:
-    """Write frames or counts of a batch; see :meth:`Batch.save`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write frames or counts of a batch; see :meth:`Batch.save`."""
     tensors: dict[str, NDArray[Any]] = {}
     for port in batch.nodes:
         kept = batch.counts(port.name) if batch.spikes_by_frame is None else batch.frames(port.name).astype(np.uint8)

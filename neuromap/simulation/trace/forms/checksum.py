@@ -40,20 +40,7 @@ class _ArrayDigest:
 
 
 def checksum(labels: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Give the checksum of a trace.
-
-    Parameters
-    ----------
-    labels : str
-        The JSON text of the file, to the letter.
-    arrays : mapping of str to ndarray
-        What the file holds.
-
-    Returns
-    -------
-    str
-        The algorithm, a colon and the digest (docs/simulation.md).
-    """
+    """Give the checksum of a trace."""
     return _joined(labels, {name: _ArrayDigest(array) for name, array in arrays.items()})
 
 
@@ -63,15 +50,7 @@ def _joined(labels: str, digests: Mapping[str, _ArrayDigest]) -> str:
 
 
 class RunDigest:
-    """The checksum of a run, made while its chunks come; memory does not grow with them.
-
-    Parameters
-    ----------
-    labels : str
-        The JSON text of the file.
-    run : RecordedRun
-        Its chunks are not taken.
-    """
+    """The checksum of a run, made while its chunks come; memory does not grow with them."""
 
     def __init__(self, labels: str, run: RecordedRun) -> None:
         self._labels = labels

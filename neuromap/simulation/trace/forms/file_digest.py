@@ -18,26 +18,14 @@ _PORTION = 2**20
 
 
 def append_digest(path: Path) -> None:
-    """Write the digest of a file behind its end.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Write the digest of a file behind its end."""
     digest = _digest(path, path.stat().st_size)
     with path.open("ab") as stream:
         stream.write(digest)
 
 
 def fits_its_digest(path: Path) -> bool:
-    """Whether the bytes of a file give the digest behind them; true as well where there is none.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Whether the bytes of a file give the digest behind them; true as well where there is none."""
     size = path.stat().st_size - _LENGTH
     if size < 0:
         return True

@@ -39,13 +39,7 @@ EXACT_IN_FLOAT = 2**24
 
 
 def import_h5py() -> Any:
-    """Import h5py.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not installed.
-    """
+    """Import h5py."""
     try:
         import h5py
     except ImportError:

@@ -31,25 +31,7 @@ __all__ = ["hdf5_writer", "save_hdf5"]
 
 @contextmanager
 def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
-    """Open a file beside ``path`` that takes its place when the block ends well, and is gone when it does not.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to be.
-
-    Yields
-    ------
-    callable
-        ``write(run)``: writes the chunks of a :class:`RecordedRun` as they come, then what is in its counts by then.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, or is no regular file.
-    NotSupportedError
-        If h5py is not installed.
-    """
+    """Open a file beside ``path`` that takes its place when the block ends well, and is gone when it does not."""
     h5py = import_h5py()
     target = check_target(path)
     if target is None:
@@ -85,15 +67,7 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
 
 
 def save_hdf5(trace: Trace, path: str | Path) -> None:
-    """Write a trace that is in memory.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    NotSupportedError
-        If h5py is not installed, or the trace does not know the places of its spikes and the length of a tick.
-    """
+    """Write a trace that is in memory."""
     if trace.core is None or trace.neuron is None or trace.tick_seconds is None:
         raise NotSupportedError(
             f"{path}: a trace of version 1 lacks the places of its spikes, which HDF5 needs; simulate again"

@@ -9,21 +9,11 @@ __all__ = ["Hdf5Stream"]
 
 
 class Hdf5Stream:
-    """The file under HDF5, for which writing never fails.
+    """The file under HDF5, for which writing never fails."""
 
-    HDF5 ends the process where it cannot write what it holds when a file is closed. So the first error, as of a full
-    disk, is kept, and what is written from then on is dropped.
-
-    Parameters
-    ----------
-    path : Path
-        A new file.
-
-    Attributes
-    ----------
-    error : OSError or None
-        The first error.
-    """
+    # HDF5 ends the process where it cannot write what it holds when a file is closed. So the first error, as of a full
+    # disk, is kept, and what is written from then on is dropped.
+    # error: the first error
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("x+b", buffering=0)

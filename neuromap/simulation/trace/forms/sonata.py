@@ -36,17 +36,7 @@ _NEURONS_IN_BLOCK = 1024
 
 
 def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
-    """Write all but the chunks of a run, its counts and the checksum.
-
-    Parameters
-    ----------
-    file : h5py.File
-        Empty.
-    run : RecordedRun
-        Its chunks are not taken.
-    labels : str
-        What is said of it, as JSON.
-    """
+    """Write all but the chunks of a run, its counts and the checksum."""
     _write_labels(file, labels)
     _write_table(file.create_group(NEURONS), run.neurons)
     spikes = file.create_group(SPIKES)

@@ -20,15 +20,7 @@ __all__ = ["save_trace"]
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace; see :meth:`Trace.save`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    NotSupportedError
-        If HDF5 is asked for and h5py is not installed, or the trace lacks places on the chip.
-    """
+    """Write a trace; see :meth:`Trace.save`."""
     if Path(path).suffix.lower() in HDF5_SUFFIXES:
         save_hdf5(trace, path)
         return

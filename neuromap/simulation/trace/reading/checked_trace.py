@@ -24,25 +24,7 @@ _MOST = 2**53
 
 
 def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
-    """Make a trace of labels and arrays.
-
-    Parameters
-    ----------
-    labels : object
-        What JSON gave: :func:`~neuromap.simulation.trace.forms.labels.trace_text` in a sound file.
-    arrays : dict of str to ndarray
-        Under the names of ``file_layout.py``.
-
-    Returns
-    -------
-    Trace
-        With arrays that fit each other.
-
-    Raises
-    ------
-    AttributeError, KeyError, TypeError, ValueError
-        If anything is missing or wrong.
-    """
+    """Make a trace of labels and arrays."""
     labels = {"potential_nodes": [], "tick_seconds": None, "nodes_are_whole": False, **labels}
     _check_labels(labels)
     labels["period"] = period_of_file(labels)

@@ -46,15 +46,7 @@ _SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
 
 
 def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Read labels, as the text of the file, and arrays of a trace, under their names in a safetensors file.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, no trace, or too large for the memory.
-    NotSupportedError
-        If h5py is not installed.
-    """
+    """Read labels, as the text of the file, and arrays of a trace, under their names in a safetensors file."""
     import_h5py()
     try:
         size = path.stat().st_size
@@ -77,13 +69,7 @@ def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
 
 
 def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Read a file by h5py, in the process that :func:`read_hdf5` begins.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, no trace, or takes more than ``most`` bytes.
-    """
+    """Read a file by h5py, in the process that :func:`read_hdf5` begins."""
     import h5py
 
     try:

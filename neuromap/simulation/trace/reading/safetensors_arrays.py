@@ -17,13 +17,7 @@ __all__ = ["read_safetensors"]
 
 
 def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read labels and arrays of a trace.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or no trace.
-    """
+    """Read labels and arrays of a trace."""
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}

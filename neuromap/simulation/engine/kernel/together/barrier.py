@@ -26,10 +26,8 @@ _WORD = ir.IntType(64)
 
 @inlined
 def wait(barrier: Any, n_threads: int, sense: int) -> bool:
-    """Wait for all threads; False if the run was called off.
-
-    It looks a while, then lets others run, then sleeps: a waiting thread does not keep a shared machine busy.
-    """
+    """Wait for all threads; False if the run was called off."""
+    # It looks a while, then lets others run, then sleeps: a waiting thread does not keep a shared machine busy.
     if atomic_add(barrier, _ARRIVED) == uint64(n_threads - 1):
         atomic_store(barrier, _ARRIVED, uint64(0))
         atomic_store(barrier, _SENSE, sense)

@@ -126,10 +126,8 @@ def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
 
 
 def list_ones(array: Any, position: int, base: int, word: int) -> int:
-    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; how many there are.
-
-    Up to 64 elements may be overwritten, however few bits are set. The array is of uint16, uint32 or uint64.
-    """
+    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; how many there are."""
+    # Up to 64 elements may be overwritten, however few bits are set. The array is of uint16, uint32 or uint64.
     return len([put(array, position, base + bit) for bit in range(64) if word >> bit & 1])  # for type checkers
 
 
