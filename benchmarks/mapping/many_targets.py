@@ -38,8 +38,8 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.lists.block_order import Layer
+from neuromap.mapping.lists.fill_cores import partition_groups
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
-from neuromap.mapping.lists.partition_groups import partition_groups
 from neuromap.mapping.place.place import place
 
 __all__ = ["count", "map_family"]

@@ -16,14 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
-from neuromap.bench.drive import Drive, drive_for
-from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -31,10 +29,42 @@ from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
-__all__ = ["board_of", "characterisation_program"]
+# The drive of the characterisation network: leak and threshold that make a neuron fire at a rate.
+_THRESHOLD = 50
+"""Least threshold: far above what the noise adds in one tick, so that the leak sets the rate."""
+
+
+class Drive(NamedTuple):
+    """What makes a neuron fire."""
+
+    # leak, threshold: lambda and alpha
+    leak: int
+    threshold: int
+    rate_hz: float  # leak / threshold in spikes per second: the exact rate without the excess at the threshold
+
+
+def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
+    """Choose leak and threshold for a rate."""
+    # rate_hz: spikes per second and neuron, above 0, at most one per tick
+    tick = chip.tick_seconds
+    greatest = min(chip.threshold_range[1], chip.potential_range[1])
+    slowest, fastest = 1 / (greatest * tick), min(1.0, chip.leak_range[1] / min(_THRESHOLD, greatest)) / tick
+    if not slowest <= rate_hz <= fastest * (1 + 1e-12):  # NaN is refused too
+        raise InputError(f"rate {rate_hz:g} Hz: chip {chip.name} allows {slowest:.3g} to {fastest:.6g} Hz here")
+    per_tick = rate_hz * tick
+    first = max(1, math.ceil(per_tick * min(_THRESHOLD, greatest) - 1e-9))
+    best, least_error = Drive(0, 1, 0.0), math.inf
+    for leak in range(first, min(4 * first, chip.leak_range[1]) + 1):
+        threshold = min(max(leak, round(leak / per_tick)), greatest)
+        error = abs(leak / threshold / per_tick - 1)
+        if error < least_error - 1e-12:
+            best, least_error = Drive(leak, threshold, leak / threshold / tick), error
+        if least_error <= 1e-3:
+            break
+    return best
+
 
 _T = TypeVar("_T", bound=np.generic)
-
 _ROWS = 1 << 14
 """Crossbar rows that are drawn at once; bounds the memory beside the program itself."""
 _LINE = 64
@@ -99,7 +129,8 @@ def characterisation_program(
     n_cores : int
         Cores. Where the chip has fewer, a board of such chips is taken.
     rate_hz : float
-        Spikes per second and neuron of the active cores; see :func:`neuromap.bench.drive.drive_for` for what is met
+        Spikes per second and neuron of the active cores; see
+        :func:`neuromap.bench.characterisation.drive_for` for what is met
         exactly.
     synapses : int
         Synapses of every axon, 0 to all neurons of a core.
@@ -299,3 +330,57 @@ def _nodes(asked: _Request) -> tuple[NodePort, ...]:
     n_resting = int(np.count_nonzero(asked.resting))
     sizes = {"active": asked.n_cores - n_resting, "at_rest": n_resting}
     return tuple(NodePort(name, n * asked.chip.neurons, "hidden", 0) for name, n in sizes.items() if n)
+
+
+# Random bits that are the same on every machine and NumPy version, and rows of bits with an exact sum.
+
+
+class RandomBits:
+    """A stream of random bits: the raw numbers of a PCG64, whose order NumPy does not change."""
+
+    def __init__(self, seed: int, stream: int) -> None:
+        self._bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """Draw n words of 64 bits."""
+        return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
+
+    def octets(self, n: int) -> NDArray[np.uint8]:
+        """Draw n bytes."""
+        return self.words(-(-n // 8)).astype("<u8", copy=False).view(np.uint8)[:n]
+
+    def below(self, bound: int, n: int) -> NDArray[np.int64]:
+        """Draw n integers from 0 to ``bound - 1``; ``bound`` far below 2**32, or some values are favoured."""
+        halves = self.words(-(-n // 2)).astype("<u8", copy=False).view("<u4")[:n]
+        return ((halves.astype(np.uint64) * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
+
+
+def set_bits(rows: NDArray[np.uint8], width: int, n_set: int, bits: RandomBits) -> None:
+    """Set exactly ``n_set`` of ``width`` bits in every row, all choices being equally likely."""
+    # First every bit is set with a probability near ``n_set / width``; then random bits are set or cleared where there
+    # are too few or too many. Neither step favours a place, so the outcome favours none.
+    # shapes: rows (n, ceil(width / 8))
+    part = round(256 * n_set / width)
+    part = 0 if part < 32 else 256 if part > 224 else part  # far from a half, counting from one end is quicker
+    if part == 256:
+        rows[:] = 255
+    started = False
+    for place in range(8):  # the binary digits of part / 256: AND halves a probability p, OR makes it (1 + p) / 2
+        digit = bool(part >> place & 1)
+        started |= digit
+        if started:
+            noise = bits.octets(rows.size).reshape(rows.shape)
+            np.bitwise_or(rows, noise, out=rows) if digit else np.bitwise_and(rows, noise, out=rows)
+    if width % 8:
+        rows[:, -1] &= (1 << width % 8) - 1
+
+    surplus = np.bitwise_count(rows).sum(axis=1, dtype=np.int64) - n_set
+    todo = np.flatnonzero(surplus)
+    while len(todo):
+        place_of = bits.below(width, len(todo))
+        bit = np.left_shift(1, place_of & 7).astype(np.uint8)
+        is_set = (rows[todo, place_of >> 3] & bit) != 0
+        hit = is_set == (surplus[todo] > 0)
+        rows[todo[hit], place_of[hit] >> 3] ^= bit[hit]
+        surplus[todo[hit]] -= np.where(is_set[hit], 1, -1)
+        todo = todo[surplus[todo] != 0]

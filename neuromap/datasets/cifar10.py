@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import pickletools
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
-from neuromap.datasets.cifar_batches import MOST_OF_BATCH, read_binary_batch, read_python_batch
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.image_set import ImageSet
 from neuromap.datasets.members import Members, open_members
 from neuromap.datasets.pictures import PICTURES, decode_pictures
 from neuromap.datasets.splits import end_of_train
 from neuromap.errors import InputError
 from neuromap.files.messages import show
-
-__all__ = ["load_cifar10"]
 
 _CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _SHAPE = (32, 32)
@@ -91,3 +93,264 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
 def _chosen(n_images: int, part: str, limit: int | None) -> slice:
     within = slice(0, n_images) if part == "test" else end_of_train(n_images, _SHARES, part)
     return within if limit is None else slice(within.start, min(within.stop, within.start + limit))
+
+
+# Batches of CIFAR-10, in the two formats of its makers: red, then green, then blue, each row by row.
+MOST_OF_BATCH = 2**28
+"""Bytes of a batch: those of the makers have 31 MB."""
+_PIXELS = 3 * 32 * 32
+
+
+def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Read a batch of the binary version: for every image one byte of label and 3072 of pixels."""
+    # shapes: images (n_images, 32, 32, 3); labels (n_images,)
+    if not data or len(data) % (_PIXELS + 1):
+        raise InputError(
+            f"{name}: has {len(data)} bytes; an image takes {_PIXELS + 1}, so it is not whole; fetch it again"
+        )
+    rows = np.frombuffer(data, np.uint8).reshape(-1, _PIXELS + 1)
+    return _images(rows[:, 1:]), _labels(name, rows[:, 0].astype(np.int64), n_classes)
+
+
+def read_python_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Read a batch of the Python version, a pickle of which nothing is run: ``data`` and ``labels``."""
+    # shapes: images (n_images, 32, 32, 3); labels (n_images,)
+    try:
+        batch = read_plain_pickle(data)
+        entries = {_text(key): value for key, value in batch.items()} if isinstance(batch, dict) else {}
+        if not {"data", "labels"} <= entries.keys():
+            raise InputError("holds no data and labels; fetch it again")
+        pixels = byte_array(entries["data"])
+        labels = _whole_numbers(entries["labels"])
+        if pixels.ndim != 2 or pixels.shape[1] != _PIXELS or len(pixels) != len(labels):
+            raise InputError(
+                f"its data has the shape {list(pixels.shape)}; allowed is [{len(labels)}, {_PIXELS}], as it has "
+                f"{len(labels)} labels; fetch it again"
+            )
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    return _images(pixels), _labels(name, labels, n_classes)
+
+
+def _text(key: object) -> object:
+    return key.decode("latin-1") if isinstance(key, bytes) else key
+
+
+def _whole_numbers(values: object) -> NDArray[np.int64]:
+    if not isinstance(values, list) or any(type(value) is not int or abs(value) > 2**31 for value in values):
+        raise InputError("its labels are no list of whole numbers; fetch it again")
+    return np.array(values, np.int64)
+
+
+def _images(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+
+
+def _labels(name: str, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
+    if len(labels) and not 0 <= labels.min() <= labels.max() < n_classes:
+        wrong = labels.min() if labels.min() < 0 else labels.max()
+        raise InputError(f"{name}: found the label {wrong}; allowed are 0 to {n_classes - 1}")
+    return labels
+
+
+# Numbers, texts and arrays of bytes from a pickle, of which no instruction is ever run.
+#
+# The standard library lists the instructions of a pickle (``pickletools``). Those that build plain values are
+# followed here; what would be a call is kept as a name and its arguments, and only the names of NumPy's arrays are
+# known. So whatever a file says, nothing is imported and no code of it runs.
+
+
+_ENCODE = "_codecs encode"
+"""Stands before bytes that a later Python wrote for an earlier one."""
+_NAMES = frozenset({
+    "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy dtype",
+    _ENCODE,
+})  # fmt: skip
+"""All names that are known."""
+
+
+@dataclass
+class _Named:
+    """What would be a class or function."""
+
+    name: str
+
+
+@dataclass
+class _Made:
+    """What a call would make."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    state: Any = None
+
+
+_MARK = object()
+_MOST_INSTRUCTIONS = 2**20
+"""Fifteen times as many as a batch of 10,000 images takes."""
+_MOST_CONTAINERS = 1000
+"""Tables, lists, tuples that hold such, and calls of a pickle; a batch takes about ten.
+
+No deeper can they nest, whatever the order in which they are put into each other: Python compares, prints and frees
+nested values in C, where depth is room on the stack.
+"""
+_CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "REDUCE"})
+
+
+def read_plain_pickle(data: bytes) -> Any:
+    """Read plain values."""
+    # gives dictionaries, lists, tuples, numbers, texts (bytes of Python 2 too, a letter for each), and arrays for
+    # :func:`byte_array`
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+    containers = 0
+    try:
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+            _follow(opcode.name, argument, stack, memo)
+            containers += opcode.name in _CONTAINERS and not _is_flat(stack[-1])
+            if count >= _MOST_INSTRUCTIONS or containers > _MOST_CONTAINERS:
+                raise InputError(
+                    f"has more than {_MOST_INSTRUCTIONS} instructions or {_MOST_CONTAINERS} tables, lists and tuples, "
+                    "which no list of images needs; fetch it again"
+                )
+        return stack.pop()
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, UnicodeError, RecursionError):
+        raise InputError("is no whole pickle of plain values; fetch it again") from None
+
+
+def byte_array(value: Any) -> NDArray[np.uint8]:
+    """Take an array of bytes out of what :func:`read_plain_pickle` gave."""
+    try:
+        _, shape, kind, is_fortran, raw = value.state
+        if not value.name.endswith("_reconstruct") or kind.name != "numpy dtype" or kind.arguments[0] != "u1":
+            raise ValueError
+        data = raw if isinstance(raw, bytes) else raw.encode("latin-1")
+        return np.frombuffer(data, np.uint8).reshape(shape, order="F" if is_fortran else "C")
+    except (ValueError, TypeError, AttributeError, IndexError):
+        raise InputError("holds no array of unsigned bytes where one should be; fetch it again") from None
+
+
+def _follow(name: str, argument: Any, stack: list[Any], memo: dict[int, Any]) -> None:
+    """Follow one instruction."""
+    if name in _CONSTANTS:
+        stack.append(argument)
+    elif name in _NEW:
+        stack.append(_NEW[name]())
+    elif name in ("BINPUT", "LONG_BINPUT", "PUT"):
+        memo[argument] = stack[-1]
+    elif name == "MEMOIZE":
+        memo[len(memo)] = stack[-1]
+    elif name in ("BINGET", "LONG_BINGET", "GET"):
+        stack.append(memo[argument])
+    elif name == "GLOBAL":
+        stack.append(_named(argument))
+    elif name in _STEPS:
+        _STEPS[name](stack)
+    elif name not in ("PROTO", "FRAME", "STOP"):
+        raise InputError(f"has the instruction {name}, which no list of images needs; nothing of it was run")
+
+
+def _named(name: str) -> _Named:
+    if name not in _NAMES:
+        raise InputError(f"names {show(name)}; allowed are NumPy's arrays only, nothing of it was run")
+    return _Named(name)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether nothing can ever be nested in a value: texts, and tuples of what holds nothing."""
+    if isinstance(value, tuple):
+        return not any(isinstance(part, tuple | list | dict | _Made) for part in value)
+    return isinstance(value, str | bytes)
+
+
+def _keys(keys: list[Any]) -> list[Any]:
+    """Refuse keys of tables that hold others: their hash is made in C, of all that they hold."""
+    if not all(isinstance(key, str | bytes | int) for key in keys):
+        raise ValueError
+    return keys
+
+
+def _since_mark(stack: list[Any]) -> list[Any]:
+    # from the end: what is looked at is taken off, so all looks together are as many as the instructions
+    at = len(stack) - 1
+    while stack[at] is not _MARK:
+        at -= 1
+        if at < 0:
+            raise ValueError
+    found = stack[at + 1 :]
+    del stack[at:]
+    return found
+
+
+def _take(stack: list[Any], count: int) -> tuple[Any, ...]:
+    if len(stack) < count:
+        raise ValueError
+    found = tuple(stack[len(stack) - count :])
+    del stack[len(stack) - count :]
+    return found
+
+
+def _append_all(stack: list[Any]) -> None:
+    values = _since_mark(stack)
+    stack[-1].extend(values)
+
+
+def _append(stack: list[Any]) -> None:
+    value = stack.pop()
+    stack[-1].append(value)
+
+
+def _set_all(stack: list[Any]) -> None:
+    values = _since_mark(stack)
+    stack[-1].update(zip(_keys(values[::2]), values[1::2], strict=True))
+
+
+def _set(stack: list[Any]) -> None:
+    key, value = _take(stack, 2)
+    stack[-1][_keys([key])[0]] = value
+
+
+def _dictionary(stack: list[Any]) -> None:
+    values = _since_mark(stack)
+    stack.append(dict(zip(_keys(values[::2]), values[1::2], strict=True)))
+
+
+def _name_of_two(stack: list[Any]) -> None:
+    stack.append(_named(" ".join(_take(stack, 2))))
+
+
+def _call(stack: list[Any]) -> None:
+    function, arguments = _take(stack, 2)
+    stack.append(arguments[0] if function.name == _ENCODE else _Made(function.name, arguments))
+
+
+def _build(stack: list[Any]) -> None:
+    state = stack.pop()
+    if not isinstance(stack[-1], _Made):
+        raise ValueError
+    stack[-1].state = state
+
+
+_CONSTANTS = frozenset({
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE",
+    "BINUNICODE", "SHORT_BINUNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+})  # fmt: skip
+_NEW: Mapping[str, Callable[[], Any]] = ReadOnlyMapping({
+    "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False, "EMPTY_DICT": dict, "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple, "MARK": lambda: _MARK,
+})  # fmt: skip
+_STEPS: Mapping[str, Callable[[list[Any]], None]] = ReadOnlyMapping({
+    "TUPLE": lambda stack: stack.append(tuple(_since_mark(stack))),
+    "TUPLE1": lambda stack: stack.append(_take(stack, 1)),
+    "TUPLE2": lambda stack: stack.append(_take(stack, 2)),
+    "TUPLE3": lambda stack: stack.append(_take(stack, 3)),
+    "LIST": lambda stack: stack.append(_since_mark(stack)),
+    "DICT": _dictionary,
+    "APPENDS": _append_all,
+    "APPEND": _append,
+    "SETITEMS": _set_all,
+    "SETITEM": _set,
+    "STACK_GLOBAL": _name_of_two,
+    "REDUCE": _call,
+    "BUILD": _build,
+})  # fmt: skip

@@ -2,26 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain, groupby, pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.cifar10 import load_cifar10
-from neuromap.datasets.digits import load_digits
-from neuromap.datasets.gtsrb import load_gtsrb
 from neuromap.datasets.image_set import PARTS, ImageSet
+from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
-from neuromap.errors import InputError
+from neuromap.datasets.pictures import decode_pictures
+from neuromap.datasets.splits import SPLIT_SEED, end_of_train, part_of_tracks, uniform
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number
 from neuromap.files.messages import did_you_mean, show, show_name
 
-__all__ = ["SCHEMES", "load_images"]
+# GTSRB, the German traffic sign recognition benchmark (Stallkamp, Schlipsing, Salmen, Igel, IJCNN 2011).
+#
+# A folder per class holds pictures (PPM) named ``TRACK_NUMBER.ppm``, of up to thirty per track, and a list of them,
+# ``GT-CLASS.csv``. Tracks can be told apart in the training pictures only, so all parts are drawn from these.
+
+_CLASSES = tuple(f"{number:05d}" for number in range(43))
+_SHAPE = (32, 32)
+_MOST_OF_LISTS = 2**26
+"""Bytes of all lists: those of the makers take 2 MB."""
+_LIST = re.compile(r"GT-\d{5}\.csv")
+_PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
+
+
+class _Listed(NamedTuple):
+    """A picture in a list; sorted by track, then by number."""
+
+    folder: str
+    track: int
+    number: int
+    name: str
+    label: int
+
+
+def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
+    """Read the traffic signs, brought to 32 x 32 pixels."""
+    # Of the tracks, in a drawn order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
+    # taken, with the border around the sign.
+    with open_members(path) as members:
+        chosen = _pictures_of(members, part)[:limit]
+        places = {picture.name: k for k, picture in enumerate(chosen)}
+        images = decode_pictures(members.each(places), places, _SHAPE, resize=True)
+    labels = np.array([picture.label for picture in chosen], np.int64)
+    return ImageSet("gtsrb", part, images, labels, _CLASSES, tracks=_tracks(chosen))
+
+
+def _tracks(pictures: list[_Listed]) -> NDArray[np.int64]:
+    """Give every picture the number of its track, in the order in which tracks come."""
+    numbers: dict[tuple[str, int], int] = {}
+    keys = [(picture.folder, picture.track) for picture in pictures]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def _pictures_of(members: Members, part: str) -> list[_Listed]:
+    lists = [name for name in members.names if _LIST.fullmatch(PurePosixPath(name).name)]
+    if not lists:
+        raise InputError("has no lists GT-00000.csv and so on; give the folder of the training pictures, a class each")
+    listed: list[_Listed] = []
+    for name, text in members.each(lists, _MOST_OF_LISTS):
+        try:
+            listed += _listed(name, text, MOST_MEMBERS - len(listed))
+        except csv.Error as reason:
+            raise InputError(f"list {show(name)}: is no table parted by semicolons ({reason})") from None
+    listed.sort()
+    _check_there(listed, members.sizes.keys())
+    tracks = [list(track) for _, track in groupby(listed, key=lambda picture: (picture.folder, picture.track))]
+    return list(chain.from_iterable(tracks[number] for number in part_of_tracks(len(tracks), part)))
+
+
+def _listed(name: str, data: bytes, most: int) -> Iterator[_Listed]:
+    """Read a list: ``Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId``."""
+    folder = PurePosixPath(name).parent
+    reader = csv.DictReader(io.StringIO(data.decode(errors="replace")), delimiter=";")
+    if not {"Filename", "ClassId"} <= set(reader.fieldnames or ()):
+        raise InputError(f"list {show(name)}: its first line has no columns Filename and ClassId, parted by semicolons")
+    for count, row in enumerate(reader):
+        if count >= most:
+            raise InputError(f"list {show(name)}: with those before it names more than {MOST_MEMBERS} pictures")
+        picture, label = _PICTURE.fullmatch(row["Filename"] or ""), row["ClassId"] or ""
+        where = f"list {show(name)}, line {reader.line_num}"
+        if picture is None:
+            raise InputError(f"{where}: found the file {show(row['Filename'])}; allowed are names like 00000_00012.ppm")
+        if not re.fullmatch(r"\d{1,9}", label) or int(label) >= len(_CLASSES):
+            raise InputError(f"{where}: found the class {show(label)}; allowed are 0 to {len(_CLASSES) - 1}")
+        yield _Listed(str(folder), int(picture[1]), int(picture[2]), str(folder / picture[0]), int(label))
+
+
+def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
+    for one, other in pairwise(listed):
+        if one.name == other.name:
+            raise InputError(f"picture {show(one.name)}: is in the list twice; fetch the set again")
+    for picture in listed:
+        if picture.name not in names:
+            raise InputError(
+                f"picture {show(picture.name)}: is in the list, but not in the folder; fetch the set again"
+            )
+
 
 _OF_FILES: Mapping[str, Callable[[Path, str, int | None], ImageSet]] = ReadOnlyMapping(
     {"mnist": load_mnist, "cifar10": load_cifar10, "gtsrb": load_gtsrb}
 )
-
 SCHEMES = (*_OF_FILES, "digits")
 """Names of sources; ``digits`` takes no path."""
 
@@ -85,3 +178,39 @@ def _expanded(source: str, path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:  # ~NAME of nobody
         raise InputError(f"{show_name(source)}: there is no home of this name; write the path in full") from None
+
+
+# The handwritten digits that come with scikit-learn: 8 x 8 pixels, intensities 0 to 16.
+_HELD_OUT = 400
+_SHARES = 5
+_WHITE = 16
+
+
+def load_digits(part: str, limit: int | None = None) -> ImageSet:
+    """Read the digits."""
+    # The 1797 images are sorted by label, in drawn order within a label, and every 4.49th is held out: these 400 are
+    # the test part, with as many of each digit as there are in the whole. Of the 1397 others, in drawn order, the last
+    # fifth (279) is the validation part. People who wrote digits occur in all parts.
+    images, labels = _all_digits()
+    within_label, drawn = uniform((2, len(labels)), SPLIT_SEED)
+    by_label = np.lexsort((within_label, labels))
+    held_out = np.zeros(len(labels), dtype=bool)
+    held_out[by_label[np.arange(_HELD_OUT) * len(labels) // _HELD_OUT]] = True
+    order = np.argsort(drawn)
+    chosen = order[held_out[order] == (part == "test")]
+    if part != "test":
+        chosen = chosen[end_of_train(len(chosen), _SHARES, part)]
+    chosen = chosen[:limit]
+    classes = tuple(str(digit) for digit in range(10))
+    return ImageSet("digits", part, images[chosen], labels[chosen], classes, _WHITE)
+
+
+def _all_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise NotSupportedError(
+            "digits: need scikit-learn, which is not installed; pip install 'neuromap-rollouts[examples]'"
+        ) from None
+    found: Any = datasets.load_digits()
+    return found.images.astype(np.uint8)[..., np.newaxis], found.target.astype(np.int64)

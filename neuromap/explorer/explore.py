@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from neuromap.arrays.value import Value
 from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import ACCURACY
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.candidates.asked import asked_for, check_are_axes
-from neuromap.explorer.candidates.graph import graph_of
-from neuromap.explorer.candidates.hurried_space import hurried_space
+from neuromap.explorer.candidates.asked import Asked, asked_for, check_are_axes
+from neuromap.explorer.candidates.class_curve import patterns_on_curve
+from neuromap.explorer.candidates.graph import Graph, graph_of
 from neuromap.explorer.candidates.mapping_choices import mapping_choices
+from neuromap.explorer.candidates.named_patterns import NamedPatterns
+from neuromap.explorer.candidates.pattern_space import PatternSpace, few_patterns, pattern_space
+from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
 from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.measuring.measurements import Measurements
@@ -25,11 +32,11 @@ from neuromap.explorer.measuring.results import fingerprint_of_setting
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.search.at_deadline import asked_networks, check_deadline, deadline_of, names_with
 from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
+from neuromap.explorer.search.figures import N_FIGURES, compared
+from neuromap.explorer.search.front import front_of
 from neuromap.explorer.search.gap import gap_of
-from neuromap.explorer.search.listed_rows import listed_rows
-from neuromap.explorer.search.open_rows import open_rows
+from neuromap.explorer.search.open_rows import OpenRows, open_rows
 from neuromap.explorer.search.search_rows import search_rows
-from neuromap.explorer.search.searched_spaces import searched_spaces
 from neuromap.explorer.search.tolerance import check_tolerance, measured_tolerance
 from neuromap.explorer.search.unlisted import unlisted_rows
 from neuromap.files.given import needs
@@ -39,13 +46,13 @@ from neuromap.mapping.asked.budget import Budget
 from neuromap.network.complete import require_frames, require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
+from neuromap.rollout.patterns.class_numbers import ClassNumbers, all_class_numbers, class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.best_in_class import best_in_class
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
-
-__all__ = ["explore"]
 
 FOR_SCHEDULES, FOR_BOUNDS = 0.25, 0.5
 """Parts of the seconds asked for by which schedules of candidates end, and bounds on their cores after them."""
@@ -281,3 +288,127 @@ def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:
     """Give what says whether a row may be within limits: their method, or the callable that they are."""
     allows: Callable[[ExploredRow], bool] | None = getattr(limits, "allows", limits)
     return allows or (lambda _: True)
+
+
+# Fewer patterns, where the schedules of all of them take longer than there is time.
+TIMED = 2
+"""Patterns whose schedules are timed, each alone; the quickest tells how many there is time for."""
+
+
+def hurried_space(
+    space: PatternSpace, named: Sequence[RolloutPattern], executions: Sequence[str], seconds: float
+) -> PatternSpace:
+    """Keep as many patterns as there is time for."""
+    # Networks whose only cycles are self-edges keep all: their schedules are computed together, in no time.
+    if space.graph.is_ordered or space.sample is None or space.n_patterns <= len(named):
+        return space
+    first = dict.fromkeys(pattern.values for pattern in named)
+    most = max(len(first), int(seconds / max(1e-6, _seconds_of_one(space, executions, seconds))))
+    if most >= space.n_patterns:
+        return space
+    kept = list(dict.fromkeys([*first, *map(tuple, space.sample[: most + len(first)].tolist())]))[:most]
+    return PatternSpace(space.graph, space.n_valid, len(kept), np.array(kept, np.uint8), is_complete=False)
+
+
+def _seconds_of_one(space: PatternSpace, executions: Sequence[str], enough: float) -> float:
+    """Time the schedules of one pattern in all executions; of one only where it takes longer than there is time."""
+    assert space.sample is not None, "only listed patterns are timed"
+    took = []
+    for values in space.sample[:TIMED]:
+        began = time.monotonic()
+        for execution in executions:
+            schedules_of(space.graph, values[None, :], execution)
+        took.append(time.monotonic() - began)
+        if took[-1] >= enough:
+            break
+    return min(took)
+
+
+# Which patterns a search lists: a few that may settle it, else all, else a sample around the few.
+@dataclass(frozen=True, eq=False)
+class Searched(Value):
+    """Patterns that are listed, and the numbers of their classes."""
+
+    space: PatternSpace  # the patterns
+    numbers: ClassNumbers  # in which the class of each of them has a number
+    few: tuple[RolloutPattern, ...]  # those of the patterns that stay where there is no time for all
+    is_last: bool  # whether no larger space comes after it
+
+
+def searched_spaces(graph: Graph, names: NamedPatterns, asked: Asked, seed: int) -> Iterator[Searched]:
+    """Give what to search, one after the other until the fronts are exact."""
+    # Where all objectives are times the best patterns of the classes of patterns with names come first: mostly they
+    # settle the fronts, however many patterns there are. All patterns come after them if they can be listed.
+    network, few = graph.network, promising_patterns(names)
+    if not asked.is_about_times:
+        space = pattern_space(graph, few, seed=seed)
+        numbers = all_class_numbers(network)
+        yield Searched(space, numbers if space.sample is None else numbers.met(space.sample), tuple(few), is_last=True)
+        return
+    space = few_patterns(graph, few)
+    every = None if space.is_complete else pattern_space(graph, [], seed=seed, most_sampled=0)
+    is_last = every is None or not every.is_complete
+    yield Searched(space, class_numbers(network, few), tuple(few), is_last)
+    if every is not None and every.is_complete:
+        yield Searched(every, all_class_numbers(network), tuple(few), is_last=True)
+
+
+def promising_patterns(names: NamedPatterns) -> list[RolloutPattern]:
+    """List patterns with names, the best of their classes, and those of the given class that answer earliest."""
+    one_of_each = {class_key(pattern): pattern for pattern in names.patterns}
+    best = [best_in_class(pattern) for pattern in one_of_each.values()]
+    early = patterns_on_curve(names.given, names.curve)
+    return list(dict.fromkeys([*names.patterns, *best, *early]))
+
+
+# The rows of a result: all that were mapped, with their fronts, and some that were not.
+
+
+MOST_ROWS = 300
+"""Rows that were not mapped and are listed, at most."""
+
+
+def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
+    """Make the rows of the result: all that were mapped or refused, and some that were not."""
+    return tuple(sorted([*_found_rows(ended), *ended.others(MOST_ROWS)], key=_order))
+
+
+def _found_rows(ended: OpenRows) -> list[ExploredRow]:
+    """Describe the rows that were mapped or refused, with their places on the fronts."""
+    rows = [
+        replace(ended.all_rows.describe(place, found.measured), core_bound=ended.bound_of(place))
+        for place, found in ended.found.items()
+    ]
+    mapped = [k for k, row in enumerate(rows) if row.status == "mapped"]
+    of_mapped = [found.figures for found in ended.found.values() if found.measured.status == "mapped"]
+    seen = [compared(one, ended.objectives) for one in of_mapped]
+    figures = np.array(seen, np.float64).reshape(-1, N_FIGURES)
+    classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
+    of_all = front_of(figures, ended.tolerance)
+    of_class = np.zeros(len(mapped), np.bool_)
+    for number in np.unique(classes):
+        of_class[classes == number] = front_of(figures[classes == number], ended.tolerance)
+    if ended.all_rows.accuracy is not None:  # each class has weights of its own, so all can be used as they are
+        of_class = of_all
+    for k, on_front, on_class_front in zip(mapped, of_all.tolist(), of_class.tolist(), strict=True):
+        rows[k] = replace(rows[k], on_front=on_front, on_class_front=on_class_front)
+    return rows
+
+
+def _order(row: ExploredRow) -> tuple[Any, ...]:
+    return (
+        not row.on_front,
+        not (row.on_class_front and not row.needs_retraining),
+        ("mapped", "does not fit", "not mapped", "excluded").index(row.status),
+        row.first_response_seconds,
+        row.frame_period_ticks * row.tick_seconds,
+        row.core_bound if row.cores is None else row.cores,
+        row.behaviour_class,
+        row.candidate.values,
+        row.candidate.execution,
+        row.candidate.chip,
+        row.candidate.splitters,
+        row.candidate.ticks_per_step or 0,
+        row.candidate.wide,
+        row.candidate.wide_ticks or 0,
+    )

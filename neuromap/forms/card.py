@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from neuromap.arrays.value import Value
 from neuromap.forms.html_table import html_table
-from neuromap.forms.one_line import as_call, field_facts, one_line
 from neuromap.forms.tables import Column
-
-__all__ = ["Card"]
 
 _COLUMNS = (Column("", left=True), Column("", left=True))
 
@@ -32,3 +30,52 @@ class Card(Value):
 
     def _repr_html_(self) -> str:
         return html_table(type(self).__name__, _COLUMNS, list(self._facts().items()), names=1)
+
+
+# A value in one line, as an interpreter shows it.
+
+
+LONGEST = 200
+"""Characters that a value takes at most."""
+_LONGEST_FACT = 72
+
+
+def one_line(name: str, facts: Mapping[str, object]) -> str:
+    """Say what a value is and how large, by facts about it."""
+    # gives one line of at most ``LONGEST`` characters
+    return _cut(f"<{name}: {'; '.join(f'{key} {_cut(str(fact), _LONGEST_FACT)}' for key, fact in facts.items())}>")
+
+
+def as_call(value: Any) -> str:
+    """Say what a value is, as the call that makes one like it."""
+    # gives one line of at most ``LONGEST`` characters
+    return _cut(f"{type(value).__name__}({', '.join(f'{key}={part}' for key, part in field_facts(value).items())})")
+
+
+def field_facts(value: Any) -> dict[str, str]:
+    """Give the fields of a dataclass that are not as by default."""
+    shown = [field for field in fields(value) if field.repr and not field.name.startswith("_")]
+    return {field.name: brief(part) for field in shown if not _is_default(field, part := getattr(value, field.name))}
+
+
+def brief(part: Any) -> str:
+    """Say what a part of a value is: small ones in full, large ones by their size."""
+    if _is_array(part):
+        return f"{part.dtype}{list(part.shape)}"
+    if isinstance(part, Collection) and not isinstance(part, str | bytes) and len(part) > 4:
+        return f"<{len(part)} entries>"
+    return _cut(repr(part), _LONGEST_FACT)
+
+
+def _is_default(field: Field[Any], part: object) -> bool:
+    default = field.default_factory() if field.default_factory is not MISSING else field.default
+    return part is default or (not _is_array(part) and bool(part == default))
+
+
+def _is_array(part: object) -> bool:
+    return hasattr(part, "dtype") and hasattr(part, "shape")  # of NumPy or SciPy, which need not be imported to know
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -24,7 +24,6 @@ from neuromap.mapping.asked.budget import Budget, Stage
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.core.leak_widths import require_leak_widths
 from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
@@ -34,13 +33,15 @@ from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
+from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.mapping.route.route import route
 from neuromap.mapping.route.routes import Routes
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.node import Node
 from neuromap.rollout.schedule.rollout import Rollout
-
-__all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
 
 Ints = NDArray[np.int64]
 
@@ -270,3 +271,47 @@ def _check_choices(choices: Mapping[str, Any]) -> None:
         if name not in known:
             near = did_you_mean(name, known)
             raise InputError(f"map_rollout: option {name} is not known; options are {', '.join(known)}{near}")
+
+
+# Whether a crossbar core holds integrate-and-fire neurons: their thresholds, leaks, and potentials of any tick.
+
+
+_SCALE = Remedy("neuron", None, "scale or round weights, thresholds and leaks of the node alike")
+
+
+def require_leak_widths(network: Network, chip: ChipSpec) -> None:
+    """Refuse neurons that the chip's widths cannot hold exactly, whatever arrives."""
+    # Between ticks a potential lies from -floor to below the threshold, so in a tick it can go so far beyond as all its
+    # positive, or negative, weights and the leak take it. Inside the rails the order of events does not matter.
+    for node in network.nodes.values():
+        if isinstance(node.neuron, LeakNeuron):
+            _require(network, node, node.neuron, chip)
+
+
+def _require(network: Network, node: Node, neuron: LeakNeuron, chip: ChipSpec) -> None:
+    rise, fall = np.maximum(neuron.leak, 0), np.minimum(neuron.leak, 0)
+    for (_, v), edge in network.edges.items():
+        if v == node.name:
+            for term in edge.terms:
+                rise = rise + np.asarray(term.matrix.maximum(0).sum(axis=1))
+                fall = fall + np.asarray(term.matrix.minimum(0).sum(axis=1))
+    low, high = chip.potential_range
+    limits = [
+        (int(neuron.threshold.max()), chip.threshold_range[1], "its threshold"),
+        (int(neuron.floor.max()), chip.threshold_range[1], "its floor"),
+        (int(neuron.leak.max()), chip.leak_range[1], "its leak"),
+        (int(-neuron.leak.min()), -chip.leak_range[0], "its negative leak"),
+        (int((neuron.threshold - 1 + rise).max()), high, "the potential that a tick may reach"),
+        (int((neuron.floor - fall).max()), -low, "the negative potential that a tick may reach"),
+    ]
+    for demand, bound, what in limits:
+        if demand > bound:
+            text = f"{what} is {demand}, {chip.name} holds {bound}"
+            raise refuse("potential", node.name, demand, bound, text, [_SCALE])
+    over = np.flatnonzero(rise > neuron.threshold) if neuron.subtract else np.zeros(0, np.int64)
+    if len(over):
+        demand, bound = int(rise[over[0]]), int(neuron.threshold[over[0]])
+        text = f"a tick may add {demand} to it, more than its threshold of {bound}, which a spike takes off"
+        raise refuse(
+            "potential", node.name, demand, bound, text, [_SCALE, Remedy("neuron", 0, "subtract = 0 would do")]
+        )

@@ -19,7 +19,7 @@ _HOMES = {
     "run_sweep": "runs.run_sweep",
     "save_figures": "forms.figure_files",
     "sweep_reports": "report_each",
-    "to_csv": "forms.csv_report",
+    "to_csv": "forms.html",
     "to_dict": "forms.json_report",
     "to_html": "forms.html",
     "to_json": "forms.json_report",
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from neuromap.report.figures.row import ReportRow as ReportRow
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
     from neuromap.report.figures.usage import Usage as Usage
-    from neuromap.report.forms.csv_report import to_csv as to_csv
     from neuromap.report.forms.figure_files import save_figures as save_figures
+    from neuromap.report.forms.html import to_csv as to_csv
     from neuromap.report.forms.html import to_html as to_html
     from neuromap.report.forms.json_report import report_schema as report_schema
     from neuromap.report.forms.json_report import to_dict as to_dict

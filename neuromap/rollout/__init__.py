@@ -12,7 +12,7 @@ _HOMES = {
     "MostSequential": "patterns.sequential",
     "Rollout": "schedule.rollout",
     "RolloutPattern": "patterns.pattern",
-    "RolloutWindow": "patterns.window",
+    "RolloutWindow": "patterns.theorem1",
     "Theorem1": "patterns.theorem1",
     "behaviour_classes": "patterns.behaviour",
     "best_in_class": "schedule.best_in_class",
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.sequential import first_most_sequential as first_most_sequential
     from neuromap.rollout.patterns.sequential import most_sequential as most_sequential
     from neuromap.rollout.patterns.sequential import most_sequential_summary as most_sequential_summary
+    from neuromap.rollout.patterns.theorem1 import RolloutWindow as RolloutWindow
     from neuromap.rollout.patterns.theorem1 import Theorem1 as Theorem1
     from neuromap.rollout.patterns.theorem1 import check_theorem1 as check_theorem1
-    from neuromap.rollout.patterns.window import RolloutWindow as RolloutWindow
     from neuromap.rollout.schedule.best_in_class import best_in_class as best_in_class
     from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio as maximum_cycle_ratio
     from neuromap.rollout.schedule.node_times import frame_time as frame_time

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.network.complete import require_weights
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.spiking_reference import spiking_reference
 from neuromap.simulation.stimulus.stimulus import check_frames
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-
-__all__ = ["reference"]
 
 
 def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
@@ -31,7 +32,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
 
     and x_v[i] = 0 for i <= 0. Frames of inputs before frame 0, which edges that bridge frames read, are 0 too. Time
     plays no part: windowed and pipelined execution have the same reference. The nodes of a spiking network step from
-    tick to tick instead (:mod:`neuromap.simulation.spiking_reference`).
+    tick to tick instead (:mod:`neuromap.simulation.reference_frames`).
 
     Parameters
     ----------
@@ -85,3 +86,88 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
                     drive += matrix @ x[source][i - r]
             x[name][i] = drive >= theta[name]
     return {name: rows.astype(np.bool_) for name, rows in x.items()}
+
+
+# The meaning of a spiking network: its integer neurons, tick by tick, without a chip.
+
+
+def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
+    """Compute every node of a spiking network tick by tick; a frame is a tick."""
+    # In frame i >= 1 a node's neurons take a step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
+    # silent, and x_v[0] = 0 for all but the inputs.
+    # gives frames of all nodes, in the order of the network
+    # shapes: inputs (n_frames, size); returns (n_frames, size)
+    n_frames = len(next(iter(inputs.values())))
+    x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
+    for name, rows in inputs.items():
+        x[name][:] = rows
+    neurons = {name: node.neuron for name, node in network.nodes.items() if node.neuron is not None}
+    states = {name: start(neuron) for name, neuron in neurons.items()}
+    edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
+    for i in range(1, n_frames):
+        drive = {name: np.zeros((n.n_currents, len(n.threshold)), dtype=np.int64) for name, n in neurons.items()}
+        for u, v, term in edges:
+            if i >= term.delay:
+                drive[v][term.current] += term.matrix @ x[u][i - term.delay]
+        for name, neuron in neurons.items():
+            states[name], x[name][i] = step(neuron, states[name], drive[name])
+    return {name: rows.astype(np.bool_) for name, rows in x.items()}
+
+
+# One tick of spiking neurons: state and drive in, state and spikes out, as their classes say it.
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class NeuronState(NamedTuple):
+    """State of the neurons of a node, int64."""
+
+    current: Ints  # u, shape (n_currents, size); zeros for neurons without
+    potential: Ints  # v or V, shape (size,)
+    rest: Ints  # ticks for which the neuron still rests, shape (size,)
+
+
+def start(neuron: SpikingNeuron) -> NeuronState:
+    """Give the state before the first tick."""
+    current = np.zeros((neuron.n_currents, len(neuron.threshold)), np.int64)
+    arrays = neuron.arrays
+    current[0] = arrays.get("current", 0)
+    return NeuronState(current, arrays.get("voltage", arrays.get("potential", current[0])), np.zeros_like(current[0]))
+
+
+def step(neuron: SpikingNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
+    """Take one tick."""
+    # shapes: drive (n_currents, size); spikes (size,)
+    return _STEPS[neuron.model](neuron, state, drive)
+
+
+def _step_current(neuron: CurrentNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
+    one, rail = 1 << neuron.decay_bits, (1 << (neuron.voltage_bits - 1)) - 1
+    half = 1 << (neuron.current_bits - 1)
+    decay = np.stack([neuron.current_decay, *neuron.more_current_decays])
+    current = _toward_zero(state.current * (one - decay), neuron.decay_bits) + drive
+    current = (current + half) % (2 * half) - half
+    voltage = _toward_zero(state.potential * (one - neuron.voltage_decay), neuron.decay_bits)
+    voltage = voltage + current.sum(axis=0) + neuron.bias
+    voltage = np.where(state.rest > 0, 0, np.clip(voltage, -rail, rail))
+    spikes = voltage > neuron.threshold
+    rest = np.where(spikes, neuron.refractory, np.maximum(state.rest - 1, 0))
+    return NeuronState(current, np.where(spikes, 0, voltage), rest), spikes
+
+
+def _step_leak(neuron: LeakNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
+    potential = state.potential + drive[0] + neuron.leak
+    spikes = potential >= neuron.threshold
+    after = potential - neuron.threshold if neuron.subtract else np.zeros_like(potential)
+    return state._replace(potential=np.where(spikes, after, np.maximum(potential, -neuron.floor))), spikes
+
+
+_STEPS: Mapping[str, Callable[[Any, NeuronState, Ints], tuple[NeuronState, Bools]]] = ReadOnlyMapping(
+    {CurrentNeuron.model: _step_current, LeakNeuron.model: _step_leak}
+)
+
+
+def _toward_zero(value: Ints, bits: int) -> Ints:
+    """Divide by 2**bits, rounding toward zero."""
+    quotient: Ints = np.sign(value) * (np.abs(value) >> bits)
+    return quotient

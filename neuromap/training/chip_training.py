@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,11 +22,11 @@ from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.complete import require_frames
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.transforms.limits import show_shape
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.asked.alike_frames import frames_are_alike
 from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
 from neuromap.training.asked.hardware_options import HardwareOptions
 from neuromap.training.asked.pattern_turns import patterns_of
@@ -33,8 +34,6 @@ from neuromap.training.asked.torch_extra import memory_told, require_device, req
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
-
-__all__ = ["ChipTraining", "train_for_chip"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,3 +224,25 @@ def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding
 
 def _is_learned(encoding: InputEncoding) -> bool:
     return encoding.code == "layer" and encoding.weights is None
+
+
+# Whether all frames of a node are alike, from its first response on: then one frame is all there is to train.
+
+
+def frames_are_alike(pattern: RolloutPattern) -> bool:
+    """Say whether every node of a network without cycles hears of the stimulus over all its paths in one frame."""
+    network = pattern.network
+    if not nx.is_directed_acyclic_graph(network.graph):
+        return False
+    r_of: dict[EdgeKey, int] = dict(zip(network.edges, pattern.values, strict=True))
+    heard: dict[str, set[int]] = {name: {0} for name in network.inputs}
+    for name in nx.topological_sort(network.graph):
+        into = [key for key in network.edges if key[1] == name]
+        if into:
+            # What leaves an input is of frames from 1 on, however its edges are.
+            heard[name] = {
+                frame + (1 if key[0] in network.inputs else r_of[key]) for key in into for frame in heard[key[0]]
+            }
+        if len(heard[name]) > 1:
+            return False
+    return True

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.arrays.frozen import frozen
-from neuromap.bench.characterisation import board_of, characterisation_program
-from neuromap.bench.drive import drive_for
-from neuromap.bench.random_bits import RandomBits, set_bits
+from neuromap.bench.characterisation import RandomBits, board_of, characterisation_program, drive_for, set_bits
 from neuromap.errors import ChipError, InputError
 from neuromap.hardware.check.check_program import check_program
 from neuromap.hardware.chip.chip_file import load_chip

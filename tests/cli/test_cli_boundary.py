@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from neuromap import errors
-from neuromap.cli.boundary import run_guarded
+from neuromap.cli.main import run_guarded
 
 
 def app_that(action):

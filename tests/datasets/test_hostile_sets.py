@@ -19,7 +19,7 @@ import pytest
 from traffic_signs import write_gtsrb
 
 from neuromap.datasets import load_images
-from neuromap.datasets.plain_pickle import read_plain_pickle
+from neuromap.datasets.cifar10 import read_plain_pickle
 from neuromap.errors import InputError
 
 pytest.importorskip("PIL", reason="Pillow is an extra: images")
@@ -228,7 +228,7 @@ def test_nothing_of_a_pickle_nests_deeper_than_the_stack(name):
     """In a process of its own, which must not end by a signal."""
     code = f"""
 from test_hostile_sets import NEST
-from neuromap.datasets.plain_pickle import read_plain_pickle
+from neuromap.datasets.cifar10 import read_plain_pickle
 from neuromap.errors import InputError
 try:
     read_plain_pickle(b"\\x80\\x02" + NEST[{name!r}] + b".")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from traffic_signs import write_gtsrb
 
 from neuromap.datasets import ImageSet, load_images
-from neuromap.datasets.plain_pickle import read_plain_pickle
+from neuromap.datasets.cifar10 import read_plain_pickle
 from neuromap.errors import InputError, NotSupportedError
 
 DATA = Path(os.environ.get("NEUROMAP_DATA", Path(__file__).resolve().parents[2] / ".." / "shared" / "data"))

@@ -15,7 +15,7 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
 from neuromap.faults.confidence import mean_of, share_of
 from neuromap.faults.fault_run import FaultRun
-from neuromap.faults.forms.findings import findings
+from neuromap.faults.forms.html import findings
 from neuromap.faults.forms.json_study import schema
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames

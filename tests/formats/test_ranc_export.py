@@ -16,7 +16,7 @@ from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.exchange.to_ranc import export_ranc, export_ranc_vectors
 from neuromap.files.whole_folder import write_folder
 from neuromap.formats.ranc import ranc_config, ranc_image, ranc_input, ranc_vectors, read_json, read_vectors
-from neuromap.formats.ranc.suited import potential_reach
+from neuromap.formats.ranc.image import potential_reach
 from neuromap.hardware.chip.chip_figures import with_figures
 from neuromap.hardware.program.ports import OutputTable
 from neuromap.network.edge import Edge

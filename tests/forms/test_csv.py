@@ -13,7 +13,7 @@ from small_networks import network_of_any_names
 
 import neuromap as nm
 from neuromap.exchange import Imported, Note
-from neuromap.exchange.forms.page_tables import nodes_csv, notes_csv
+from neuromap.exchange.forms.html import nodes_csv, notes_csv
 from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.faults import study_faults
 from neuromap.forms.documents import csv_text

@@ -22,7 +22,7 @@ from neuromap.forms.formed import form, forms_of
 PACKAGE = Path(nm.__file__).resolve().parent
 MAKERS = (
     "neuromap.bench.bench",
-    "neuromap.bench.session",
+    "neuromap.bench.bench",
     "neuromap.explorer.candidates",
     "neuromap.explorer.explore",
     "neuromap.explorer.measuring",

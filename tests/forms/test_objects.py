@@ -17,8 +17,7 @@ import pytest
 import neuromap as nm
 from neuromap import datasets, encoding, explorer, hardware, mapping, network, report, rollout, simulation, verification
 from neuromap.errors import DoesNotFitError, NotSupportedError, PatternError
-from neuromap.forms.card import Card
-from neuromap.forms.one_line import LONGEST
+from neuromap.forms.card import LONGEST, Card
 
 ROOMS = (nm, datasets, encoding, explorer, nm.faults, hardware, mapping, network, report, rollout, simulation)
 ROOMS += (verification,)

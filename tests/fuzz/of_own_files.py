@@ -210,7 +210,7 @@ def training(_):
     from neuromap.network.node import Node
     from neuromap.network.transforms.kinds import Dense
     from neuromap.training.asked.training_options import TrainingOptions
-    from neuromap.training.loop.optimisers import make_optimiser
+    from neuromap.training.loop.train import make_optimiser
     from neuromap.training.model.rollout_model import RolloutModel
 
     torch.set_num_threads(1)

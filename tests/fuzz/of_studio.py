@@ -47,7 +47,7 @@ def unmapped_session(_):
 
 def upload(kind):
     def read(path, session):
-        from neuromap.studio.serve.uploads import take_upload
+        from neuromap.studio.serve.run_server import take_upload
 
         try:
             take_upload(session, kind, path.read_bytes())

@@ -26,7 +26,7 @@ PRELOADED = (
     "neuromap.mapping.map_rollout",
     "neuromap.simulation.trace.reading.load_trace",
     "neuromap.simulation.run.simulate",
-    "neuromap.studio.serve.uploads",
+    "neuromap.studio.serve.run_server",
     "neuromap.studio.stage.session",
     "neuromap.sweep.spec.spec_file",
     "neuromap.sweep.store.run_store",

@@ -15,7 +15,7 @@ import pytest
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.jobs.as_done import Lost
-from neuromap.jobs.dask_cluster import DaskCluster
+from neuromap.jobs.runners import DaskCluster
 
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="Dask is an extra (cluster) that is not installed here"
@@ -32,7 +32,7 @@ def test_without_dask_one_line_names_the_extra(monkeypatch):
 @needs_dask
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://"])
 def test_a_scheduler_that_does_not_answer_is_said_in_one_line(address, monkeypatch):
-    monkeypatch.setattr("neuromap.jobs.dask_cluster._SECONDS", 1)
+    monkeypatch.setattr("neuromap.jobs.runners._SECONDS", 1)
     with pytest.raises(InputError, match=rf"^scheduler {address}: does not answer") as caught:
         DaskCluster(math.comb, 9, address, "sweep").__enter__()
     assert "\n" not in str(caught.value)
@@ -41,7 +41,7 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_line(address, monkeypat
 @needs_dask
 def test_a_scheduler_that_takes_the_call_and_stays_silent_is_said_in_one_line(monkeypatch):
     """It may be any program that listens; nothing of the attempt is left behind."""
-    monkeypatch.setattr("neuromap.jobs.dask_cluster._SECONDS", 2)
+    monkeypatch.setattr("neuromap.jobs.runners._SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         begun, threads = time.monotonic(), threading.active_count()

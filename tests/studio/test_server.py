@@ -22,11 +22,10 @@ from neuromap.network.edge import Edge
 from neuromap.network.node import Node
 from neuromap.studio.scene.scene import Scene, SceneRun
 from neuromap.studio.serve.address import Address
-from neuromap.studio.serve.connections import Patience, make_server
 from neuromap.studio.serve.guard import Guard
 from neuromap.studio.serve.kept import KeptSessions
+from neuromap.studio.serve.run_server import MOST_MESSAGE, Patience, StudioApp, make_server
 from neuromap.studio.serve.sessions import MOST_TABS, Sessions
-from neuromap.studio.serve.studio_app import MOST_MESSAGE, StudioApp
 from neuromap.studio.stage.offer import Offer
 
 pytest.importorskip("uvicorn")

@@ -19,8 +19,8 @@ from neuromap.studio.scene.scene import Change
 from neuromap.studio.scene.scene_file import scene_bytes
 from neuromap.studio.scene.shown import Shown
 from neuromap.studio.serve.kept import MOST_SESSIONS, KeptSessions
+from neuromap.studio.serve.run_server import StudioApp
 from neuromap.studio.serve.sessions import MOST_OPEN, Sessions
-from neuromap.studio.serve.studio_app import StudioApp
 from neuromap.studio.stage.offer import Offer
 
 NAME = "session-of-a-test-0001"

@@ -22,7 +22,7 @@ TASK = {"network": "little"}
 @pytest.fixture(scope="module")
 def run(real, one_thread):
     """A model and its optimiser, with a first step done."""
-    from neuromap.training.loop.optimisers import make_optimiser
+    from neuromap.training.loop.train import make_optimiser
     from neuromap.training.model.rollout_model import RolloutModel
 
     nodes = {"I": Node("I", (1, 1, 2)), "O": Node("O", (1, 1, 1))}

@@ -9,16 +9,16 @@ from neuromap.errors import NotSupportedError
 
 _DOORS = {
     "Placement": "placement",
-    "RunReport": "run_report",
+    "RunReport": "simulator",
     "Simulator": "simulator",
-    "add_params": "on_chip",
+    "add_params": "placement",
 }
 
 TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
 if TYPE_CHECKING:
-    from neuromap.backends.nengo.on_chip import add_params as add_params
     from neuromap.backends.nengo.placement import Placement as Placement
-    from neuromap.backends.nengo.run_report import RunReport as RunReport
+    from neuromap.backends.nengo.placement import add_params as add_params
+    from neuromap.backends.nengo.simulator import RunReport as RunReport
     from neuromap.backends.nengo.simulator import Simulator as Simulator
 
 __all__ = sorted(_DOORS)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import nengo
 import numpy as np
 from nengo.builder import Model
 from nengo.cache import get_default_decoder_cache
+from nengo.ensemble import Neurons
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.backends.nengo.chip_builder import ChipBuilder
-from neuromap.backends.nengo.chip_operator import frames_of
-from neuromap.backends.nengo.crossbar.crossbar_plan import DECODER_ERROR
-from neuromap.backends.nengo.crossbar_builder import CrossbarBuilder
+from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
+from neuromap.backends.nengo.chip_operator import ChipState, frames_of
+from neuromap.backends.nengo.crossbar.crossbar_plan import DECODER_ERROR, CrossbarEnsemble, CrossbarLink, CrossbarPlan
+from neuromap.backends.nengo.crossbar.leak_integers import HOST_RADII, LeakIntegers, as_leak_integers, host_rest
+from neuromap.backends.nengo.crossbar.value_lines import LineGroup, greatest_rest
 from neuromap.backends.nengo.mapped_plan import MappedPlan
-from neuromap.backends.nengo.placement import Placement
-from neuromap.backends.nengo.run_report import RunReport, report_run
+from neuromap.backends.nengo.placement import Placed, Placement
+from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import joules, plain, seconds
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
+from neuromap.simulation.activity.activity import Activity
+from neuromap.simulation.activity.energy import Energy, energy_of
+from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
-
-__all__ = ["Simulator"]
+from neuromap.simulation.noc.measure_traffic import TrafficCounter
 
 
 class Simulator(nengo.Simulator):
@@ -121,3 +131,239 @@ class Simulator(nengo.Simulator):
         if builder is None or builder.operator is None or builder.operator.state is None:
             return {}
         return frames_of(builder.operator.mapped, builder.operator.state)
+
+
+# The builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
+Floats = NDArray[np.float64]
+
+
+class CrossbarBuilder(ChipBuilder):
+    """Builds a network for the host, and plans for a chip with crossbar cores what runs there."""
+
+    def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int, decoder_error: float) -> None:
+        super().__init__(chip, choice, ticks_per_step)
+        self._decoder_error = decoder_error
+        self._neurons: dict[Any, LeakIntegers] = {}
+        self._decoded: list[tuple[Any, Any, Floats, Floats, float]] = []
+
+    def _integers(self, model: Model, ensemble: Any) -> LeakIntegers:
+        """Give an ensemble's neurons, which its decoders are solved on, so that they come before all links."""
+        if ensemble not in self._neurons:
+            assert self.placement is not None
+            built, dt = model.params[ensemble], float(model.dt) / self.ticks_per_step
+            links = [p.object for p in self.placement if p.where == "chip" and isinstance(p.object, nengo.Connection)]
+            self._neurons[ensemble] = as_leak_integers(
+                (built.gain, built.encoders, built.bias),
+                float(ensemble.radius),
+                float(ensemble.neuron_type.amplitude) / dt,
+                dt,
+                host_rest(True)
+                + sum(greatest_rest(c.pre_obj.n_neurons, self.chip) for c in links if c.post_obj is ensemble),
+                self.chip,
+            )
+        return self._neurons[ensemble]
+
+    def _rates(self, model: Model, ensemble: Any, points: Floats) -> Floats:
+        neurons = self._integers(model, ensemble)
+        return neurons.spike * neurons.activities(points)
+
+    def _link(self, model: Model, connection: Any, weights: Floats, into: Floats, points: Floats | None) -> None:
+        source, target = connection.pre_obj, connection.post_obj
+        assert points is not None
+        decoders = np.zeros((target.dimensions, weights.shape[1]))
+        decoders[connection.post_slice] += weights
+        activities = self._integers(model, source).activities(points)
+        self._decoded.append((source, target, decoders, activities, tau_of(connection)))
+
+    def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
+        limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
+        return model.sig[ensemble]["in"], PlannedFeed(model.params[ensemble].scaled_encoders, limit, True), 0.0
+
+    def _plan(self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]) -> CrossbarPlan:
+        assert self.placement is not None
+        fed = {_owner(c.post_obj) for c in self.placement.boundary}
+        planned = []
+        for i, (ensemble, feed) in enumerate(zip(ensembles, feeds, strict=True)):
+            assert feed is not None
+            neurons = self._integers(model, ensemble)
+            planned.append(
+                CrossbarEnsemble(node_name(i, ensemble), neurons, self._voltages[ensemble], feed, ensemble in fed)
+            )
+        place = {ensemble: i for i, ensemble in enumerate(ensembles)}
+        links = tuple(
+            CrossbarLink(place[u], place[v], decoders, activities, tau)
+            for u, v, decoders, activities, tau in self._decoded
+        )
+        dt = float(model.dt) / self.ticks_per_step
+        return CrossbarPlan("nengo", dt, self.ticks_per_step, tuple(planned), links, self._decoder_error)
+
+
+def _owner(thing: Any) -> Any:
+    return thing.ensemble if isinstance(thing, Neurons) else thing
+
+
+# What a run came to: what ran where, how long spikes take, and what the chip did for it.
+
+
+# What decoded values lose on crossbar cores: axons for every source, error, lines, delays.
+@dataclass(frozen=True)
+class DecodedValue(Card):
+    """A dimension of a link on crossbar cores."""
+
+    link: str  # nodes of source and target
+    dimension: int  # of the target
+    axons: int  # axons that the spikes of a source come on, at most, in the mean over sources
+    # root mean square of what rounding the decoders changes, by that of the value, over the points of the solver
+    error: float
+    bound: float  # what was asked of the error
+    lines: int  # neurons that carry the value
+    delays: tuple[int, int]  # least and greatest ticks from these to the target
+
+    def __str__(self) -> str:
+        kept = "" if self.error <= self.bound else f", above the bound of {self.bound:.2%}"
+        least, most = self.delays
+        return (
+            f"{self.link}, dimension {self.dimension}: {counted(self.axons, 'axon')} a source, error {self.error:.2%}"
+            f"{kept}; {self.lines} lines with delays of {least} to {most} ticks"
+        )
+
+
+def decoded_values(mapped: MappedPlan) -> tuple[DecodedValue, ...]:
+    """Tell what all decoded values of a plan lose; nothing where the chip has no crossbar cores."""
+    plan = mapped.plan
+    if not isinstance(plan, CrossbarPlan):
+        return ()
+    found: dict[tuple[int, int], list[LineGroup]] = {}
+    for group in mapped.lines:
+        found.setdefault((group.link, group.dimension), []).append(group)
+    return tuple(_decoded(plan, groups) for groups in found.values())
+
+
+def _decoded(plan: CrossbarPlan, groups: list[LineGroup]) -> DecodedValue:
+    first, link = groups[0], plan.links[groups[0].link]
+    return DecodedValue(
+        f"{plan.ensembles[link.source].name} -> {plan.ensembles[link.target].name}",
+        first.dimension,
+        first.sums.axons,
+        first.sums.error,
+        plan.decoder_error,
+        sum(len(group.delays) for group in groups),
+        (min(int(group.delays.min()) for group in groups), max(int(group.delays.max()) for group in groups)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ChipReport(Card):
+    """What the chip did."""
+
+    chip: str  # name of the chip
+    # cores, usable_cores: in use, and of the chip
+    cores: int
+    usable_cores: int
+    # neurons, compartments: neurons, and compartments that their currents take
+    neurons: int
+    compartments: int
+    synapses: int  # on all axons
+    ticks_per_step: int  # ticks in a step of the simulator
+    tick_seconds: float  # length of a tick in the time of the model
+    activity: Activity  # spikes, hops, synaptic events, from the first tick to the last
+    energy: Energy  # by the chip file
+    # fed_values, clipped_values: values that a tick takes from the host; those that were beyond their limits, over the
+    # run
+    fed_values: int
+    clipped_values: int
+    is_crossbar: bool  # whether its cores are crossbars
+    decoded: tuple[DecodedValue, ...]  # what decoded values lose there, by link and dimension; empty for other chips
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Write it as lines of text."""
+        traffic, work = self.activity.traffic, self.activity.work
+        step = seconds(self.tick_seconds * self.ticks_per_step)
+        ticks = counted(self.ticks_per_step, "tick")
+        rows = {
+            "cores": f"{self.cores} of {self.usable_cores} of {self.chip}",
+            "neurons": f"{self.neurons}, which take {self.compartments} {self._parts}, and {self.synapses} synapses",
+            "time": f"{counted(work.n_ticks, 'tick')} of {seconds(self.tick_seconds)}, {ticks} a step of {step}",
+            "latency": f"host to chip 0 ticks, ensemble to ensemble {self._between(ticks)}, chip to host 0 ticks",
+            "from the host": f"{counted(self.fed_values, 'value')} a tick, {traffic.host_spikes} spikes; "
+            f"{self.clipped_values} values clipped",
+            "spikes": f"{work.spikes} of neurons; {traffic.spikes} ways to cores, {traffic.hops} hops",
+            "synaptic events": f"{work.synaptic_events}, {plain(work.synaptic_events / max(1, work.n_ticks))} a tick",
+            "energy": f"{joules(self.energy.joules)}, {joules(self.energy.joules_per_tick)} a tick"
+            + (f"; without {', '.join(self.energy.absent)}, which the chip file lacks" if self.energy.absent else ""),
+        }
+        told = [f"{name:16}{value}" for name, value in rows.items()]
+        return [*told, *(f"{'decoded':16}{decoded}" for decoded in self.decoded)]
+
+    @property
+    def _parts(self) -> str:
+        return "neurons of cores, with lines, relays and copies" if self.is_crossbar else "compartments"
+
+    def _between(self, ticks: str) -> str:
+        return "2 ticks or more, as filters delay them" if self.is_crossbar else f"{ticks} (1 step)"
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport(Card):
+    """What ran where, and what it took."""
+
+    steps: int  # of the simulator since the last reset
+    dt: float  # seconds of a step
+    placement: Placement | None  # what ran where, and why
+    chip: ChipReport | None  # none where nothing ran on the chip
+
+    def __str__(self) -> str:
+        lines = [f"{counted(self.steps, 'step')} of {seconds(self.dt)}"]
+        lines += self.chip.lines() if self.chip is not None else ["nothing on the chip"]
+        if self.placement is not None:
+            lines += ["", *_table([p for p in self.placement if not isinstance(p.object, nengo.Node)])]
+        return "\n".join(lines)
+
+
+def _table(placed: Sequence[Placed]) -> list[str]:
+    width = max((len(str(p.object)) for p in placed), default=0)
+    return [f"{p.where:5} {p.object!s:{width}}  {p.why}".rstrip() for p in placed]
+
+
+def report_run(
+    steps: int, dt: float, placement: Placement | None, mapped: MappedPlan | None, state: ChipState | None
+) -> RunReport:
+    """Report what ran since the last reset."""
+    chip = _report_chip(mapped, state) if mapped is not None and state is not None else None
+    return RunReport(steps, dt, placement, chip)
+
+
+def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
+    program, plan = mapped.program, mapped.plan
+    traffic, work = TrafficCounter(program), WorkCounter(program)
+    for tick in state.ticks:
+        traffic.add(tick)
+        work.add(tick)
+    activity = Activity(traffic.result(), work.result(), math.prod(program.chip.chips))
+    return ChipReport(
+        chip=program.chip.name,
+        cores=program.n_cores,
+        usable_cores=program.chip.n_usable_cores,
+        neurons=len(mapped.neuron_core),
+        compartments=_compartments(mapped),
+        synapses=int(np.sum([term.matrix.nnz for e in mapped.built.network.edges.values() for term in e.terms])),
+        ticks_per_step=plan.ticks_per_step,
+        tick_seconds=plan.dt,
+        activity=activity,
+        energy=energy_of(program.chip, activity.counts),
+        fed_values=sum(len(node.unit) for node in mapped.built.fed if node is not None),
+        clipped_values=state.clipped,
+        is_crossbar=program.chip.core_model == "crossbar",
+        decoded=decoded_values(mapped),
+    )
+
+
+def _compartments(mapped: MappedPlan) -> int:
+    """Count what neurons take: a compartment for every current, or neurons of crossbar cores with all that is added."""
+    if mapped.lines:
+        return int((mapped.program.neuron_node >= 0).sum())
+    nodes = mapped.built.network.nodes.values()
+    return sum(node.size * node.neuron.n_currents for node in nodes if node.neuron is not None)

@@ -16,9 +16,9 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "text": "exported_forms.render_text",
         },
         "Imported": {
-            "dict": "json_imported.to_dict",
+            "dict": "html.to_dict",
             "html": "html.to_html",
-            "json": "json_imported.to_json",
+            "json": "html.to_json",
             "notebook": "html.to_notebook",
             "text": "text.render_text",
         },

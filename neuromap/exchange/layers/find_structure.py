@@ -10,16 +10,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from neuromap.exchange.layers.naming import node_name
 from neuromap.exchange.layers.structure import Layer, Structure, Way
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import Operator
 from neuromap.formats.layers.operator_graph import OperatorGraph
-
-__all__ = ["find_structure"]
 
 _STARTS = ("conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "other")
 _SUMS = ("conv", "conv_transpose", "dense")
@@ -197,3 +196,23 @@ def _label(operators: list[Operator]) -> str:
     """Name a node after the addition that it ends in, else after what begins it."""
     sums = [one for one in operators if one.kind == "add"]
     return (sums[-1] if sums else operators[0]).name
+
+
+# Names of nodes: what the source calls them, in the letters of network files, each once.
+
+
+MOST_LETTERS = 60
+"""Letters of a name; a network file allows 100."""
+_OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def node_name(label: str, taken: Collection[str]) -> str:
+    """Make a name for a node."""
+    clean = _OTHER.sub("_", label[-1000:]).strip("_.-") or "node"
+    if len(clean) > MOST_LETTERS:
+        clean = clean[-MOST_LETTERS:].lstrip("_.-")
+    name, number = clean, 1
+    while name in taken:
+        number += 1
+        name = f"{clean}-{number}"
+    return name

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from neuromap.errors import NotSupportedError
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
-from neuromap.exchange.nir.floats.conventions import step_given
-from neuromap.exchange.nir.own.graph import network_graph
-from neuromap.exchange.nir.own.head import lost_tables
+from neuromap.exchange.nir.contract.windows import MAX_WEIGHTS
+from neuromap.exchange.nir.floats.conventions import Convention, step_given
+from neuromap.exchange.nir.own.head import KEY, head_text, lost_tables
+from neuromap.exchange.nir.own.neurons import neuron_primitives, neuron_settings
+from neuromap.exchange.nir.own.order import nir_shape, to_nir_order
 from neuromap.files.given import needs, path_given
 from neuromap.files.messages import counted
-from neuromap.formats.nir.nir_graph import NirGraph
+from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir
+from neuromap.network.complete import require_weights
+from neuromap.network.edge import Edge
 from neuromap.network.file.network_file import load_network
+from neuromap.network.names import check_name
 from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
-
-__all__ = ["export_nir", "nir_graph", "to_nir"]
+from neuromap.network.node import Node
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Conv, Identity, Pool
+from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.windows import output_length
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
@@ -129,3 +141,239 @@ def _lost(network: Network) -> list[Note]:
 
 def _starts(*arrays: np.ndarray) -> bool:
     return any(bool(array.any()) for array in arrays)
+
+
+# Integer networks as NIR graphs.
+
+
+def network_graph(network: Network, dt: float) -> NirGraph:
+    """Write a network as a graph of NIR's primitives."""
+    require_weights(network)
+    return _Writer(network, dt).graph()
+
+
+class _Writer:
+    """A graph in the making."""
+
+    def __init__(self, network: Network, dt: float) -> None:
+        self._network, self._dt = network, dt
+        spatial = spatial_nodes(network)
+        self._shapes = {
+            name: nir_shape(_shape(node.shape), is_spatial=name in spatial) for name, node in network.nodes.items()
+        }
+        self._nodes: dict[str, NirNode] = {}
+        self._edges: list[tuple[str, str]] = []
+        self._heads: dict[str, dict[str, Any]] = {}
+
+    def graph(self) -> NirGraph:
+        network = self._network
+        for name in network.nodes:
+            check_name(name, "node")
+            if not name.strip("."):
+                raise NotSupportedError(f"node {name}: HDF5 has no group of this name; rename the node")
+            self._node(name)
+        edges = [[*key, self._edge(edge)] for key, edge in network.edges.items()]
+        for name, node in network.nodes.items():
+            if isinstance(node.neuron, LeakNeuron) and node.neuron.leak.any():
+                self._bias(name, node.neuron.leak)
+            for current in unfed_currents(network, name):
+                # tools put an input of their own before whatever nothing feeds
+                self._zeros(name, f"{name} current {current}", f"{name} current {current} zeros")
+        for name in network.outputs:
+            self._nodes[f"{name} output"] = NirNode("Output", {"shape": np.array(self._shapes[name], np.float64)})
+            self._edges.append((name, f"{name} output"))
+        head = head_text(network, Convention(self._dt, "exponential"), self._heads, edges)
+        return NirGraph(self._nodes, tuple(dict.fromkeys(self._edges)), {KEY: head})
+
+    def _node(self, name: str) -> None:
+        node, shape = self._network.nodes[name], self._shapes[name]
+        self._heads[name] = {"shape": list(_shape(node.shape))}
+        if name in self._network.inputs:
+            self._nodes[name] = NirNode("Input", {"shape": np.array(shape, np.float64)})
+        elif node.neuron is not None:
+            self._heads[name]["neuron"] = neuron_settings(name, node.neuron)
+            self._nodes |= neuron_primitives(name, node.neuron, shape, self._dt)
+            self._edges += [(li, name) for li in self._heads[name]["neuron"].get("currents", ())]
+        else:
+            assert node.threshold is not None
+            above = node.threshold[to_nir_order(shape)].reshape(shape).astype(np.float64) - 0.5
+            self._nodes[name] = NirNode("Threshold", {"threshold": above})
+
+    def _edge(self, edge: Edge) -> list[list[int]]:
+        """Write the terms of an edge, those of one delay and current as one; give these pairs."""
+        groups: dict[tuple[int, int], list[MatrixSource]] = {}
+        assert edge.transform is not None
+        groups[edge.delay, edge.current] = [edge.transform]
+        for term in edge.also:
+            groups.setdefault((term.delay, term.current), []).append(term.transform)
+        for k, ((delay, current), parts) in enumerate(groups.items()):
+            transform = parts[0]
+            if len(parts) > 1:
+                total = parts[0].matrix()
+                for part in parts[1:]:
+                    total = csr_array(total + part.matrix())
+                transform = MatrixTransform(total)
+            self._term(edge, transform, delay, current, f" {k}" if k else "")
+        return [list(pair) for pair in groups]
+
+    def _term(self, edge: Edge, transform: MatrixSource, delay: int, current: int, suffix: str) -> None:
+        label = f"{edge.source} -> {edge.target}{suffix}"
+        source, target = self._shapes[edge.source], self._shapes[edge.target]
+        heads = self._heads[edge.target].get("neuron", {}).get("currents")
+        end = heads[current] if heads else edge.target
+        here = edge.source
+        if delay > 1:
+            times = np.full(source, (delay - 1) * self._dt)
+            here = self._step(here, f"{label} delay", NirNode("Delay", {"delay": times}))
+        is_spatial = len(source) == len(target) == 3
+        primitive = window_primitive(transform) if is_spatial else None
+        is_straight = isinstance(transform, Identity) and source == target
+        if primitive is not None:
+            here = self._step(here, label, primitive)
+        elif not is_straight:
+            here = self._flat(here, source, label)
+            here = self._step(here, label, NirNode("Linear", {"weight": self._dense(label, transform, source, target)}))
+        self._edges.append((here, end))
+
+    def _dense(self, label: str, transform: MatrixSource, source: tuple[int, ...], target: tuple[int, ...]) -> Any:
+        rows, columns = math.prod(target), math.prod(source)
+        if rows * columns > MAX_WEIGHTS:
+            raise NotSupportedError(
+                f"edge {label}: is a matrix of {rows} x {columns} weights; NIR has dense ones, and at most "
+                f"{MAX_WEIGHTS} are written: split the nodes"
+            )
+        return transform.matrix().toarray()[to_nir_order(target)][:, to_nir_order(source)].astype(np.float64)
+
+    def _flat(self, here: str, shape: tuple[int, ...], label: str) -> str:
+        if len(shape) == 1:
+            return here
+        numbers = {"start_dim": 0, "end_dim": -1, "input_type": shape}
+        return self._step(
+            here, f"{label} flat", NirNode("Flatten", {k: np.asarray(v, float) for k, v in numbers.items()})
+        )
+
+    def _step(self, before: str, name: str, node: NirNode) -> str:
+        self._nodes[name] = node
+        self._edges.append((before, name))
+        return name
+
+    def _bias(self, name: str, leak: Any) -> None:
+        """Put a constant leak into the first map that leads to a node, or into one of zeros."""
+        shape = self._shapes[name]
+        values = leak.astype(np.float64)[to_nir_order(shape)]
+        for before, after in self._edges:
+            found = self._nodes[before]
+            if after == name and found.kind == "Linear":
+                self._nodes[before] = NirNode("Affine", {**found.parameters, "bias": values})
+                return
+            if after == name and found.kind == "Conv2d":
+                bias = values.reshape(shape)[:, 0, 0]
+                self._nodes[before] = NirNode("Conv2d", {**found.parameters, "bias": bias}, found.words)
+                return
+        self._zeros(name, name, f"{name} bias", bias=values)
+
+    def _zeros(self, name: str, end: str, label: str, **bias: Any) -> None:
+        """Lead the smallest source of a node to a primitive through a map of zeros."""
+        source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
+        sizes = (self._network.nodes[name].size, self._network.nodes[source].size)
+        if sizes[0] * sizes[1] > MAX_WEIGHTS:
+            raise NotSupportedError(
+                f"node {label}: is written as a map of {sizes[0]} x {sizes[1]} zeros; split the node"
+            )
+        here = self._flat(source, self._shapes[source], label)
+        kind = "Affine" if bias else "Linear"
+        here = self._step(here, label, NirNode(kind, {"weight": np.zeros(sizes), **bias}))
+        self._edges.append((here, end))
+
+
+def _shape(shape: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    assert shape is not None
+    return shape
+
+
+# Which nodes are written in channels, rows and columns: those that convolutions and pools of NIR join.
+def unfed_currents(network: Network, name: str) -> list[int]:
+    """List the currents of a node's neurons, of several, that no edge feeds."""
+    neuron = network.nodes[name].neuron
+    if neuron is None or neuron.n_currents == 1:
+        return []
+    into = [edge for edge in network.edges.values() if edge.target == name]
+    fed = {edge.current for edge in into} | {term.current for edge in into for term in edge.also}
+    return sorted(set(range(neuron.n_currents)) - fed)
+
+
+def spatial_nodes(network: Network) -> set[str]:
+    """Choose the nodes that are written in three dimensions; all others are written in a row."""
+    # NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; its constant
+    # leak must be the bias of a convolution, one number per channel; and all its currents must be fed.
+    into: dict[str, list[tuple[str, MatrixSource]]] = {}
+    joined: set[str] = set()
+    for (u, v), edge in network.edges.items():
+        for transform in (edge.transform, *(term.transform for term in edge.also)):
+            assert transform is not None
+            into.setdefault(v, []).append((u, transform))
+            if window_primitive(transform) is not None:
+                joined |= {u, v}
+    while True:
+        lost = {
+            v
+            for v in joined
+            if unfed_currents(network, v)
+            or not _leaks_by_channel(network.nodes[v], [t for _, t in into.get(v, ())])
+            or any(
+                u not in joined or not (isinstance(t, Identity) or window_primitive(t) is not None)
+                for u, t in into.get(v, ())
+            )
+        }
+        if not lost:
+            return joined
+        joined -= lost
+
+
+def _leaks_by_channel(node: Node, transforms: list[MatrixSource]) -> bool:
+    """Whether a node has no constant leak, or one that the bias of a convolution onto it can say."""
+    if not isinstance(node.neuron, LeakNeuron) or not node.neuron.leak.any() or node.shape is None:
+        return True
+    leaks = node.neuron.leak.reshape(-1, node.shape[2])
+    return bool((leaks == leaks[0]).all()) and any(isinstance(t, Conv) and window_primitive(t) for t in transforms)
+
+
+def window_primitive(transform: MatrixSource) -> NirNode | None:
+    """Write a convolution or a pool as a primitive; ``None`` where NIR, or the package's own check, has no way to."""
+    # Padding there is as wide before as behind, or ``"same"`` at stride 1; ``nir.NIRGraph.infer_types`` (1.0.8) takes
+    # neither groups nor oblong kernels of convolutions.
+    if isinstance(transform, Conv):
+        if transform.groups != 1 or transform.kernel[0] != transform.kernel[1] or transform.weights is None:
+            return None
+        is_same = transform.padding == "same" and transform.stride == (1, 1)
+        pads = None if is_same else _pads(transform)
+        if pads is None and not is_same:
+            return None
+        weight = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1).astype(np.float64)
+        numbers: dict[str, Any] = {"weight": weight, "stride": transform.stride, "dilation": (1, 1), "groups": 1}
+        numbers |= {"bias": np.zeros(len(weight)), "input_shape": transform.source_shape[:2]}
+        numbers |= {} if pads is None else {"padding": pads}
+        return NirNode("Conv2d", _arrays(numbers), {"padding": "same"} if is_same else {})
+    if isinstance(transform, Pool) and (pads := _pads(transform)) is not None:
+        stride = transform.stride or transform.kernel
+        return NirNode("SumPool2d", _arrays({"kernel_size": transform.kernel, "stride": stride, "padding": pads}))
+    return None
+
+
+def _arrays(numbers: dict[str, Any]) -> dict[str, Any]:
+    return {key: np.asarray(value, np.float64) for key, value in numbers.items()}
+
+
+def _pads(transform: Conv | Pool) -> tuple[int, ...] | None:
+    """Give the zeros on either side along rows and columns, if they are as many."""
+    if transform.padding == "valid":
+        return (0, 0)
+    found = []
+    stride = transform.stride or transform.kernel
+    for n, k, s in zip(transform.source_shape[:2], transform.kernel, stride, strict=True):
+        count = output_length(n, k, s, "same")
+        before = max((count - 1) * s + k - n, 0) // 2
+        if (n + 2 * before - k) // s + 1 != count:
+            return None
+        found.append(before)
+    return tuple(found)

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError, NeuromapError
+from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.nir.contract.contract import Contracted, contract
-from neuromap.exchange.nir.floats.compare import RATE, can_compare, distances, random_spikes
 from neuromap.exchange.nir.floats.conventions import Convention, convention
 from neuromap.exchange.nir.floats.discrete import discretise
-from neuromap.exchange.nir.floats.float_network import Parts, delay_error, float_network
+from neuromap.exchange.nir.floats.float_network import Parts, delay_error, early_spikes, float_network, late_starts
 from neuromap.exchange.nir.floats.ticks import find_ticks
-from neuromap.exchange.nir.notes import notes_of
-from neuromap.exchange.nir.own.frames import frame_network
+from neuromap.exchange.nir.own.edges import integer_transform, is_integer
 from neuromap.exchange.nir.own.head import head_of, stated_step
-from neuromap.exchange.nir.own.restore import restore
+from neuromap.exchange.nir.own.order import our_shape
+from neuromap.exchange.nir.own.restore import restore, thresholds_of
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number
-from neuromap.files.messages import show, show_name
+from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
 from neuromap.formats.nir.nir_graph import NirGraph
 from neuromap.formats.nir.tree import graph_of
+from neuromap.forms.numbers import seconds
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.quantise.float_network import FloatNetwork
+from neuromap.quantise.float_steps import float_reference
+from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.quantise_network import quantise
-
-__all__ = ["STEPS", "float_parts", "from_nir"]
+from neuromap.quantise.spike_distance import train_distance
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
 
 STEPS = 100
 """Steps of random spikes on which spike trains are compared."""
@@ -215,3 +224,186 @@ def _names(graph: Contracted) -> dict[str, str]:
         taken.add(plain)
         found[name] = plain
     return found
+
+
+# What an import from NIR says of what it kept, approximated and refused.
+def notes_of(
+    parts: Parts, names: dict[str, str], network: Network, delay_error: float
+) -> tuple[tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]:
+    """Give the notes on a graph of float neurons."""
+    # delay_error: greatest error of a delay in seconds
+    return _kept(parts, names, network), _approximated(parts, names, delay_error), _refused(parts, names)
+
+
+def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, ...]:
+    graph, how = parts.graph, parts.how
+    kinds = Counter(neurons.node.kind for neurons in graph.neurons.values())
+    maps = sum(node.kind not in (*kinds, "Input", "Output", "Joint") for node in graph.nodes.values())
+    said = [
+        Note(
+            "graph",
+            f"{', '.join(f'{n} {kind}' for kind, n in kinds.items())} as nodes; {counted(maps, 'other primitive')} "
+            "as their edges",
+        )
+    ]
+    phases = {names[name]: phase for name, phase in parts.ticks.phases.items() if name in graph.neurons and phase}
+    if phases:
+        told = ", ".join(f"{name} {phase}" for name, phase in list(phases.items())[:8])
+        more = f" and {len(phases) - 8} more" if len(phases) > 8 else ""
+        said.append(Note("time", f"spikes of step n of the source come in frame n plus: {told}{more} (ticks)"))
+    renamed = [f"{old} as {new}" for old, new in names.items() if old != new and new in network.nodes]
+    if renamed:
+        more = f" and {len(renamed) - 4} more" if len(renamed) > 4 else ""
+        said.append(Note("names", ", ".join(renamed[:4]) + more))
+    step = f"{seconds(how.dt)} of the source's time constants"
+    said.append(Note("step", f"a tick is {step}, solved by the scheme {how.scheme}; initial voltages are the resets"))
+    return tuple(said)
+
+
+def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tuple[Note, ...]:
+    how = parts.how
+    said = [Note("inputs", "values are spikes, 0 or 1 in every step; code others as spikes on the host")]
+    other = "euler" if how.scheme == "exponential" else "exponential"
+    for name, found in parts.neurons.items():
+        if found.scheme_error > 1e-12:
+            text = f"the scheme {other}, which other tools may use, leaves another part of v or I after a tick"
+            said.append(Note(names[name], text, error=found.scheme_error, unit="of v or I"))
+    for cycle in parts.ticks.cycles:
+        text = (
+            f"read each other: each of their edges takes a tick, so a way around takes {len(cycle)} ticks or fewer; "
+            "tools that compute them one after the other within a step take fewer"
+        )
+        said.append(Note(", ".join(names[name] for name in cycle[:6]), text))
+    if delay_error > 1e-9 * how.dt:
+        said.append(Note("delays", "are whole ticks", error=delay_error, unit="s"))
+    for name, count in early_spikes(parts).items():
+        text = f"{counted(count, 'neuron')} fire without input, and do so in the ticks before step 1 too"
+        said.append(Note(names[name], text))
+    for name, distance in late_starts(parts).items():
+        text = "begins step 1 beside its reset, as no voltage so many ticks earlier leads to it"
+        said.append(Note(names[name], text, error=distance, unit="of the threshold"))
+    hint = _hint(parts)
+    return (*said, hint) if hint else tuple(said)
+
+
+def _hint(parts: Parts) -> Note | None:
+    """Say which step makes weights jump onto v as they are, as in tools that write tau / r for it."""
+    steps = []
+    for neurons in parts.graph.neurons.values():
+        if neurons.node.kind in ("LIF", "CubaLIF"):
+            node = neurons.node.parameters
+            tau, r = node["tau" if neurons.node.kind == "LIF" else "tau_mem"], node["r"]
+            if not (r > 0).all():
+                return None
+            steps += np.unique(tau / r).tolist()
+    if not steps or max(steps) - min(steps) > 1e-4 * max(steps) or abs(steps[0] / parts.how.dt - 1) < 1e-3:
+        return None
+    if all((n.node.parameters["r"] == 1).all() for n in parts.graph.neurons.values() if "r" in n.node.parameters):
+        return None
+    text = f"tau / r is {seconds(steps[0])} in all neurons, as tools write it that add weights to v in a step of this"
+    return Note("step", text, remedy=f"dt = {steps[0]:g} takes that step")
+
+
+def _refused(parts: Parts, names: dict[str, str]) -> tuple[Note, ...]:
+    said = []
+    for readout in parts.graph.readouts:
+        sources = ", ".join(names[name] for name in readout.sources[:6])
+        text = f"{readout.kind} behind the last spikes is left out: an output of a chip is a spike"
+        said.append(Note(readout.name, text, remedy=f"compute it on the host from the spikes of {sources or 'none'}"))
+    used = {term.source for neurons in parts.graph.neurons.values() for term in neurons.signal.terms}
+    said += [
+        Note(names[name], "feeds no neuron and is left out", remedy="connect it to one")
+        for name in parts.graph.inputs
+        if name not in used
+    ]
+    return tuple(said)
+
+
+# Graphs of thresholds and whole weights as networks of frame neurons, whoever wrote them.
+def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Imported | None:
+    """Make a network of frame neurons of a graph that is one."""
+    # gives without a source; ``None`` where a node remembers, a weight is no integer, or a spike is delayed
+    for neurons in graph.neurons.values():
+        terms = neurons.signal.terms
+        if neurons.node.kind != "Threshold" or not terms:
+            return None
+        if any(term.delay or term.filter or not is_integer(term.matrix) for term in terms):
+            return None
+    shapes = {**graph.inputs, **{node: neurons.shape for node, neurons in graph.neurons.items()}}
+    used = {term.source for neurons in graph.neurons.values() for term in neurons.signal.terms}
+    nodes = {names[u]: Node(names[u], our_shape(shape)) for u, shape in graph.inputs.items() if u in used}
+    edges = {}
+    for node, neurons in graph.neurons.items():
+        found = thresholds_of(node, neurons.node, neurons.shape, neurons.signal.constant)
+        nodes[names[node]] = Node(names[node], our_shape(neurons.shape), found)
+        for term in neurons.signal.terms:
+            transform = integer_transform(node, term, neurons.shape, shapes[term.source], graph.nodes)
+            edges[names[term.source], names[node]] = Edge(names[term.source], names[node], transform)
+    network = Network(name, nodes, edges, tuple(names[node] for node in graph.read_out))
+    text = (
+        f"{counted(len(graph.neurons), 'node')} of thresholds and {counted(len(edges), 'edge')} of whole weights are "
+        "frame neurons, exactly; any rollout pattern may be chosen"
+    )
+    refused = [
+        Note(r.name, f"{r.kind} behind the last spikes is left out", "compute it on the host") for r in graph.readouts
+    ]
+    inputs = [np.prod(shapes[u]) for u in graph.inputs if u not in used]
+    if inputs:
+        refused.append(Note("inputs", f"{counted(len(inputs), 'input')} without edges left out", "connect them"))
+    return Imported(network, "nir", "", kept=(Note("graph", text),), refused=tuple(refused))
+
+
+# Spike trains of the integers against those of the float equations, on random spikes.
+
+
+Bools = NDArray[np.bool_]
+RATE = 0.2
+"""Spikes per input neuron and step of random stimuli."""
+MOST_WORK = 2**28
+"""Synapses times steps up to which trains are compared unasked."""
+
+
+def can_compare(network: FloatNetwork, steps: int) -> bool:
+    """Tell whether there is an input to draw spikes for, a comparison is quick, and Elephant is there."""
+    work = sum(len(part.weight) for part in network.synapses) * steps
+    return bool(network.inputs) and steps > 0 and work <= MOST_WORK and find_spec("elephant") is not None
+
+
+def random_spikes(network: FloatNetwork, steps: int, seed: int = 0) -> dict[str, Bools]:
+    """Draw input spikes, shape (steps, size) each, at ``RATE`` per step."""
+    rng = np.random.default_rng(seed)
+    return {name: rng.random((steps, size)) < RATE for name, size in network.inputs.items()}
+
+
+def distances(
+    network: FloatNetwork, integers: Network, spikes: Mapping[str, Bools], originals: Mapping[str, Bools] | None = None
+) -> tuple[TrainDistance, ...]:
+    """Compare the integer network with the float one, or with spikes of another run of it."""
+    # shapes: spikes (steps, size); originals (steps, size)
+    for name, array in spikes.items():
+        if name not in network.inputs:
+            known = ", ".join(network.inputs) or "none"
+            raise StimulusError(f"spikes: {show(name)} is no input node; input nodes are {known}")
+        if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise StimulusError(f"spikes: input {name}: needs an array of shape (steps, {network.inputs[name]})")
+    steps = {len(array) for array in spikes.values()} or {0}
+    if len(steps) > 1:
+        raise StimulusError(f"spikes: found inputs of {sorted(steps)} steps; all need as many")
+    (count,) = steps
+    for name, size in network.inputs.items():
+        if name not in spikes or spikes[name].shape != (count, size):
+            raise StimulusError(f"spikes: input {name}: needs an array of shape (steps, {size})")
+    frames = {name: np.zeros((count + 1, integers.nodes[name].size), np.bool_) for name in integers.inputs}
+    for name, array in spikes.items():
+        if name in frames:
+            frames[name][1:] = array
+    found = reference(Rollout(integers, "streaming"), frames)
+    wanted = float_reference(network, spikes, count) if originals is None else originals
+    by = "float" if originals is None else "other run"
+    return tuple(
+        train_distance(
+            name, np.asarray(found[name][1:], np.bool_), wanted[name], network.dt, by=by, time_constant=10 * network.dt
+        )
+        for name in network.nodes
+        if name in wanted
+    )

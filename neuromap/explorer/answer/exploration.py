@@ -141,7 +141,7 @@ class Exploration(Formed):
         return str(form(self, "json"))
 
     def to_csv(self) -> str:
-        """CSV text, one line per row; see :func:`neuromap.explorer.forms.csv_form.to_csv`."""
+        """CSV text, one line per row; see :func:`neuromap.explorer.forms.html.to_csv`."""
         return str(form(self, "csv"))
 
     def to_pandas(self) -> DataFrame:

@@ -11,13 +11,13 @@ __all__ = ["FORMS"]
 FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
     {
         "Exploration": {
-            "csv": "csv_form.to_csv",
+            "csv": "html.to_csv",
             "dict": "json_form.to_dict",
             "html": "html.to_html",
             "json": "json_form.to_json",
             "notebook": "notebook.to_notebook",
             "svg": "draw_front.standalone_svg",
-            "pandas": "csv_form.to_pandas",
+            "pandas": "html.to_pandas",
             "text": "text.render_text",
         }
     }

@@ -13,12 +13,12 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
         "FaultStudy": {
             "csv": "csv_study.to_csv",
             "dict": "json_study.to_dict",
-            "drawing": "draw_curves.draw_curves",
+            "drawing": "html.draw_curves",
             "html": "html.to_html",
             "json": "json_study.to_json",
             "notebook": "html.to_notebook",
             "section": "html.to_section",
-            "svg": "draw_curves.to_svg",
+            "svg": "html.to_svg",
             "text": "text.render_text",
         }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,16 @@ import numpy as np
 
 from neuromap.errors import InputError
 from neuromap.files.foreign import foreign_boundary
-from neuromap.files.messages import counted, show_name
+from neuromap.files.messages import counted, show, show_name
+from neuromap.files.regular_file import read_bytes
 from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.layers.operator_graph import OperatorGraph
-from neuromap.formats.onnx.attributes import attributes_of
+from neuromap.formats.layers.operator_graph import MAX_OPERATORS, OperatorGraph
 from neuromap.formats.onnx.folding import folded
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
-from neuromap.formats.onnx.labels import label_of
-from neuromap.formats.onnx.model_file import input_names, load_model
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 from neuromap.formats.onnx.reading import Reading
 from neuromap.formats.onnx.schemas import OWN_DOMAINS, check_form, opset_of
 from neuromap.formats.onnx.stored_tensors import Stored, stored_array, stored_shape
-
-__all__ = ["read_onnx"]
 
 _MOST_CONSTANTS = 2**33
 """Most bytes of weights that are held at a time."""
@@ -218,3 +215,125 @@ def _batch_of(shapes: list[TensorShape | None]) -> int:
     """Give the frames of the batch that a file is written for: the first axis that all its inputs share."""
     firsts = {shape[0] for shape in shapes if shape is not None and len(shape) >= 2}
     return firsts.pop() if len(firsts) == 1 else 1
+
+
+# Attributes of ONNX operators: numbers, texts, lists of numbers, and arrays.
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Read the attributes of an operator; subgraphs and tensors of texts are left out."""
+    import onnx
+
+    kind = onnx.AttributeProto
+    plain = (kind.INT, kind.FLOAT, kind.STRING, kind.INTS, kind.FLOATS)
+    found: dict[str, Any] = {}
+    for one in node.attribute:
+        if one.type in plain:
+            value = onnx.helper.get_attribute_value(one)
+            if isinstance(value, bytes):
+                value = value.decode("utf-8", "replace")
+            found[one.name] = value if isinstance(value, int | float | str) else list(value)
+        elif one.type == kind.TENSOR and one.t.data_location == 0:
+            found[one.name] = stored_array(one.t, Path())
+    return {name: value for name, value in found.items() if value is not None}
+
+
+# What operators of ONNX files are called: by the modules that they were exported from, where the file says so.
+_LONGEST = 1000
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_NUMBERED = re.compile(r"onnx::\w*|val_\d+|_?\d+|v?_?initializer_?\d*")
+_MODULES = (
+    *("Conv", "ConvTranspose", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"),
+    *("BatchNormalization",),
+)
+"""Operators that are modules of their own in the frameworks."""
+_OF_WEIGHTS = (".weight_quantized", ".weight", ".kernel", "_weight", "_kernel")
+
+
+def label_of(node: Any, weights: str | None) -> str:
+    """Make a label of an operator."""
+    # node: the operator; PyTorch's exporter says in its metadata, or in its name, which module it belongs to
+    if weights and not _NUMBERED.fullmatch(weights):
+        for end in _OF_WEIGHTS:
+            if weights.endswith(end) and len(weights) > len(end):
+                return weights[: -len(end)][:_LONGEST]
+    scopes = next((e.value for e in node.metadata_props if e.key == "pkg.torch.onnx.name_scopes"), "")[:_LONGEST]
+    if scopes:
+        modules = [first or second for first, second in _QUOTED.findall(scopes)][:-1]
+        module = next((name for name in reversed(modules) if name), "")
+        return _within(module, node.op_type)
+    parts = [part for part in node.name[:_LONGEST].split("/") if part]
+    if not parts:
+        return str(node.op_type.lower())
+    if len(parts) == 1:
+        return str(parts[0])
+    path: list[str] = []
+    for part in parts[:-1]:
+        if path and part.startswith(f"{path[-1]}."):
+            path.pop()
+        path.append(part)
+    return _within(".".join(path), node.op_type)
+
+
+def _within(module: str, op: str) -> str:
+    """Name an operator after its module, where it mostly is one of its own, else by what it does in it."""
+    if not module:
+        return op.lower()
+    return module if op in _MODULES else f"{module}.{op.lower()}"
+
+
+# An ONNX file as a message of protobuf: bounded, with its inputs.
+
+
+MAX_FILE_BYTES = 2**31 - 1
+"""Largest file: protobuf writes no larger message."""
+
+
+def load_model(path: Path) -> Any:
+    """Read a model; weights in other files are left there."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    content = read_bytes(path, "model file of ONNX", MAX_FILE_BYTES, InputError)
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except (DecodeError, ValueError, RecursionError):
+        raise InputError("is no ONNX model, or a truncated one; write it again, with onnx.save") from None
+    if not _is_text(model):
+        raise InputError("holds names that are no UTF-8; the file is damaged, write it again with onnx.save")
+    nodes = len(model.graph.node)
+    if not nodes:
+        raise InputError("holds no operators; expected an ONNX model, as onnx.save writes it")
+    if nodes > MAX_OPERATORS:
+        raise InputError(f"holds {nodes} operators; at most {MAX_OPERATORS} are taken, split the model into parts")
+    return model
+
+
+def _is_text(message: Any) -> bool:
+    """Tell whether all texts of a message, and of those in it, are texts: damaged ones come as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            parts = value if hasattr(value, "__len__") else [value]
+            if not all(_is_text(part) for part in parts):
+                return False
+        elif field.type == field.TYPE_STRING:
+            parts = [value] if isinstance(value, str | bytes) else value
+            if any(isinstance(part, bytes) for part in parts):
+                return False
+    return True
+
+
+def input_names(model: Any) -> Iterator[str]:
+    """Name the inputs that no stored tensor gives a value."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    stored |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    seen: set[str] = set()
+    for info in model.graph.input:
+        if info.name in seen:
+            raise InputError(f"input {show_name(info.name)}: is given twice; names of tensors are given once")
+        seen.add(info.name)
+        if info.name not in stored:
+            if not info.type.HasField("tensor_type"):
+                raise InputError(
+                    f"input {show_name(info.name)}: is {show(info.type.WhichOneof('value'))}; only tensors are taken"
+                )
+            yield info.name

@@ -20,7 +20,7 @@ _HOMES = {
     "ranc_image": "image",
     "ranc_input": "to_json",
     "ranc_vectors": "to_vectors",
-    "read_json": "json_file",
+    "read_json": "to_json",
     "read_vectors": "vectors",
 }
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from neuromap.formats.ranc.case import RancCase as RancCase
     from neuromap.formats.ranc.image import RancImage as RancImage
     from neuromap.formats.ranc.image import ranc_image as ranc_image
-    from neuromap.formats.ranc.json_file import read_json as read_json
     from neuromap.formats.ranc.to_json import ranc_config as ranc_config
     from neuromap.formats.ranc.to_json import ranc_input as ranc_input
+    from neuromap.formats.ranc.to_json import read_json as read_json
     from neuromap.formats.ranc.to_vectors import ranc_vectors as ranc_vectors
     from neuromap.formats.ranc.vectors import read_vectors as read_vectors
 

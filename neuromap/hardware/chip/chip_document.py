@@ -9,30 +9,64 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import CORE_MODELS, ChipSpec, NeuronRules
 from neuromap.hardware.chip.defects_file import DEFECT_KEYS, defects_document, defects_from_table
 from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
-from neuromap.hardware.chip.synapse_lists_table import LIST_KEYS, lists_from_table, lists_table
+from neuromap.hardware.chip.synapse_lists import SynapseLists
 
-__all__ = [
-    "ENERGY_KEYS",
-    "ENERGY_TERM_KEYS",
-    "FIGURES",
-    "ROUTER_KEYS",
-    "TIMING_KEYS",
-    "chip_document",
-    "chip_from_document",
-]
+# Figures of synapse-list cores in the table ``[core]`` of a chip file, and back.
+
+# key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
+_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
+    {
+        "output_axons": (1, 2**31 - 1),
+        "synapse_memory_bits": (1, 2**40),
+        "synapse_bits": (1, 1024),
+        "list_bits": (0, 2**20),
+        "mixed_sign_step": (1, 256),
+        "threshold_shift": (0, 16),
+        "bias_bits": (2, 32),
+        "current_bits": (2, 32),
+        "decay_bits": (1, 16),
+        "refractory_bits": (1, 8),
+    }
+)
+_PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
+_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1})
+LIST_KEYS = (*_INTEGERS, *_PAIRS)
+"""Keys of ``[core]`` that synapse-list cores alone have."""
+
+
+def lists_from_table(core: TomlTable) -> SynapseLists:
+    """Take the figures of synapse lists from the table of a core."""
+    values: dict[str, Any] = {
+        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
+        for key, bounds in _INTEGERS.items()
+    }
+    for key, bounds in _PAIRS.items():
+        values[key] = core.pair(key, *bounds, "[least, greatest]")
+        if values[key][0] > values[key][1]:
+            raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    step = values["mixed_sign_step"]
+    if step & (step - 1):
+        raise ChipError(f"core.mixed_sign_step: found {step}; allowed are powers of 2")
+    return SynapseLists(**values)
+
+
+def lists_table(lists: SynapseLists) -> dict[str, Any]:
+    """Return the figures as keys of the table ``[core]``; :func:`lists_from_table` turns them back."""
+    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
+    return integers | {key: list(getattr(lists, key)) for key in _PAIRS}
+
 
 MAX_CORES = 2**22
 """Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
-
 MAX_SYNAPSES_PER_CORE = 2**26
 """Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory."""
-
 ROUTER_KEYS = {
     "hop_seconds": "time of one hop between two routers",
     "link_spikes_per_second": "spikes that one link of the mesh carries",
@@ -43,7 +77,6 @@ ROUTER_KEYS = {
     "spike_bits": "bits of one spike between two routers",
 }
 """Figures of the table ``[router]``."""
-
 ENERGY_KEYS = {
     "supply_volts": "voltage at which the figures of this table hold",
     "synaptic_event_joules": "marginal energy of one synaptic event",
@@ -56,18 +89,14 @@ ENERGY_KEYS = {
     "off_chip_bit_joules": "energy of one bit sent to another chip",
 }
 """Figures of the table ``[energy]``."""
-
 ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts", "average_synaptic_event_joules"))
 """Figures of which each makes a term of an energy: neither the voltage nor the average of everything does."""
-
 TIMING_KEYS = {
     "synaptic_event_seconds": "time that a core takes for one synaptic event",
     "neuron_update_seconds": "time that a core takes for one neuron's leak and threshold in one tick",
 }
 """Figures of the table ``[time]``."""
-
 _INT32 = 2**31 - 1
-
 _LEAST_RATE = 1e-30
 """Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
 

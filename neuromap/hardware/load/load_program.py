@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
+import json
+import mmap
 from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize, safe_open
 
+from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
+from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
+from neuromap.files.regular_file import check_regular, read_bytes
+from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
-from neuromap.hardware.load.container import (
-    Container,
-    container_of_bytes,
-    mapped_container,
-    parse_json,
-    read_container,
-)
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import (
     FORMAT,
@@ -39,9 +40,7 @@ from neuromap.hardware.program.file_format import (
 from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
-from neuromap.hardware.program.structure import require_well_formed
-
-__all__ = ["load_program", "map_program", "program_from_bytes"]
+from neuromap.hardware.program.structure import OPTIONAL_TENSORS, require_well_formed, tensors_of
 
 
 def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
@@ -163,3 +162,133 @@ def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str, 
     for key in value:
         if key not in (*needed, *more):
             raise ProgramError(f"{prefix}: {show_name(key)}: unknown key; allowed are {', '.join((*needed, *more))}")
+
+
+# The safetensors container of a program file, read into memory or mapped; its library checks the layout.
+
+
+MAX_FILE_BYTES = 2**32
+"""Several times the program of a board of 65536 cores."""
+_KIND = "program file"
+
+
+class Container:
+    """Tensors of a file, each with its dtype, shape and bytes, and the texts beside them."""
+
+    # metadata: texts by name
+
+    def __init__(self, entries: dict[str, dict[str, Any]], metadata: dict[str, str], *, copied: bool) -> None:
+        self.metadata, self._entries, self._copied = metadata, entries, copied
+
+    def tensors(self, model: CoreKind, origin: str) -> dict[str, NDArray[np.generic]]:
+        """Make arrays of the entries, which must be those of a program."""
+        table, tensors = tensors_of(model), dict[str, NDArray[np.generic]]()
+        for name, entry in self._entries.items():
+            if name not in table:
+                raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program for {model} cores")
+            dtype = table[name][0]
+            if entry["dtype"] != DTYPES[dtype]:
+                raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {DTYPES[dtype]}")
+            array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<")).reshape(entry["shape"])
+            tensors[name] = adopted(array.astype(dtype, copy=self._copied))
+        missing = [name for name in table if name not in tensors and name not in OPTIONAL_TENSORS]
+        if missing:
+            raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
+        return tensors
+
+
+def read_container(path: Path, origin: str) -> Container:
+    """Read a file into memory."""
+    return container_of_bytes(_said(origin, lambda: read_bytes(path, _KIND, MAX_FILE_BYTES, ProgramError)), origin)
+
+
+def container_of_bytes(data: bytes, origin: str) -> Container:
+    """Read the bytes of a file."""
+    try:
+        entries = deserialize(data)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise _foreign(data[:HEAD], error, origin) from None
+    return Container(dict(entries), _whole_metadata(data, _header(data, origin), origin), copied=True)
+
+
+def mapped_container(path: Path, origin: str) -> Container:
+    """Map a file into memory: what is not looked at is not read, and what is read can be forgotten again."""
+    # Who changes the file while it is mapped changes the arrays, or ends this process.
+    size = _said(origin, lambda: check_regular(path, _KIND, ProgramError)).st_size
+    if size > MAX_FILE_BYTES:
+        raise ProgramError(f"{origin}: is larger than {MAX_FILE_BYTES // 2**20} MiB; expected a {_KIND}")
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        with safe_open(path, framework="numpy"):
+            pass
+    except SafetensorError as error:
+        raise _foreign(head, error, origin) from None
+    except OSError as error:
+        raise ProgramError(f"{origin}: cannot be read ({error.strerror or error})") from None
+    header = _header(data, origin)
+    metadata = _whole_metadata(data, header, origin)
+    header.pop("__metadata__")
+    begin, bytes_ = 8 + int.from_bytes(data[:8], "little"), memoryview(data)
+    for name, entry in header.items():
+        first, last = (begin + offset for offset in entry["data_offsets"])
+        item = next((np.dtype(d).itemsize for d, code in DTYPES.items() if code == entry["dtype"]), 0)
+        if item and not (begin <= first <= last <= len(data) and last - first == item * prod(entry["shape"])):
+            raise ProgramError(f"{origin}: tensor {show_name(name)}: does not lie in the file; it is damaged")
+        entry["data"] = bytes_[first:last]
+    return Container(header, metadata, copied=False)
+
+
+def _said(origin: str, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except ProgramError as error:
+        raise ProgramError(f"{origin}: {error}") from None
+
+
+def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
+    kind = kind_of_any(head)
+    if kind is not None and "safetensors" not in kind:
+        return ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map")
+    reason = " ".join(str(error).split())[:200]
+    return ProgramError(f"{origin}: is not a program file, or a damaged one ({reason})")
+
+
+def _whole_metadata(data: bytes | mmap.mmap, header: dict[str, Any], origin: str) -> dict[str, str]:
+    """Give the texts of a program file whose bytes fit its digest; refuse any other."""
+    # Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
+    metadata: dict[str, str] = header.get("__metadata__", {})
+    is_program, has_digest = metadata.get(KIND_KEY) == KIND, DIGEST_KEY in metadata
+    if has_digest and seal_of(data, metadata) is not Seal.WHOLE:
+        raise ProgramError(f"{origin}: is damaged, it does not fit its digest; take a copy, or map the network again")
+    if not is_program:
+        raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
+    if not has_digest:
+        raise ProgramError(
+            f"{origin}: has no digest, an older version of neuromap has written it; map the network again"
+        )
+    return metadata
+
+
+def _header(data: bytes | mmap.mmap, origin: str) -> dict[str, Any]:
+    # the library has read the header as JSON already, so its length is sane
+    length = int.from_bytes(data[:8], "little")
+    return parse_json(data[8 : 8 + length].decode(errors="replace"), f"{origin}: header")
+
+
+def parse_json(text: str, place: str) -> dict[str, Any]:
+    """Read the text of an object."""
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ProgramError(f"{place}: is nested too deeply") from None
+    except ValueError as error:
+        raise ProgramError(f"{place}: is not valid JSON ({' '.join(str(error).split())[:100]})") from None
+    if not isinstance(document, dict):
+        raise ProgramError(f"{place}: found {show(document)}; needs an object")
+    return document
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is not a number")

@@ -4,12 +4,18 @@ On crossbar cores there are three arguments, each a theorem in docs/lower-bounds
 population read at least so many distinct sources, and a core has so many axons; hence a core holds at most so many
 neurons. *Reads*: then a source must be read in at least so many cores, and every read takes an axon and a neuron that
 feeds it. *Shares*: prices per neuron such that no core, however mixed, holds neurons worth more than one core.
-Synapse-list cores are counted in :mod:`neuromap.mapping.bounds.list_bounds`.
+Synapse-list cores are counted in :mod:`neuromap.mapping.bounds.lower_bounds`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csr_array
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
@@ -17,15 +23,10 @@ from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
 from neuromap.mapping.bounds.crowds.crowding import Crowd, crowds_of
 from neuromap.mapping.bounds.crowds.reads import fed_axons
-from neuromap.mapping.bounds.crowds.shares import cores_by_shares
-from neuromap.mapping.bounds.list_bounds import list_core_bound
 from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.mixtures.mixture import mixture_of
-from neuromap.mapping.bounds.populations.readers import read_out_neurons, readers_of
-from neuromap.mapping.bounds.populations.two_hops import cores_by_two_hops
+from neuromap.mapping.bounds.populations.readers import Key, Reader, read_out_neurons, readers_of
 from neuromap.mapping.legalise.legalised import Legalised
-
-__all__ = ["core_bound"]
 
 
 def core_bound(
@@ -89,3 +90,181 @@ _BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool, Budget], C
     {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, *_: list_core_bound(network, chip)}
 )
 """How cores are bounded, by their kind."""
+
+# Lower bounds on synapse-list cores: every neuron that an output depends on has one place and all its synapses.
+#
+# A neuron takes a place; a source that it reads takes an axon of its core, and every weight a synapse in its memory.
+# So neurons, different sources and synapses are counted, over all cores and for every population, and held against
+# what one core has. Relays are left out and sources told by node and neuron, so the counts are those of every
+# schedule.
+Ints = NDArray[np.int64]
+
+
+class _Reads(NamedTuple):
+    """Synapses of neurons that are no relays; all of shape (s,)."""
+
+    population: Ints
+    target: Ints
+    """Number of the neuron, by node and index."""
+    source: Ints
+    """Number of what it reads, by node and index."""
+
+
+def list_core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
+    """Bound the cores of every mapping onto synapse-list cores from below."""
+    # gives with at least one core where any neuron is needed
+    span = max((port.size for port in network.ports), default=0)
+    reads = _reads_of(network, span)
+    needed = _needed(network, reads, span)
+    used = needed[reads.target]
+    populations, totals = [], _cores_for(int(needed.sum()), reads.source[used], chip)
+    for index, population in enumerate(network.populations):
+        mine = int(needed[_numbers(network, index, span)].sum())
+        if population.is_relay or not mine:
+            continue
+        best = _cores_for(mine, reads.source[used & (reads.population == index)], chip)
+        populations.append(PopulationBound(population.name, *best))
+    total, by = max([totals, *((p.cores, p.by) for p in populations)], key=lambda found: found[0])
+    axons = len(np.unique(reads.source[used]))
+    return CoreBound(total, by, int(needed.sum()), axons, tuple(populations))
+
+
+def _cores_for(neurons: int, sources: Ints, chip: ChipSpec) -> tuple[int, str]:
+    """Say how many cores hold so many neurons with these synapses at least, and which resource asks for them."""
+    axons = len(np.unique(sources))
+    bits, memory = chip.lists.list_memory(axons, len(sources)), chip.lists.synapse_memory_bits
+    asked = [(neurons, chip.neurons, "neurons"), (axons, chip.axons, "axons"), (bits, memory, "synapses")]
+    return max(((-(-demand // room), by) for demand, room, by in asked), key=lambda found: found[0])
+
+
+def _numbers(network: Legalised, population: int, span: int) -> Ints:
+    """Give numbers, by node and index, to the neurons of a population; relays bear the numbers of what they hand on."""
+    found = network.populations[population]
+    numbers: Ints = found.node * span + found.neurons.astype(np.int64)
+    return numbers
+
+
+def _reads_of(network: Legalised, span: int) -> _Reads:
+    links = [(link.target, link.matrix, _numbers(network, link.source, span)) for link in network.links]
+    links += [(h.target, h.matrix, h.node * span + np.arange(h.matrix.shape[1])) for h in network.host_links]
+    parts = [np.zeros((3, 0), np.int64)]
+    for target, matrix, sources in links:
+        if not network.populations[target].is_relay:
+            row, column = matrix.nonzero()
+            own = _numbers(network, target, span)
+            parts.append(np.stack([np.full(len(row), target), own[row], sources[column]]))
+    return _Reads(*np.concatenate(parts, axis=1))
+
+
+def _needed(network: Legalised, reads: _Reads, span: int) -> NDArray[np.bool_]:
+    """Mark the neurons that are read out or kept, and those that they depend on; by number."""
+    from scipy.sparse.csgraph import breadth_first_order  # slow to import
+
+    needed = np.zeros(len(network.ports) * span, np.bool_)
+    asked = [_numbers(network, k, span)[p.own_copies > 0] for k, p in enumerate(network.populations)]
+    asked_for = np.concatenate([np.zeros(0, np.int64), *asked])
+    everything = len(needed)  # a node from which all that is asked for is one step away
+    start = np.concatenate([reads.target, np.full(len(asked_for), everything)])
+    end = np.concatenate([reads.source, asked_for])
+    ways = csr_array((np.ones(len(start), np.int8), (start, end)), shape=(everything + 1, everything + 1))
+    found = breadth_first_order(ways, everything, return_predecessors=False)
+    needed[found[found < everything]] = True
+    for index, port in enumerate(network.ports):
+        if port.kind == "input":
+            needed[index * span : (index + 1) * span] = False
+    return needed
+
+
+# Two hops: a source is read in as many cores as it takes to hold all that its readers read.
+LARGEST = 40_000_000
+"""Pairs of entries with a reader in common up to which they are counted."""
+
+
+def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints]:
+    """Bound the cores that read a source: each has an axon for it and at most all others for what its readers read."""
+    # gives cores that read each column of a feed at least; empty where it would take too long
+    widths = {feed.key: feed.matrix.shape[1] for reader in readers for feed in reader.feeds}
+    if axons < 2 or not widths:
+        return {}
+    reads: Any = sparse.csr_array(sparse.block_array([_row_of_blocks(reader, widths) for reader in readers]))
+    fan_in = np.diff(reads.indptr).astype(np.int64)
+    if (fan_in * fan_in).sum() > LARGEST:
+        return {}
+    pattern: Any = sparse.csr_array((np.ones(reads.nnz, np.int32), reads.indices, reads.indptr), shape=reads.shape)
+    near = np.diff(sparse.csr_array(pattern.T @ pattern).indptr).astype(np.int64)  # a source itself is among them
+    cores = np.where(near > 0, np.maximum(1, -(-(near - 1) // (axons - 1))), 0)
+    ends = np.cumsum(list(widths.values()))
+    return dict(zip(widths, np.split(cores, ends[:-1]), strict=True))
+
+
+def _row_of_blocks(reader: Reader, widths: dict[Key, int]) -> list[Any]:
+    own = {feed.key: feed.matrix for feed in reader.feeds}
+    return [own.get(key, sparse.csr_array((len(reader.neurons), n), dtype=np.int64)) for key, n in widths.items()]
+
+
+# Shares: cores from prices per neuron such that no core, however mixed, holds neurons worth more than one core.
+
+
+EFFORT = 200_000_000
+"""Steps up to which the worth of a mixed core is computed."""
+TINY, ROUNDING = 1e-9, 1e-6
+"""On numbers that floating point may give a little too low and too high."""
+
+
+def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
+    """Bound the cores by prices: a neuron costs one over the neurons of its population that a core can hold."""
+    # No core holds more than the *worth* of the best mixture, so cores times worth is at least the price of all. The
+    # axons of a feed that several populations read are charged to the one that needs most cores, or shared out equally.
+    # gives 0 where it would take too long
+    readers: dict[Key, list[Crowd]] = {}
+    for crowd in crowds:
+        for key in crowd.need:
+            readers.setdefault(key, []).append(crowd)
+    best = 0
+    for charge in (_charged_to_the_greediest, _shared_out):
+        curves, price = [], 0.0
+        for crowd in crowds:
+            axons = charge(crowd, readers)
+            if axons[-1] >= 1:  # a population whose axons are all charged to others pays nothing
+                curves.append(np.floor(axons + TINY).astype(np.int64))
+                price += crowd.rows / crowd.room
+        if not curves or len(curves) * chip.axons * min(chip.axons, chip.neurons) > EFFORT:
+            continue
+        worth = _greatest_worth(curves, chip.axons)
+        if worth == 0:  # no neuron has the axons that it needs; the mapper refuses the network
+            continue
+        best = max(best, int(np.ceil(price / worth - ROUNDING)))
+        if all(len(found) == 1 for found in readers.values()):
+            break  # nothing is shared, so both ways are the same
+    return best
+
+
+def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> NDArray[np.float64]:
+    """Axons that 0, 1, ... room neurons pay for, if of the readers of a feed the one that needs most cores pays all."""
+    axons = np.zeros(crowd.room + 1)
+    for key, least in crowd.need.items():
+        if max(readers[key], key=lambda c: c.cores) is crowd:
+            axons += least[: crowd.room + 1]
+    return axons
+
+
+def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> NDArray[np.float64]:
+    """Axons that 0, 1, ... room neurons pay for, if all readers of a feed pay the same part."""
+    axons = np.zeros(crowd.room + 1)
+    for key, least in crowd.need.items():
+        axons += least[: crowd.room + 1] / len(readers[key])
+    return axons
+
+
+def _greatest_worth(curves: list[Ints], axons: int) -> float:
+    """Find the most that neurons of different populations in one core are worth (a knapsack of its axons)."""
+    best = np.zeros(axons + 1)
+    for cost in curves:
+        room = max(1, len(cost) - 1)
+        last = np.flatnonzero(np.diff(np.append(cost, axons + 1)) > 0)  # the most neurons for so many axons
+        taken = best.copy()
+        for n in last[last > 0].tolist():
+            axons_of, worth = min(int(cost[n]), axons), n / room
+            taken[axons_of:] = np.maximum(taken[axons_of:], best[: axons + 1 - axons_of] + worth)
+        best = taken
+    return float(best[-1])

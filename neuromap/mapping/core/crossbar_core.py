@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +14,10 @@ from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import Shortage
 from neuromap.mapping.core.crossbar import AMPLE, Crossbar
 from neuromap.mapping.core.plan_axons import plan_axons
-from neuromap.mapping.core.refuse_neuron import least_axons, refuse_neuron
-from neuromap.mapping.legalise.legalised import Legalised, Population
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
 from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.network.neurons.leak_neuron import LeakNeuron
-
-__all__ = ["CrossbarCore"]
 
 Ints = NDArray[np.int64]
 
@@ -58,3 +58,148 @@ class CrossbarCore(Crossbar):
     ) -> DoesNotFitError:
         """Make the refusal of a population of which a neuron does not fit a core even alone."""
         return refuse_neuron(network, population, sources, stuck, self)
+
+
+# Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
+
+
+MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
+"""What a chip file may hold; remedies beyond it are none."""
+
+
+def refuse_neuron(
+    network: Legalised, population: Population, sources: Sources, stuck: int, core: Crossbar
+) -> DoesNotFitError:
+    """Refuse a population of which neuron ``stuck`` does not fit a core even alone."""
+    # Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
+    refusals = []
+    worst, demand = stuck, 0
+    for n in dict.fromkeys([stuck, *sources.busiest]):
+        weights, theta, neuron = sources.weights_of(n), population.threshold[[n]], population.leak_neuron(np.array([n]))
+        refusal = _too_heavy(population, n, weights, core)
+        if refusal is None:
+            plan = plan_axons(weights, theta, core.with_ample_axons(), neuron)
+            if plan is None:
+                refusal = _refuse_width(population, n, weights, theta, core)
+            elif plan.n_axons > demand:
+                worst, demand = n, plan.n_axons
+        if refusal is not None:
+            refusals.append(refusal)
+    if refusals:
+        return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
+    remedies = [
+        *_in_parts(population),
+        *_more_groups(network, population, sources, worst, core),
+        *_weights_alike(population, sources, worst, core),
+    ]
+    if demand <= MOST_AXONS:
+        remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
+    return _refuse_axons(population, demand, remedies, core)
+
+
+def _in_parts(population: Population) -> list[Remedy]:
+    """Offer sums in parts to nodes that are not computed so already."""
+    if population.is_relay or population.neuron is not None:
+        return []
+    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
+
+
+def least_axons(weights: Ints, core: Crossbar) -> int:
+    """Count the axons that weights take by their size alone, whatever the encoding."""
+    return int((-(-np.abs(weights) // core.weight_range[1])).sum())
+
+
+def _more_groups(
+    network: Legalised, population: Population, sources: Sources, neuron: int, core: Crossbar
+) -> list[Remedy]:
+    """Find the fewest groups with which the neuron fits, as a multiple of those that there are."""
+    groups = {link.groups for link in sources.links}
+    now = groups.pop() if len(groups) == 1 else None
+    if now is None or population.shape is None:
+        return []
+    features = [_features(network, link) for link in sources.links]
+    common = math.gcd(population.shape[2], *features)
+    for more in range(2, common // now + 1):
+        if common % (now * more) == 0:
+            kept = _first_features(sources, features, neuron, more)
+            plan = plan_axons(kept, population.threshold[[neuron]], core)
+            if plan is not None:
+                return [Remedy("groups", now * more, f"groups = {now * more} would need {plan.n_axons}")]
+    return []
+
+
+def _weights_alike(population: Population, sources: Sources, neuron: int, core: Crossbar) -> list[Remedy]:
+    """See whether the neuron fits with weights of one sign and magnitude."""
+    alike = np.ones_like(sources.weights_of(neuron))
+    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), core)
+    if plan is None:
+        return []
+    return [Remedy("weights", 1, f"weights of one sign and magnitude per source would need {plan.n_axons}")]
+
+
+def _features(network: Legalised, link: Link | HostLink) -> int:
+    node = link.node if isinstance(link, HostLink) else network.populations[link.source].node
+    return network.shapes[node][2]
+
+
+def _first_features(sources: Sources, features: Sequence[int], neuron: int, more: int) -> Ints:
+    """Weights that a neuron keeps if its groups are split: those from the first of its source features."""
+    row = sources.matrix[[neuron]]
+    kept, start = [], 0
+    for link, n_features in zip(sources.links, features, strict=True):
+        width = link.matrix.shape[1]
+        here = (row.indices >= start) & (row.indices < start + width)
+        feature = (row.indices[here] - start) % n_features
+        own = np.unique(feature)
+        kept.append(row.data[here][np.isin(feature, own[: max(1, len(own) // more)])])
+        start += width
+    weights: Ints = np.concatenate(kept).astype(np.int64)[None, :]
+    return weights
+
+
+def _too_heavy(population: Population, neuron: int, weights: Ints, core: Crossbar) -> DoesNotFitError | None:
+    """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
+    swing = int(max(np.maximum(weights, 0).sum(), -np.minimum(weights, 0).sum()))
+    if swing > core.highest_potential:
+        return _refuse_potential(population, neuron, swing, core)
+    axons = least_axons(weights, core)
+    if axons > AMPLE // 2:
+        remedies = [Remedy("weights", None, f"smaller weights; {core.weight_range[1]} takes one axon")]
+        return _refuse_axons(population, axons, remedies, core)
+    return None
+
+
+def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], core: Crossbar) -> DoesNotFitError:
+    text = f"one neuron needs {demand} axons, a {core.name} core has {core.axons}"
+    return refuse("axons", population.name, demand, core.axons, text, remedies)
+
+
+def _refuse_potential(population: Population, neuron: int, swing: int, core: Crossbar) -> DoesNotFitError:
+    bound, bits = core.highest_potential, swing.bit_length() + 1
+    text = (
+        f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
+        f"a {core.name} potential of {core.potential_bits} bits ends at {bound}"
+    )
+    remedies = [Remedy("weights", None, "smaller weights would help")]
+    if bits <= MOST_POTENTIAL_BITS:
+        remedies.insert(0, Remedy("chip.potential_bits", bits, f"a potential of {bits} bits would hold it"))
+    return refuse("potential", population.name, swing, bound, text, remedies)
+
+
+def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, core: Crossbar) -> DoesNotFitError:
+    """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
+    ample = core.with_ample_axons().without_rails()
+    plan = plan_axons(weights, theta, ample)
+    if plan is not None:
+        kept = population.leak_neuron(np.array([neuron]))
+        return _refuse_potential(population, neuron, int(plan.swing(kept).max()), core)
+    # a type per sign and one for bias axons express everything; what is left then is a matter of axons
+    for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
+        if plan_axons(weights, theta, ample.with_axon_types(types)) is not None:
+            text = (
+                f"neuron {neuron} needs {types} axon types for its weights and threshold, "
+                f"a {core.name} core has {core.axon_types}"
+            )
+            remedies = [Remedy("chip.axon_types", types, f"{types} axon types would fit")]
+            return refuse("axon_types", population.name, types, core.axon_types, text, remedies)
+    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], core)

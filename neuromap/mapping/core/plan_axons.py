@@ -5,18 +5,17 @@ Strategies propose palettes, bias axons are added, and the cheapest legal plan w
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
-from neuromap.mapping.core.bias_axons import with_bias
 from neuromap.mapping.core.crossbar import Crossbar
-from neuromap.mapping.core.opposites import by_opposites
-from neuromap.mapping.core.palettes import by_digits, by_signed_digits, by_value, coloured
+from neuromap.mapping.core.palettes import Proposal, by_digits, by_signed_digits, by_value, coloured
 from neuromap.network.neurons.leak_neuron import LeakNeuron
-
-__all__ = ["plan_axons"]
 
 Ints = NDArray[np.int64]
 
@@ -62,3 +61,234 @@ def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
     step = np.maximum(1, np.gcd.reduce(weights[beyond], axis=1, initial=0))
     lowered[beyond] = (-(-threshold[beyond] // step) - 1) * step + 1
     return lowered
+
+
+# Thresholds that leak and alpha cannot hold arrive as spikes on bias axons.
+#
+# Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has
+# (docs/mapping.md).
+def with_bias(
+    proposal: Proposal, threshold: Ints, room: int, core: Crossbar, neuron: LeakNeuron | None = None
+) -> AxonPlan | None:
+    """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak."""
+    # So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
+    # gives ``None`` where axons or the potential's width do not do
+    # shapes: threshold (n,)
+    source, axon_type, synapses, palette = proposal
+    least = np.clip(threshold, 1, core.free_threshold) - threshold  # bias nearest to zero
+    free = palette == 0  # types without synapses of this neuron
+    palette = palette.copy()
+    count = np.zeros(palette.shape, np.int64)
+    wanting = np.flatnonzero(least)
+    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
+    for n in wanting:
+        spare = [int(g) for g in popular if free[n, g]][:1]
+        found = _bias_of(int(least[n]), palette[n], spare, room, core)
+        if found is None:
+            return None
+        kind, weight, spikes = found
+        palette[n, kind] = weight
+        count[n, kind] = spikes
+    most = count.max(axis=0, initial=0)
+    kinds = np.repeat(np.arange(len(most)), most)
+    if len(source) + len(kinds) > room:
+        return None
+    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
+    reached = threshold + (count * palette).sum(axis=1)  # alpha - leak
+    leak = -np.minimum(reached, core.leak_limit)
+    plan = AxonPlan(
+        source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
+        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
+        weights=palette,
+        synapses=np.concatenate([synapses, bias_synapses]),
+        leak=leak,
+        alpha=reached + leak,
+    )
+    return plan if (plan.swing(neuron) <= core.highest_potential).all() else None
+
+
+def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
+    """Choose type, weight and spikes whose product is ``least``."""
+    # Or less than ``core.free_threshold`` farther from 0.
+    # A type that the neuron leaves free takes any weight; the others only the one that they have.
+    sign, need = (1, least) if least > 0 else (-1, -least)
+    if spare:
+        widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]
+        spikes = np.arange(-(-need // widest), min(need, room) + 1)
+        weights = -(-need // spikes)
+        fits = np.flatnonzero(spikes * weights - need < core.free_threshold)
+        if len(fits):
+            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
+    options = []
+    for kind in np.flatnonzero(palette * sign > 0).tolist():
+        weight = abs(int(palette[kind]))
+        times = -(-need // weight)
+        if times * weight - need < core.free_threshold:
+            options.append((times, kind))
+    if not options:
+        return None
+    times, kind = min(options)
+    return kind, int(palette[kind]), times
+
+
+# Two types that are opposite in every neuron: together they make any weight, and other sources take one axon.
+#
+# Let every neuron have two weights at most, a low and a high one (ternary: -1 and 1). Two types of the core hold
+# them, in some neurons the one the low and the other the high, in others the other way round: a source with an axon
+# of both types has whatever weights it likes. A source takes one axon if its weights are those of one type in all
+# neurons that read it. So the two types, and each that is left, are given the pattern that most sources have.
+
+
+Bools = NDArray[np.bool_]
+TWICE = -1
+"""In place of a type: the source has an axon of each of the first two."""
+
+
+def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose one axon for sources of a few patterns, two for all others."""
+    # Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
+    # gives ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights
+    # shapes: weights (n, s)
+    if types < 2 or not weights.size or weights.min() < core.weight_range[0] or weights.max() > core.weight_range[1]:
+        return None
+    read = weights != 0
+    beyond = int(np.abs(weights).max()) + 1
+    low, high = np.where(read, weights, beyond).min(axis=1), np.where(read, weights, -beyond).max(axis=1)
+    is_low, is_high = read & (weights == low[:, None]), read & (weights == high[:, None])
+    if (is_low | is_high != read).any():
+        return None
+    two = low < high  # neurons of one weight have it in every type
+    alike = _alike(read[two], is_high[two])
+    if 2 * weights.shape[1] - alike.most_single(types) > room:
+        return None  # before any search
+    shown = np.ix_(two, alike.first)
+    found = _patterns(is_low[shown], is_high[shown], alike.size, types, room)
+    if found is None:
+        return None
+    kind = found.kind[alike.of_source]
+    if len(kind) + np.count_nonzero(kind == TWICE) > room:
+        return None
+    palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
+    palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
+    return _proposal(weights, palette, kind, two)
+
+
+def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
+    """Lay sources out on axons; neurons of one weight read the first of two."""
+    times = np.where(kind == TWICE, 2, 1)
+    source = np.repeat(np.arange(len(kind)), times)
+    second = np.append(False, source[1:] == source[:-1])
+    axon_type = np.where(kind[source] == TWICE, second.astype(np.int64), kind[source])
+    synapses = (weights[:, source] == palette[:, axon_type]) & (weights[:, source] != 0)
+    synapses &= two[:, None] | ~second
+    used = np.zeros(palette.shape, bool)
+    for t in range(palette.shape[1]):
+        used[:, t] = synapses[:, axon_type == t].any(axis=1)
+    return Proposal(source, axon_type, synapses.T, np.where(used, palette, 0))
+
+
+class _Alike(NamedTuple):
+    """Classes of sources that have the same readers and the same pattern, in the order of their first sources."""
+
+    # Such sources agree with the same others, so that a search may take them for one.
+
+    first: Ints
+    """A source of every class; shape (k,)."""
+    size: Ints
+    """Sources of every class; shape (k,)."""
+    of_source: Ints
+    """Class of every source; shape (s,)."""
+    readers: Ints
+    """Equal where classes have the same readers; shape (k,)."""
+
+    def most_single(self, types: int) -> int:
+        """Bound the sources with one axon: of those with the same readers, as many as in the largest classes."""
+        order = np.lexsort((-self.size, self.readers))
+        return int(self.size[order][rank_in_run(self.readers[order]) < types].sum())
+
+
+def _alike(read: Bools, is_high: Bools) -> _Alike:
+    readers = np.ascontiguousarray(np.packbits(read, axis=0).T)
+    pattern = np.ascontiguousarray(np.concatenate([readers, np.packbits(is_high, axis=0).T], axis=1))
+    if not pattern.shape[1]:
+        everyone = np.zeros(len(pattern), np.int64)
+        return _Alike(everyone[:1], np.array([len(pattern)]), everyone, everyone[:1])
+    _, first, of_source, size = np.unique(
+        _as_words(pattern), return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    first, size, of_source = first[order], size[order], np.argsort(order)[of_source]
+    return _Alike(first, size, of_source, np.unique(_as_words(readers)[first], return_inverse=True)[1])
+
+
+def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
+    """See every row as one thing that can be sorted."""
+    return rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
+
+
+class _Patterns(NamedTuple):
+    kind: Ints
+    """Type of every class of sources, or ``TWICE``; shape (k,)."""
+    is_high: Bools
+    """Whether a type has the high weight of a neuron; shape (types, n)."""
+
+
+def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> _Patterns | None:
+    """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
+    low, high = np.packbits(is_low, axis=0), np.packbits(is_high, axis=0)
+    crossed = _meet(low, high)
+    same = ~(crossed | crossed.T)  # nothing keeps two sources from one type,
+    opposite = ~(_meet(low, low) | _meet(high, high))  # or from the one and the other of two that are opposite
+    agree, to_save = same @ size, 2 * int(size.sum()) - room
+    if int((agree + opposite @ size).max(initial=0)) + (types - 2) * int(agree.max(initial=0)) < to_save:
+        return None
+    kind = np.full(len(size), TWICE)
+    with_first, with_second = _opposed(same, opposite, size)
+    kind[with_first], kind[with_second] = 0, 1
+    first_high = is_high[:, with_first].any(axis=1) | is_low[:, with_second].any(axis=1)
+    patterns = [first_high, ~first_high]
+    for t in range(2, types):
+        if int(size[kind != TWICE].sum()) + (types - t) * int(agree.max(initial=0)) < to_save:
+            return None
+        members = _agreeing(same, kind == TWICE, size)
+        kind[members] = t
+        patterns.append(is_high[:, members].any(axis=1))
+    return _Patterns(kind, np.array(patterns))
+
+
+def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:
+    """Whether columns of bits have a bit in common, each with each; threads for a product would take longer to wake."""
+    found = np.zeros((some.shape[1], others.shape[1]), np.uint8)
+    for left, right in zip(some, others, strict=True):
+        found |= left[:, None] & right
+    return found.astype(bool)
+
+
+def _opposed(same: Bools, opposite: Bools, size: Ints) -> tuple[Ints, Ints]:
+    """Find many sources of which all have one pattern or its opposite."""
+    n = len(same)
+    both = np.block([[same, opposite], [opposite, same]])
+    np.fill_diagonal(both[:n, n:], False)  # no source has a pattern and its opposite
+    np.fill_diagonal(both[n:, :n], False)
+    members = _agreeing(both, np.ones(2 * n, bool), np.tile(size, 2))
+    return members[members < n], members[members >= n] - n
+
+
+def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
+    """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
+    members: list[int] = []
+    left = left.copy()
+    kept = agree @ np.where(left, size, 0)
+    n_left = int(size[left].sum())
+    while n_left:
+        here = np.flatnonzero(left)
+        found = kept[here]
+        if found.min() == n_left:  # all agree
+            return np.concatenate([members, here]).astype(np.int64)
+        best = here[np.argmax(found)]
+        gone = here[~agree[best, here]]
+        left[gone] = left[best] = False
+        members.append(int(best))
+        kept = kept - size[gone] @ agree[gone] - size[best] * agree[best]  # it is symmetric
+        n_left -= int(size[gone].sum() + size[best])
+    return np.array(members, np.int64)

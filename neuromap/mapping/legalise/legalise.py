@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import floor
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.times import whole
+from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.ports import NodePort
+from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.mapping.legalise.clip_thresholds import clip_thresholds
+from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
-from neuromap.mapping.legalise.legalise_spiking import legalise_spiking
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
-from neuromap.mapping.legalise.node_ports import node_ports
-from neuromap.mapping.legalise.partial_sums import PartialSums
-from neuromap.mapping.legalise.relays import LinkBuilder, read_over_relays
-from neuromap.mapping.legalise.sum_in_parts import columns_of_edges, gathering, sum_in_parts
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
+from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
+from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.terms import Term
 from neuromap.rollout.schedule.rollout import Rollout
-
-__all__ = ["NO_SUMS", "legalise"]
 
 NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})
 """Where no node is wider than a core."""
@@ -114,3 +117,237 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
                 )
             )
     return populations
+
+
+# Legalise a spiking network: its delays are ticks already, long ones go over relays.
+_BEFORE_TICK_0 = -1
+"""Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with."""
+Terms = list[tuple[EdgeKey, Term]]
+
+
+def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
+    """Turn a spiking network into populations and links whose delays the chip can give."""
+    # gives populations in the order of the network's nodes, then relays
+    network = rollout.network
+    position = {n: i for i, n in enumerate(network.nodes)}
+    inner = [n for n in network.nodes if n not in network.inputs]
+    number = {n: i for i, n in enumerate(inner)}
+    terms = [(key, term) for key, edge in network.edges.items() for term in edge.terms]
+    on_chip = [(key, term) for key, term in terms if key[0] not in network.inputs and term.matrix.nnz]
+    legs = _legs(on_chip, chip)
+    read = read_over_relays((number[u], term.matrix, legs[u, term.delay]) for (u, _), term in on_chip)
+    builder = LinkBuilder(_populations(network, position), read)
+    for (u, v), term in on_chip:
+        way = legs[u, term.delay]
+        builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
+    host_links = tuple(
+        HostLink(position[u], number[v], term.matrix, term.delay + _BEFORE_TICK_0, 0, current=term.current)
+        for (u, v), term in terms
+        if u in network.inputs
+    )
+    shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
+    ports = node_ports(network, dict.fromkeys(network.nodes, _BEFORE_TICK_0))
+    return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
+
+
+def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Find the legs of every delay of every source; long ones share as many as they can."""
+    least, greatest = chip.delay
+    delays: dict[str, set[int]] = {}
+    for (u, v), term in on_chip:
+        if legs_of_delay(term.delay, least, greatest) is None:
+            needed = -(-term.delay // greatest) * least
+            text = (
+                f"edge {u} -> {v} has a delay of {counted(term.delay, 'tick')}, a {chip.name} neuron delays its spikes "
+                f"by {least} to {greatest}"
+            )
+            advice = f"a delay of {needed} would do, which the network computes otherwise, or a chip with shorter ones"
+            raise refuse("delay", v, needed, term.delay, text, [Remedy("delay", needed, advice)])
+        delays.setdefault(u, set()).add(term.delay)
+    legs: dict[tuple[str, int], tuple[int, ...]] = {}
+    for u, some in delays.items():
+        long = shared_legs([d for d in some if d > greatest], least, greatest)
+        legs |= {(u, d): long.get(d, (d,)) for d in some}
+    return legs
+
+
+def _populations(network: Network, position: dict[str, int]) -> list[Population]:
+    """Make a population of every node that is not an input."""
+    return [
+        Population(
+            name=node.name,
+            node=position[node.name],
+            neurons=np.arange(node.size),
+            shape=node.shape,
+            threshold=np.ones(node.size, np.int64),  # what frame neurons have; its neuron has its own
+            is_relay=False,
+            is_output=node.name in network.outputs,
+            sample_tick=_BEFORE_TICK_0,
+            neuron=node.neuron,
+        )
+        for node in network.nodes.values()
+        if node.neuron is not None
+    ]
+
+
+# Labels and clocks of a network's nodes, as a program carries them.
+def node_ports(network: Network, sample_ticks: Mapping[str, Time]) -> tuple[NodePort, ...]:
+    """Make the port of every node."""
+    # gives in the order of the nodes
+    roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
+    return tuple(NodePort(n, node.size, roles.get(n, "hidden"), sample_ticks[n]) for n, node in network.nodes.items())
+
+
+# Links over relays and splitters, which are made as they are needed.
+def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, NDArray[np.int64]]:
+    """Find the neurons of every node that somebody reads over relays or splitters."""
+    # gives by the number of the node; ascending
+    read: dict[int, list[NDArray[np.int64]]] = {}
+    for source, matrix, legs in ways:
+        if len(legs) > 1:
+            read.setdefault(source, []).append(matrix.indices.astype(np.int64))
+    return {source: np.unique(np.concatenate(neurons)) for source, neurons in read.items()}
+
+
+class LinkBuilder:
+    """Collects populations and links; relays of one source are shared by all delays that they serve."""
+
+    # populations: the nodes, then relays and splitters
+    # links: each with a delay of one leg
+
+    def __init__(self, nodes: Sequence[Population], carried: Mapping[int, NDArray[np.int64]]) -> None:
+        self.populations = list(nodes)
+        self.links: list[Link] = []
+        self._carried = carried
+        self._relays: dict[tuple[int, int], int] = {}  # by what they read, and its delay
+
+    def connect(
+        self,
+        source: int,
+        target: int,
+        matrix: Matrix,
+        legs: tuple[int, ...],
+        groups: int | None,
+        *,
+        is_splitter: bool,
+        current: int = 0,
+    ) -> None:
+        """Link two populations in one or more legs; all but the last end in a relay or splitter."""
+        reached = source
+        for number, leg in enumerate(legs[:-1], start=1):
+            reached = self._relay(source, reached, leg, number, is_splitter)
+        if reached != source:
+            matrix = sparse.csr_array(matrix[:, self.populations[reached].neurons])
+        self.links.append(Link(reached, target, matrix, legs[-1], groups, current))
+
+    def _relay(self, origin: int, before: int, leg: int, number: int, is_splitter: bool) -> int:
+        """Find the relays that are one leg behind ``before``, or make them."""
+        if (before, leg) not in self._relays:
+            source, neurons = self.populations[origin], self._carried[origin]
+            size = len(neurons)
+            relay = len(self.populations)
+            self._relays[before, leg] = relay
+            self.populations.append(
+                Population(
+                    name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {number}",
+                    node=source.node,
+                    neurons=neurons,
+                    shape=None,
+                    threshold=np.ones(size, np.int64),
+                    is_relay=True,
+                    is_output=False,
+                    sample_tick=self.populations[before].sample_tick + leg,
+                    is_splitter=is_splitter,
+                )
+            )
+            wires = neurons if before == origin else np.arange(size)
+            matrix = sparse.csr_array(
+                (np.ones(size, np.int64), (np.arange(size), wires)),
+                shape=(size, len(self.populations[before].neurons)),
+            )
+            self.links.append(Link(before, relay, matrix, leg))
+        return self._relays[before, leg]
+
+
+# Populations and links of nodes whose sums are computed in parts.
+
+
+Ints = NDArray[np.int64]
+
+
+def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, PartialSums]) -> dict[EdgeKey, Matrix]:
+    """Cut what the slices of every wide node read into what they read over each edge."""
+    cut: dict[EdgeKey, Matrix] = {}
+    start = dict.fromkeys(sums, 0)
+    for (u, v), matrix in matrices.items():
+        if v in sums:
+            end = start[v] + matrix.shape[1]
+            cut[u, v] = sparse.csr_array(sums[v].layers[0].matrix[:, start[v] : end])
+            start[v] = end
+    return cut
+
+
+def gathering(population: Population, sums: PartialSums) -> Population:
+    """Make the population of a wide node one that gathers parts of its sums."""
+    if sums.lift is None:
+        return replace(population, threshold=sums.threshold)
+    size = len(population.neurons)
+    return replace(population, threshold=np.ones(size, np.int64), neuron=LeakNeuron(sums.alpha).spread(size))
+
+
+class Summed(NamedTuple):
+    """What computes the parts of one node's sums: populations, the links between them, and spikes of the host."""
+
+    populations: list[Population]
+    links: list[Link]
+    clocks: list[HostLink]
+
+
+def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -> Summed:
+    """Lay out the parts of a node's sums."""
+    begin = node.sample_tick - sums.lead  # tick in which the inputs of frame 0 arrive
+    delay = sums.spike_delay
+    populations, links = [], []
+    clocks: list[HostLink] = []
+    for step, layer in enumerate(sums.layers):
+        populations.append(_parts(node, layer, step, begin + step * delay))
+        is_last = step + 1 == len(sums.layers)
+        matrix = sums.gather if is_last else sums.layers[step + 1].matrix
+        links.append(Link(first + step, number if is_last else first + step + 1, matrix, delay))
+
+    def tick(clock: Clock | None, target: int, size: int, arrival: Time) -> None:
+        if clock is not None:
+            clocks.append(HostLink(BIAS, target, _columns(clock, size), arrival, 1))
+
+    n_slices, size = len(sums.layers[0].of_neuron), len(node.neurons)
+    tick(sums.clear_parts, first, n_slices, begin + sums.ticks)
+    tick(sums.lift, number, size, node.sample_tick - sums.window + 1)
+    tick(sums.lift, number, size, node.sample_tick)
+    tick(sums.clear, number, size, node.sample_tick + 1)
+    return Summed(populations, links, clocks)
+
+
+def _parts(node: Population, layer: Layer, step: int, arrival: Time) -> Population:
+    size = len(layer.of_neuron)
+    in_a_tick = step == 0 and layer.window == 1
+    one = np.ones(size, np.int64)
+    neuron = None if in_a_tick else LeakNeuron(one, floor=layer.offset, potential=-layer.offset, subtract=1)
+    return Population(
+        name=f"{node.name} part" if step == 0 else f"{node.name} merger {step}",
+        node=node.node,
+        neurons=node.neurons[layer.of_neuron],
+        shape=None,
+        threshold=layer.offset + 1 if in_a_tick else one,
+        is_relay=True,
+        is_output=False,
+        sample_tick=arrival,
+        neuron=None if neuron is None else neuron.spread(size),
+        is_part=True,
+    )
+
+
+def _columns(clock: Clock, size: int) -> Matrix:
+    rows = np.repeat(clock.neurons, clock.axons)
+    columns = np.tile(np.arange(clock.axons), len(clock.neurons))
+    weights = np.full(len(rows), clock.weight, np.int64)
+    return sparse.csr_array((weights, (rows, columns)), shape=(size, clock.axons))

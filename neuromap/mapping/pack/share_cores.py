@@ -14,15 +14,11 @@ from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.books import NOWHERE, Books
 from neuromap.mapping.pack.core_layout import CoreLayout
-from neuromap.mapping.pack.empty_cores import empty_cores
 from neuromap.mapping.pack.joint_fill import RECIPES, AsTiled, Recipe, fill
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
-from neuromap.mapping.pack.relieve_cores import relieve
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals
 from neuromap.mapping.pack.take_apart import put_together, take_apart
 from neuromap.mapping.tile.tile import Tile
-
-__all__ = ["share_cores"]
 
 Ints = NDArray[np.int64]
 WINDOW = 160
@@ -178,3 +174,107 @@ def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
     window = np.empty(n_tiles, np.int64)
     window[order] = rank_in_run(ranked) * count // np.bincount(population)[ranked]
     return window
+
+
+# Relieve cores that hold too many copies: move neurons out of them, one by one.
+Bools = NDArray[np.bool_]
+SPARE = 2
+"""Copies beyond the excess of a core that one neuron may take away with it and still count in full."""
+
+
+def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIMIT) -> bool:
+    """Move neurons out of cores that hold too many copies, into new cores where no other takes them."""
+    # books: they are changed, also where it fails
+    # shapes: fixed (U,)
+    moves = 0
+    waiting: list[int] = []
+    closed = books.cores_with(fixed)
+    while True:
+        taken = _take_excess(books, fixed)
+        if taken is None:
+            return False
+        moves += len(taken)
+        waiting += taken
+        if not waiting:
+            return True
+        if moves > most_moves or budget.is_over("packing"):
+            return False
+        waiting.sort(key=lambda neuron: (-int(books.copies[neuron]), neuron))
+        neuron = waiting.pop(0)
+        core = books.find(neuron, closed)
+        if core is None:
+            core = books.find(neuron, closed, strict=False)
+        if core is None:
+            core, closed = books.open_core(), np.append(closed, False)
+        books.put_in(neuron, core)
+
+
+def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
+    """Take neurons out until no core holds too many copies; ``None`` where a core has none left to give."""
+    # Those go that take most copies for the axons that they need elsewhere.
+    needed = np.diff(books.loose.first_needed)
+    taken = []
+    for core in np.flatnonzero(books.load > books.room_copies).tolist():
+        while books.load[core] > books.room_copies:
+            members = np.flatnonzero((books.core_of == core) & ~fixed & (books.copies > 0))
+            if not len(members):
+                return None
+            excess = books.load[core] - books.room_copies
+            gain = np.minimum(books.copies[members], excess + SPARE)
+            neuron = int(members[np.argmax(gain / (1 + needed[members]))])
+            books.take_out(neuron)
+            taken.append(neuron)
+    return taken
+
+
+# Empty the least filled cores: move every one of their neurons into others.
+
+
+GIVE_UP = 40
+"""Cores in a row that could not be emptied, after which no more are tried."""
+LESSER = 1 / 8
+"""Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike."""
+
+
+def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: int = 0) -> None:
+    """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons."""
+    # books: they are changed; cores that cannot be emptied are left as they were
+    # least: cores that no packing can do without: none is emptied where there are no more
+    # shapes: fixed (U,)
+    failures, in_use = 0, books.cores
+    hopeless = np.zeros(len(books.load), bool)
+    has_fixed = books.cores_with(fixed)
+    while in_use > least and failures < GIVE_UP and not budget.is_over("packing"):
+        vacant = np.bincount(books.core_of, minlength=len(books.load)) == 0
+        candidates = np.flatnonzero(~vacant & ~hopeless & ~has_fixed)
+        if not len(candidates):
+            return
+        core = int(candidates[np.argmin(_filling(books)[candidates])])
+        if _empty(books, core, vacant | has_fixed):
+            failures, in_use = 0, in_use - 1
+        else:
+            failures += 1
+            hopeless[core] = True
+
+
+def _filling(books: Books) -> NDArray[np.float64]:
+    """How full every core is, shape (C,)."""
+    axons, copies = books.axons / books.room_axons, books.load / books.room_copies
+    filling: NDArray[np.float64] = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
+    return filling
+
+
+def _empty(books: Books, core: int, closed: Bools) -> bool:
+    """Move all neurons of a core to others that are not closed, those with most copies first; all of them or none."""
+    closed = closed.copy()
+    closed[core] = True
+    members = np.flatnonzero(books.core_of == core)
+    before = books.noted()
+    for neuron in members[np.argsort(-books.copies[members], kind="stable")].tolist():
+        books.take_out(neuron)
+        target = books.find(neuron, closed)
+        if target is None:
+            books.go_back(before)
+            return False
+        books.put_in(neuron, target)
+    return True

@@ -16,23 +16,34 @@ only where they share a core.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget, OverBudget
-from neuromap.mapping.asked.options import MappingOptions, Splitters
+from neuromap.mapping.asked.options import MappingOptions, Phases, Splitters
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
-from neuromap.mapping.partition.partition import Partition, with_shared_cores
-from neuromap.mapping.partition.split_trials import PartitionedRollout, Split, Trials
-from neuromap.mapping.partition.splitter_proposals import propose_splits
+from neuromap.mapping.core.core_of import cores_of
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.partial_sums import PartialSums
+from neuromap.mapping.partition.choose_phases import PhaseChoice, choose_phases
+from neuromap.mapping.partition.edges_in_use import edges_in_use
+from neuromap.mapping.partition.partition import Partition, partition, with_shared_cores
+from neuromap.mapping.partition.schedule import TimedRollout, schedule_on_chip, ticks_of_step
+from neuromap.mapping.tile.copies import axons_fed
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
+from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.wide.planned_sums import PlannedSums
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
-
-__all__ = ["partition_rollout"]
 
 MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (False,), "anywhere": (False, True)}
 """Searches for splitters: on edges with slack first, where they cost no tick."""
@@ -141,3 +152,169 @@ def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
 
     held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
     return refuse_cores(parts.network, held, cores)
+
+
+# Where splitters may pay: nodes are ranked by the cores that splitting their edges would save.
+Ints = NDArray[np.int64]
+WORTHWHILE = 0.5
+"""Cores that splitting a node's edges must promise to save."""
+
+
+def propose_splits(trials: Trials, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
+    """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet."""
+    allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
+    if best is None:
+        if allowed:
+            yield frozenset(allowed) | trials.options.pins.splitters
+        return
+    gains = {u: gain for u in {e[0] for e in allowed} if (gain := _gain(u, best, allowed, trials)) > WORTHWHILE}
+    ranked = sorted(gains, key=lambda u: (-gains[u], u))
+    seen = {best.split}
+    for count in (len(ranked), -(-len(ranked) // 2), 1):
+        split = best.split | {e for e in allowed if e[0] in ranked[:count]}
+        if split not in seen:
+            seen.add(split)
+            yield split
+
+
+def _edges_on_chip(trials: Trials) -> set[EdgeKey]:
+    inputs = trials.rollout.network.inputs
+    return {e for e in trials.rollout.delays if e[0] not in inputs}
+
+
+def _edges_with_slack(trials: Trials) -> set[EdgeKey]:
+    """Find the edges on the chip whose delay is one leg now and has room for two."""
+    least, greatest = trials.chip.delay
+    step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
+    delays = trials.rollout.delays
+    return {e for e in _edges_on_chip(trials) if 2 * least <= delays[e] * step <= greatest}
+
+
+def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Trials) -> float:
+    """Estimate the cores that splitting a node's edges saves, copies of its own sources included."""
+    parts = best.partition
+    network, core = parts.network, trials.cores.model
+    index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
+    kept, moved = _copies_by_way(index, best, allowed)
+    if moved.max(initial=0) < 2:
+        return 0.0
+    own = [tile for tile in parts.tiles if tile.population == index]
+    try:
+        split = trials.tilings.tile(network, index, parts.sources[index], kept + (moved > 0), core, trials.budget)
+    except DoesNotFitError:
+        return 0.0
+    splitters = max(moved.sum() / core.neurons, (moved > 0).sum() / core.axons)
+    if not trials.options.packing:
+        splitters = float(np.ceil(splitters))
+    return _cost(own, parts, core.neurons) - _cost(split, parts, core.neurons) - float(splitters)
+
+
+def _copies_by_way(index: int, best: PartitionedRollout, allowed: set[EdgeKey]) -> tuple[Ints, Ints]:
+    """Count the copies of a population's neurons that stay, and those that new splitters would take over."""
+    parts = best.partition
+    network = parts.network
+    population = network.populations[index]
+    kept, moved = population.own_copies, np.zeros(len(population.neurons), int)
+    for link in network.links:
+        if link.source == index:
+            reader = network.populations[link.target]
+            edge = (population.name, network.ports[reader.node].name)
+            tiles = [tile for tile in parts.tiles if tile.population == link.target]
+            copies = axons_fed(link, parts.sources[link.target], tiles)
+            if not reader.is_relay and edge in allowed and edge not in best.split:
+                moved += copies
+            else:
+                kept += copies
+    return kept, moved
+
+
+def _cost(tiles: Sequence[Tile], parts: Partition, neurons: int) -> float:
+    """Cores of a population's tiles, and those that the copies take that its axons ask for."""
+    axons = sum(
+        int(parts.sources[t.population].fed_by_chip[t.columns[t.plan.source[t.plan.source >= 0]]].sum()) for t in tiles
+    )
+    return len(tiles) + axons / neurons
+
+
+# Trials: a rollout partitioned with splitters on one set of edges or another.
+
+
+Split = frozenset[EdgeKey]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedRollout:
+    """A partition, and the schedule and splitters that it is made for."""
+
+    rollout: Rollout  # tick-level where an edge without slack has a splitter, or a node is summed in parts
+    partition: Partition  # tiles and cores
+    split: Split  # edges whose spikes go over splitters
+    sums: Mapping[str, PartialSums]  # nodes whose sums are computed in parts
+    # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
+    phases: PhaseChoice | None = None
+
+
+class Trials:
+    """Partitions one rollout with splitters here or there."""
+
+    # cores: those of the chip
+    # tilings: shared by all trials
+    # budget: as given
+    # sums: nodes that are summed in parts, as far as they are known
+
+    def __init__(
+        self,
+        rollout: Rollout,
+        chip: ChipSpec,
+        options: MappingOptions,
+        progress: Progress | None = None,
+        tilings: Tilings | None = None,
+        budget: Budget = NO_LIMIT,
+    ) -> None:
+        self.rollout, self.chip, self.options = rollout, chip, options
+        self.cores: Cores = cores_of(chip)
+        self.tilings = Tilings(options) if tilings is None else tilings
+        self.budget = budget
+        self.sums = PlannedSums(rollout.network, chip, options)
+        self._progress = progress
+        self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
+
+    def partition(self, split: Split, *, may_be_cut: bool = False, phases: Phases = "least") -> PartitionedRollout:
+        """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack."""
+        # Edges that lead to no neuron that is computed get none: they would lengthen the schedule for nothing. With
+        # ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core and
+        # may be summed in parts, they are, from then on in every trial. ``phases`` says which ones the schedule has.
+        split = split & self._edges_in_use if split else split
+        while True:
+            try:
+                return self._partition(split, phases, may_be_cut=may_be_cut)
+            except DoesNotFitError as refusal:
+                if not self.sums.take_up(refusal.infeasibility):
+                    raise
+
+    @cached_property
+    def _edges_in_use(self) -> Split:
+        return edges_in_use(self.rollout.network, self.options.keep)
+
+    def choose_phases(self, split: Split) -> tuple[TimedRollout, PhaseChoice | None]:
+        """Find the phases that take fewest neurons with splitters on the edges named, and with sums as far as known."""
+        # The last that were found are kept: they are asked for once to see what they promise, and once to map with
+        # them.
+        sums, split = self.sums.planned, split & self._edges_in_use
+        if self._chosen is None or self._chosen[0] != split or self._chosen[1] is not sums:
+            seconds = self.budget.left_s("splitters")
+            found = choose_phases(self._timed(split), self.chip, split, sums, seconds, self.options.keep)
+            self._chosen = split, sums, found
+        return self._chosen[2]
+
+    def _timed(self, split: Split) -> TimedRollout:
+        return schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, self.sums.planned)
+
+    def _partition(self, split: Split, phases: Phases, *, may_be_cut: bool) -> PartitionedRollout:
+        sums = self.sums.planned
+        timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
+        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
+        network = keep_nodes(network, self.options.keep)
+        progress = self.budget.watched("splitters", self._progress) if may_be_cut else self._progress
+        parts = partition(network, self.cores, self.tilings, progress, self.budget)
+        return PartitionedRollout(timed.rollout, parts, split, sums, choice)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,13 +12,9 @@ from neuromap.mapping.place.board import Board
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.few_cores import FEW_CORES, improve_few
 from neuromap.mapping.place.layout_cost import cost, faults
-from neuromap.mapping.place.many_cores import ManyCores, proposals_per_core
 from neuromap.mapping.place.wiring import Wiring
 
-__all__ = ["exchange", "repair"]
-
 Ints = NDArray[np.int64]
-
 _ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
 """First temperatures, in standard deviations of the change by an exchange of any two places, and shares of the work.
 
@@ -79,3 +78,130 @@ def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: De
         layout = ManyCores(layout.where, wiring, board, dear)
         layout.descend(deadline)
     return layout.where
+
+
+# Exchanges of many cores, compiled: simulated annealing, and a descent to a local optimum.
+#
+# The annealing follows VPR (Betz and Rose, FPL 1997): the temperature falls as the share of accepted exchanges says,
+# and the places that are tried come nearer so that this share stays near 44 %. Some places are drawn near a neighbour
+# of the core, where it would like to be. Work grows with cores times their degree, not with the square of the cores.
+
+
+Floats = NDArray[np.float32]
+_WANTED_RATE = 0.44
+_COLDEST = 0.02
+"""Lowest temperature, in mean costs of a pair."""
+_STAGES = 85
+"""Temperatures of an annealing, about."""
+_MOST_WORK = 6e9
+"""Terms of pairs that an annealing computes at most, about; a minute or two on one thread."""
+_LEAST_PROPOSALS, _MOST_PROPOSALS = 2, 100
+"""Per core and temperature."""
+_USABLE_TIME = 0.8
+"""Share of the time that is left of which an annealing makes use; the descent after it takes the rest."""
+_MOST_SWEEPS = 200
+_MOST_PAIRS = 2**25
+"""Pairs of cores up to which a table of all their weights is kept: 128 MiB."""
+_DENSE = 1 / 32
+"""Share of the pairs that are wired from which adding up all pairs is quicker than looking up those that are."""
+_EXACT = 2**24
+"""Whole numbers up to which 32-bit floats hold all."""
+
+
+def proposals_per_core(wiring: Wiring) -> float:
+    """Exchanges to propose per core at each temperature, so that the work of an annealing is bounded."""
+    entries = max(wiring.n_cores, len(wiring.neighbour))
+    return float(np.clip(_MOST_WORK / (_STAGES * 2 * entries), _LEAST_PROPOSALS, _MOST_PROPOSALS))
+
+
+class ManyCores:
+    """A layout that is being worked on, in the arrays of the compiled code."""
+
+    # where: (n_cores, 2): x and y of every core
+
+    def __init__(self, where: Ints, wiring: Wiring, board: Board, penalty: float = 0.0) -> None:
+        from neuromap.compiling.announcement import announced
+        from neuromap.mapping.place.exchange_kernel import UNUSABLE, VACANT, compiled
+
+        self._kernels, self._announced = compiled(), announced
+        self._wiring, self._board = wiring, board
+        self.where = np.array(where, np.int64)
+        along = np.stack([board.along_x[where[:, 0]], board.along_y[where[:, 1]]], axis=1)
+        occupant = np.where(board.usable, VACANT, UNUSABLE)
+        occupant[where[:, 1], where[:, 0]] = np.arange(len(where))
+        graph = (wiring.start, wiring.neighbour, wiring.weight, wiring.direction)
+        axes = (board.along_x, board.along_y)
+        limits = (int(board.reach[0]), int(board.reach[1]), board.dead_along_x, board.dead_along_y)
+        penalty = penalty if board.is_strict else 0.0
+        self._table = _table(wiring, board) if not penalty else np.zeros((0, 0), np.float32)
+        dense = (self._table, np.ascontiguousarray(along.T, np.float32))
+        self._arrays = (graph, dense, axes, limits, penalty, self.where, along, occupant, board.regions)
+
+    def anneal(self, seed: int, deadline: Deadline, heat: float, per_core: float) -> None:
+        """Anneal."""
+        wiring, n = self._wiring, self._wiring.n_cores
+        text = f"placing {n} cores"
+        state = np.array([seed], np.uint64)
+        radius = max(self._board.columns, self._board.rows)
+        proposals = max(1, round(per_core * n))
+        possible, _, _, squares = self._propose(np.inf, radius, n, state)
+        temperature = heat * np.sqrt(squares / max(1, possible))
+        now = cost(self.where, wiring, self._board)
+        reach, stage, begun = float(radius), 0, time.monotonic()
+        while temperature > _COLDEST * now / (len(wiring.neighbour) / 2) and not deadline.is_over:
+            deadline.tell(stage, _STAGES, text)
+            possible, made, change, _ = self._propose(temperature, max(1, round(reach)), proposals, state)
+            rate = made / max(1, possible)
+            now, stage = now + change, stage + 1
+            if stage == 1 and deadline.at is not None:
+                took = time.monotonic() - begun
+                proposals = max(1, int(proposals * min(1.0, _USABLE_TIME * deadline.left_s() / (_STAGES * took))))
+            reach = min(max(1.0, reach * (1 - _WANTED_RATE + rate)), radius)
+            temperature *= _cooling(rate, reach)
+        deadline.tell(_STAGES, _STAGES, text)
+
+    def _propose(self, temperature: float, radius: int, proposals: int, state: NDArray[np.uint64]) -> Any:
+        with self._announced("the placement for this processor"):
+            return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, state)
+
+    def descend(self, deadline: Deadline) -> None:
+        """Exchange until nothing is saved."""
+        ways = np.zeros((2, max(self._board.columns, self._board.rows)))
+        prices = self._prices()
+        tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
+        for sweep in range(_MOST_SWEEPS):
+            deadline.tell(sweep, _MOST_SWEEPS, f"exchanging {self._wiring.n_cores} cores")
+            with self._announced("the placement for this processor"):
+                saved = self._kernels.descend(*self._arrays, prices, ways, tolerance)
+            if not saved or deadline.is_over:
+                break
+
+    def _prices(self) -> Floats:
+        """Price every core at every column and every row, if there is a table."""
+        n, axes = len(self._table), (self._board.along_x, self._board.along_y)
+        prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
+        for number, axis in enumerate(axes if n else ()):
+            away = np.abs(axis[self.where[:, number], None] - axis).astype(np.float32)
+            prices[:, number, : len(axis)] = self._table @ away
+        return prices
+
+
+def _table(wiring: Wiring, board: Board) -> Floats:
+    """Weights of all pairs of cores, where that is quicker and exact; else empty."""
+    n = wiring.n_cores
+    whole = all((np.mod(values, 1.0) == 0.0).all() for values in (wiring.weight, board.along_x, board.along_y))
+    if not whole or n * n > _MOST_PAIRS or len(wiring.neighbour) < _DENSE * n * n:
+        return np.zeros((0, 0), np.float32)
+    degree = wiring.matrix().sum(axis=1).max()
+    if 4 * degree * (board.along_x[-1] + board.along_y[-1]) >= _EXACT:
+        return np.zeros((0, 0), np.float32)
+    return np.asarray(wiring.matrix().astype(np.float32).toarray())
+
+
+def _cooling(rate: float, reach: float) -> float:
+    """By how much the temperature falls, from the share of exchanges that were accepted."""
+    if rate > 0.96:
+        return 0.5
+    if rate > 0.8:
+        return 0.9
+    return 0.95 if rate > 0.15 or reach > 1 else 0.9

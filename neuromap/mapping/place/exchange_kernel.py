@@ -43,7 +43,7 @@ _exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"})
 
 
 class Kernels(NamedTuple):
-    """Compiled entry points; their arrays are those of :class:`neuromap.mapping.place.many_cores.ManyCores`."""
+    """Compiled entry points; their arrays are those of :class:`neuromap.mapping.place.exchange.ManyCores`."""
 
     anneal: Any
     """Propose exchanges at one temperature."""

@@ -7,11 +7,13 @@ it. On cycles the copies are iterated: tiled anew a few times, then only split w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget
@@ -19,16 +21,12 @@ from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.tile.copies import copies_asked, take_copies
+from neuromap.mapping.tile.copies import axons_fed, copies_asked, take_copies
 from neuromap.mapping.tile.cycle_growth import cycle_growth
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores, refuse_growth
-from neuromap.mapping.tile.split_tiles import split_overfull
 from neuromap.mapping.tile.tile import Planner, Tile
-from neuromap.mapping.tile.tile_alone import tile_alone
 from neuromap.mapping.tile.tilings import Tilings
-
-__all__ = ["tile_all"]
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
@@ -243,3 +241,100 @@ def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile]
 def _fill(tile: Tile, core: CoreModel) -> float:
     """Return the part of a core that a tile takes, of the resource that it takes most of."""
     return max(tile.plan.n_axons / core.axons, float(tile.copies.sum()) / core.neurons)
+
+
+# Split tiles whose neurons need more copies than their core holds, and leave all others as they are.
+def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner) -> list[Tile] | None:
+    """Give every neuron its copies, in as many even parts of its tile as that takes."""
+    # gives ``None`` where a neuron has more copies than a core has neurons, is in two tiles or in none, or a part
+    # cannot be planned
+    # shapes: copies (n,)
+    room = planner.core.neurons
+    places = np.zeros(len(copies), np.int64)
+    for tile in tiles:
+        places[tile.neurons] += 1
+    if (places > 1).any() or (places[copies > 0] == 0).any() or copies.max(initial=0) > room:
+        return None
+    found: list[Tile] = []
+    for tile in tiles:
+        share = copies[tile.neurons]
+        parts = -(-int(share.sum()) // room)
+        if parts <= 1:
+            found.append(replace(tile, copies=share))
+            continue
+        pieces = _parts(tile.neurons, share, parts, room)
+        for piece in pieces:
+            part = planner.tile(piece, copies[piece])
+            if part is None:
+                return None
+            found.append(part)
+    return found
+
+
+def _parts(neurons: Ints, share: Ints, parts: int, most: int) -> list[Ints]:
+    """Cut a run of neurons into parts of about even load, none above ``most``."""
+    even = int(share.sum()) / parts
+    pieces, start, load = [], 0, 0
+    for n, copies in enumerate(share.tolist()):
+        if load + copies > most or load >= even:
+            pieces.append(neurons[start:n])
+            start, load = n, 0
+        load += copies
+    return [*pieces, neurons[start:]]
+
+
+# The last resort on cycles: every neuron alone in cores of its own, in as many as its copies take.
+#
+# Tiles that shrink from round to round ask for more axons together, hence for more copies, and may seem to grow
+# without end. They do not shrink further than to single neurons, and what those ask for is soon known.
+
+
+def tile_alone(
+    network: Legalised,
+    sources: Sequence[Sources],
+    planners: Mapping[int, Planner],
+    own: Mapping[int, Ints],
+    most: float,
+) -> dict[int, list[Tile]] | None:
+    """Tile the populations of a cycle neuron by neuron."""
+    # gives ``None`` where some neuron fits no core, or no such number of cores holds the copies
+    # shapes: own (n,)
+    alone = {i: _each_alone(planner) for i, planner in planners.items()}
+    if any(len(alone[i]) < len(planner.population.neurons) for i, planner in planners.items()):
+        return None
+    links = [link for link in network.links if link.source in planners and link.target in planners]
+    fed = [_fed_by_each(link, sources[link.target], alone[link.target]) for link in links]
+    room = {i: planner.core.neurons for i, planner in planners.items()}
+    cores = {i: np.zeros(len(tiles), np.int64) for i, tiles in alone.items()}  # of every neuron
+    while True:
+        copies = {i: own[i].copy() for i in planners}
+        for link, axons in zip(links, fed, strict=True):
+            copies[link.source] += axons.T @ cores[link.target]
+        more = {i: -(-copies[i] // room[i]) for i in planners}
+        if sum(int(number.sum()) for number in more.values()) > most:
+            return None
+        if all((more[i] == cores[i]).all() for i in planners):
+            return {i: _replicated(alone[i], copies[i], room[i]) for i in planners}
+        cores = more
+
+
+def _each_alone(planner: Planner) -> list[Tile]:
+    """Plan every neuron alone; those that fit no core are left out."""
+    one = np.ones(1, np.int64)
+    tiles = (planner.tile(np.array([n]), one) for n in range(len(planner.population.neurons)))
+    return [tile for tile in tiles if tile is not None]
+
+
+def _fed_by_each(link: Link, reader: Sources, tiles: Sequence[Tile]) -> sparse.csr_array:
+    """Count the axons that every neuron of a link's source feeds in every tile; shape (tiles, n_source)."""
+    return sparse.csr_array(
+        sparse.vstack([sparse.csr_array(axons_fed(link, reader, [tile])[None, :]) for tile in tiles])
+    )
+
+
+def _replicated(alone: Sequence[Tile], copies: Ints, room: int) -> list[Tile]:
+    """Give every neuron its copies, in as many tiles as that takes; none where nothing asks for it."""
+    missing = copies.copy()
+    return [
+        take_copies(tile, missing, room) for tile, n in zip(alone, copies, strict=True) for _ in range(-(-n // room))
+    ]

@@ -11,13 +11,13 @@ __all__ = ["FORMS"]
 FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
     {
         "LatencyReport": {
-            "csv": "csv_report.to_csv",
+            "csv": "html.to_csv",
             "dict": "json_report.to_dict",
             "html": "html.to_html",
             "json": "json_report.to_json",
             "notebook": "notebook.to_notebook",
             "figures": "figure_files.save_figures",
-            "pandas": "csv_report.to_pandas",
+            "pandas": "html.to_pandas",
             "text": "text.render_text",
         }
     }

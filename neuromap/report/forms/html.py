@@ -7,14 +7,16 @@ paper, on a light and on a dark screen.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.documents import csv_text, data_frame
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
-from neuromap.forms.page import data_block, page_environment, page_script
+from neuromap.forms.page import Definition, data_block, page_environment, page_script
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import RESERVED_PATTERNS, Network
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
@@ -26,11 +28,9 @@ from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
-from neuromap.report.forms.csv_report import to_csv
-from neuromap.report.forms.definitions import DEFINITIONS
 from neuromap.report.forms.figure_files import MOST_EDGES, WINDOW, RowFigures, draw_row, row_pattern
 from neuromap.report.forms.findings import Finding, findings
-from neuromap.report.forms.json_report import to_dict
+from neuromap.report.forms.json_report import RUN_KEYS, to_dict
 from neuromap.report.forms.notes import (
     class_line,
     difference_line,
@@ -47,18 +47,14 @@ from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-__all__ = ["MOST_PICTURES", "to_html"]
+    from pandas import DataFrame
 
 MOST_PICTURES = 3_000_000
 """Characters that all pictures of chips and spikes of a page may take; the others are left to files."""
-
 _MOST_NODES = 16
 """Nodes up to which their times are a table."""
-
 _LONG = 1100
 """Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk."""
-
 _BESIDE = 5
 """Layers up to which the network stands beside its rollout window."""
 
@@ -233,3 +229,186 @@ def _timed_nodes(report: LatencyReport) -> list[str]:
     figures = next((row.figures for row in report.rows if row.figures is not None), None)
     nodes = [] if figures is None else list(figures.node_times.nodes)
     return nodes if len(nodes) <= _MOST_NODES else []
+
+
+# The latency report as CSV, or as a table of pandas: one line per pattern and execution.
+_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound", "nodes_on_chip"})
+_OBJECTS = frozenset(
+    {*RUN_KEYS, "accuracy", "left_out", "busiest_link", "busiest_core_link", "late", "joules_per_frame_spread"}
+)
+"""Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
+
+
+def to_csv(report: LatencyReport) -> str:
+    """Write a report as CSV text (RFC 4180, UTF-8).
+
+    Columns are named as in the JSON form, levels joined with dots (``predicted.first_response_ticks``), and come
+    in the same order; the figures of single outputs follow as ``outputs.NAME.…``. Lists are joined with
+    semicolons, edges written ``H1 -> O``; what is not defined is empty.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    str
+        Header and rows.
+    """
+    return csv_text(_lines(report))
+
+
+def to_pandas(report: LatencyReport) -> DataFrame:
+    """Make a table of pandas of a report: rows, columns and their names as in :func:`to_csv`."""
+    return data_frame(_lines(report))
+
+
+def _lines(report: LatencyReport) -> list[dict[str, Any]]:
+    document = to_dict(report)
+    head = {
+        "network": document["network"]["name"],
+        "chip": document["chip"]["name"],
+        "tick_seconds": document["chip"]["tick_seconds"],
+        "neuromap_version": document["neuromap_version"],
+    }
+    lines = []
+    for row in document["rows"]:
+        line = dict(head)
+        for key, value in row.items():
+            if key not in _LEFT_OUT:
+                line.update(_flat(key, value))
+            elif key == "core_bound" and value is not None:  # population by population it is in the JSON form
+                line.update(_flat(key, {name: part for name, part in value.items() if name != "populations"}))
+        for name, responses in row["outputs"].items():
+            line.update(_flat(f"outputs.{name}", responses))
+        lines.append(line)
+    return lines
+
+
+def _flat(key: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {k: v for name, part in value.items() for k, v in _flat(f"{key}.{name}", part).items()}
+    if value is None and key.rpartition(".")[2] in _OBJECTS:
+        return {}
+    if isinstance(value, list):
+        return {key: "; ".join(" -> ".join(v) if isinstance(v, list) else str(v) for v in value)}
+    return {key: value}
+
+
+# What the figures of a report mean: name, unit and time axis, and a definition, for the page.
+
+
+_AXIS = "ticks from stimulus onset, on the time axis of the row’s execution"
+DEFINITIONS: Mapping[str, Definition] = ReadOnlyMapping(
+    {
+        "pattern": Definition(
+            "Pattern",
+            "",
+            "Which edges hand their value to the next frame (streaming, R = 1) and which work inside a frame "
+            "(sequential, R = 0). It is valid if every cycle has a streaming edge (Theorem 1).",
+        ),
+        "execution": Definition(
+            "Execution",
+            "",
+            "Windowed: windows of size 1 one after the other, frame period F. Pipelined: frames follow each "
+            "other as closely as the network’s cycles allow. Each is a time axis of its own.",
+        ),
+        "inference-factor": Definition(
+            "Inference factor F",
+            "update steps",
+            "The greatest update step in the tableau of the rollout window of size 1.",
+        ),
+        "frame-period": Definition(
+            "Frame period",
+            "ticks",
+            "Between two frames of one node; the mean, where intervals are unequal.",
+        ),
+        "sampling-frequency": Definition(
+            "Sampling frequency",
+            "Hz (frames per second at the chip’s tick)",
+            "1 / (frame period × length of a tick).",
+        ),
+        "first-response": Definition(
+            "First response",
+            _AXIS,
+            "When an output can first differ with the stimulus. Predicted: least sum of delays from an input to "
+            "an output, from the schedule. Measured: by a walk through the finished program.",
+        ),
+        "full-response": Definition(
+            "Full response",
+            _AXIS,
+            "When an output depends on the stimulus along every path that visits no node twice. “≤” marks an "
+            "upper bound: the search for the longest path was cut off.",
+        ),
+        "worst-case-reaction": Definition(
+            "Worst-case reaction",
+            _AXIS,
+            "First response plus frame period minus one tick: for an event that just missed a sample, at the input "
+            "that is answered first; with several inputs, an event at another may take longer.",
+        ),
+        "cores": Definition(
+            "Cores",
+            "cores",
+            "In use. “≥” is a lower bound on the cores of any mapping of the row’s schedule.",
+        ),
+        "neurons": Definition(
+            "Neurons",
+            "neurons",
+            "In use, with copies, splitters and relays.",
+        ),
+        "copies": Definition(
+            "Copies",
+            "neurons",
+            "That repeat another one, since a neuron of the chip sends to one axon only.",
+        ),
+        "splitters": Definition(
+            "Splitters",
+            "neurons",
+            "Relays that are there to send to more axons.",
+        ),
+        "relays": Definition(
+            "Relays",
+            "neurons",
+            "That only pass spikes on, to make a delay longer.",
+        ),
+        "axons": Definition(
+            "Axons",
+            "axons",
+            "That a neuron or the host feeds.",
+        ),
+        "verified": Definition(
+            "Verified",
+            "",
+            "The simulated chip gave exactly the reference’s frames and no spike outside them, and the program "
+            "keeps the rules of the chip.",
+        ),
+        "utilisation": Definition(
+            "In use",
+            "%",
+            "Of what the cores in use have.",
+        ),
+        "deliveries": Definition(
+            "Deliveries",
+            "pairs",
+            "Of a source and a core that reads it: spikes that must be sent for each of its spikes.",
+        ),
+        "hops": Definition(
+            "Weighted hops",
+            "links",
+            "Links between routers on all ways, summed over targets.",
+        ),
+        "accuracy": Definition(
+            "Accuracy",
+            "fraction of images, at ticks since the onset of the image",
+            "How many of the images the last frame of the output that is known at a tick names rightly, alone. "
+            "The class with most spikes is named, the lowest of equals.",
+        ),
+        "energy": Definition(
+            "Energy",
+            "J per frame in steady operation",
+            "Of the whole board, idle chips included, from the figures of the chip file.",
+        ),
+    }
+)
+"""Figures by the end of their anchor, ``def-…``."""

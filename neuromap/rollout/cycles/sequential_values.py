@@ -8,18 +8,162 @@ that size the values come from a heuristic (``greedy_order.py``) and are not pro
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias
+
+import networkx as nx
+import numpy as np
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
+from neuromap.rollout.cycles.certified_least import Row, is_least
 from neuromap.rollout.cycles.cycle_structure import Block, CycleStructure, cycle_structure
 from neuromap.rollout.cycles.feedback import OrderSearch, Values, count_smallest
-from neuromap.rollout.cycles.greedy_order import greedy_values
-from neuromap.rollout.cycles.integer_program import MAX_PROGRAM_EDGES, IntegerProgram
+from neuromap.rollout.cycles.incremental_order import IncrementalOrder
 from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.cycles.quiet_solver import quiet_solver
 
-__all__ = ["count_sequential_values", "enumerate_sequential_values", "first_sequential_values"]
+# Smallest sets of streaming edges of blocks that are beyond acyclic sums: an integer linear program.
+#
+# Every cycle needs a streaming edge: a set cover. Cycles are many, so they are added as rows only when a solution
+# misses them. Larger blocks still, with more than :data:`MAX_PROGRAM_EDGES` edges, are left to ``greedy_order.py``.
+
+MAX_PROGRAM_EDGES = 256
+"""Largest block that is given to the integer linear program."""
+_MAX_ROUNDS = 200
+_MAX_SEARCH_NODES = 2000
+_MAX_CERTIFIED_BOXES = 300
+"""Of all proofs of one block together: about a second."""
+
+
+class IntegerProgram:
+    """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy."""
+
+    # Mutable engine: cycles that a solution misses become rows, until none is missed, and rows are kept between calls.
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._index = {pair: i for i, pair in enumerate(block.pairs)}
+        self._rows: list[list[int]] = []
+
+    @cached_property
+    def smallest(self) -> Values | None:
+        """Lexicographically first of the smallest sets."""
+        best = self._solve((), len(self._block.pairs))
+        return None if best is None else self._first((), best)
+
+    @cached_property
+    def is_certified(self) -> bool:
+        """Whether whole numbers prove that no set is smaller than :attr:`smallest`, or as small and before it."""
+        found = self.smallest
+        if found is None or self._missed(found):
+            return False
+        rows: list[Row] = [(dict.fromkeys(row, 1), 1, math.inf) for row in self._rows]
+        size, left = sum(found), _MAX_CERTIFIED_BOXES
+        claims = [((), size)] + [((*found[:i], 0), size + 1) for i, r in enumerate(found) if r]
+        for prefix, least in claims:
+            box = [(r, r) for r in prefix] + [(0, 1)] * (len(found) - len(prefix))
+            proven, looked = is_least([1] * len(found), rows, box, least, left)
+            left -= looked
+            if not proven:
+                return False
+        return True
+
+    def first_with(self, prefix: Values) -> Values | None:
+        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        if self.smallest is None or sum(prefix) > sum(self.smallest):
+            return None
+        found = self._solve(prefix, sum(self.smallest))
+        return None if found is None else self._first(prefix, found)
+
+    def _first(self, prefix: Values, found: Values) -> Values:
+        """Move a smallest set to the lexicographic front, edge by edge."""
+        for i in range(len(prefix), len(found)):
+            if found[i]:
+                found = self._solve((*found[:i], 0), sum(found)) or found
+        return found
+
+    def _solve(self, prefix: Values, most: int) -> Values | None:
+        m = len(self._block.pairs)
+        low, high = np.zeros(m), np.ones(m)
+        low[: len(prefix)] = high[: len(prefix)] = prefix
+        for _ in range(_MAX_ROUNDS):
+            values = self._cover(low, high)
+            if values is None or sum(values) > most:
+                return None
+            missed = self._missed(values)
+            if not missed:
+                return values
+            self._rows.extend(missed)
+        raise self._too_long()
+
+    def _cover(self, low: np.ndarray, high: np.ndarray) -> Values | None:
+        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
+        from scipy.sparse import csr_array
+
+        m = len(low)
+        rows = self._rows
+        matrix = csr_array(
+            (
+                np.ones(sum(map(len, rows))),
+                np.array([e for row in rows for e in row], dtype=np.int64),
+                np.cumsum([0, *map(len, rows)]),
+            ),
+            shape=(len(rows), m),
+        )
+        with quiet_solver():
+            result = milp(
+                np.ones(m),
+                integrality=np.ones(m, dtype=np.int64),
+                bounds=Bounds(low, high),
+                constraints=LinearConstraint(matrix, lb=1) if rows else None,
+                options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0, "presolve": False},
+            )
+        if result.status == 2:
+            return None
+        if result.status != 0:
+            raise self._too_long()
+        return tuple(int(x > 0.5) for x in result.x)
+
+    def _too_long(self) -> NotSupportedError:
+        return NotSupportedError(
+            f"block of {len(self._block.pairs)} edges: the search for its next smallest set of streaming edges takes "
+            f"too long (more than {_MAX_ROUNDS} rounds, or {_MAX_SEARCH_NODES} nodes in one); give a smaller limit"
+        )
+
+    def _missed(self, values: Values) -> list[list[int]]:
+        """Edge-disjoint short cycles of the edges that a solution leaves sequential."""
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_edges_from(p for p, r in zip(self._block.pairs, values, strict=True) if not r)
+        cycles = []
+        for start in list(graph):
+            way = _short_cycle(graph, start)
+            if way:
+                pairs = list(zip(way, way[1:] + way[:1], strict=True))
+                graph.remove_edges_from(pairs)
+                cycles.append(sorted(self._index[p] for p in pairs))
+        return cycles
+
+
+def _short_cycle(graph: nx.DiGraph[int], start: int) -> list[int]:
+    """Shortest cycle through a node, or nothing."""
+    came: dict[int, int] = {}
+    queue = [start]
+    for u in queue:
+        for v in graph[u]:
+            if v == start:
+                way = [u]
+                while way[-1] != start:
+                    way.append(came[way[-1]])
+                return way[::-1]
+            if v not in came:
+                came[v] = u
+                queue.append(v)
+    return []
+
 
 Search: TypeAlias = OrderSearch | IntegerProgram
 
@@ -118,3 +262,112 @@ def _only_self_edges(structure: CycleStructure, n_edges: int) -> list[int]:
 def _write(values: list[int], block: Block, chosen: Values) -> None:
     for e, r in zip(block.edges, chosen, strict=True):
         values[e] = r
+
+
+# A small set of streaming edges for blocks beyond exact search: a heuristic.
+#
+# Eades, Lin and Smyth ("A fast and effective heuristic for the feedback arc set problem", 1993) order the nodes:
+# sinks to the back, sources to the front, else the node with most edges out less edges in to the front. Edges
+# backwards stream; then every one that closes no cycle is made sequential again, in the order of the file. Most of
+# them close a cycle of edges that lead forwards: these are told by bit sets, and never tried.
+_CHUNK = 8192
+"""Nodes per bit set: bounds the memory to a kilobyte per node."""
+
+
+def greedy_values(block: Block) -> tuple[int, ...]:
+    """R of the block's edges: valid, no streaming edge could be sequential alone; not proven smallest."""
+    index: dict[int, int] = {}
+    for pair in block.pairs:
+        for n in pair:
+            index.setdefault(n, len(index))
+    pairs = [(index[u], index[v]) for u, v in block.pairs]
+    order = _greedy_order(len(index), pairs)
+    rank = {n: i for i, n in enumerate(order)}
+    ranked = [(rank[u], rank[v]) for u, v in pairs]
+    values = [int(u > v) for u, v in ranked]
+    lasting = _closing(len(index), ranked)
+    if len(lasting) == sum(values):
+        return tuple(values)
+    graph = IncrementalOrder(len(index))
+    for (u, v), r in zip(ranked, values, strict=True):
+        if not r:
+            graph.add(u, v)
+    return tuple(int(r and (i in lasting or not graph.add(*ranked[i]))) for i, r in enumerate(values))
+
+
+def _closing(n: int, pairs: list[tuple[int, int]]) -> set[int]:
+    """Find the backward edges that close a cycle with forward edges alone; nodes are numbered in order."""
+    after: list[list[int]] = [[] for _ in range(n)]
+    back: list[list[int]] = [[] for _ in range(-(-n // _CHUNK))]
+    for i, (u, v) in enumerate(pairs):
+        if u < v:
+            after[u].append(v)
+        else:
+            back[u // _CHUNK].append(i)
+    found: set[int] = set()
+    for chunk, edges in enumerate(back):
+        # reach[v]: the nodes of this chunk that forward edges lead to from v, as bits.
+        low, high = chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)
+        reach = [0] * n
+        for u in range(high - 1, -1, -1):
+            bits = 1 << (u - low) if u >= low else 0
+            for v in after[u]:
+                bits |= reach[v]
+            reach[u] = bits
+        found.update(i for i in edges if reach[pairs[i][1]] >> (pairs[i][0] - low) & 1)
+    return found
+
+
+def _greedy_order(n: int, pairs: list[tuple[int, int]]) -> list[int]:
+    after: list[list[int]] = [[] for _ in range(n)]
+    before: list[list[int]] = [[] for _ in range(n)]
+    for u, v in pairs:
+        after[u].append(v)
+        before[v].append(u)
+    out = [len(a) for a in after]
+    into = [len(b) for b in before]
+    # Buckets by (edges out - edges in); dicts keep the order in which nodes came, so the result is stable.
+    bucket: dict[int, dict[int, None]] = defaultdict(dict)
+    ends: dict[str, dict[int, None]] = {"sink": {}, "source": {}}
+    there = [True] * n
+
+    def file_node(v: int) -> None:
+        if out[v] == 0:
+            ends["sink"][v] = None
+        elif into[v] == 0:
+            ends["source"][v] = None
+        bucket[out[v] - into[v]][v] = None
+
+    def take(v: int) -> None:
+        there[v] = False
+        for kind in ends.values():
+            kind.pop(v, None)
+        bucket[out[v] - into[v]].pop(v)
+        for neighbours, degree in ((after[v], into), (before[v], out)):
+            for w in neighbours:
+                if there[w]:
+                    bucket[out[w] - into[w]].pop(w)
+                    degree[w] -= 1
+                    file_node(w)
+
+    for v in range(n):
+        file_node(v)
+    front: list[int] = []
+    back: list[int] = []
+    best = n
+    for _ in range(n):
+        if ends["sink"]:
+            v = next(iter(ends["sink"]))
+            back.append(v)
+        elif ends["source"]:
+            v = next(iter(ends["source"]))
+            front.append(v)
+        else:
+            while not bucket[best]:
+                best -= 1
+            v = next(iter(bucket[best]))
+            front.append(v)
+        take(v)
+        # Losing one neighbour raises a difference by at most one per edge; two for an edge each way.
+        best = min(best + 2, n)
+    return front + back[::-1]

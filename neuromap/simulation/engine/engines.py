@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from copy import copy
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes, Totals, check_run
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.list_numpy_engine import ListNumpyEngine
+from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
+from neuromap.simulation.engine.list_pending import (
+    due_and_amounts,
+    pending_amounts,
+    pending_rows,
+    reached_axons,
+    synapses_of,
+    wrapped,
+)
+from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
-
-__all__ = ["MAKERS", "make_engine"]
 
 
 def make_engine(program: ChipProgram, choice: EngineChoice = DEFAULT_ENGINE) -> Engine:
@@ -43,7 +57,6 @@ def _make_list_numpy(program: Any, choice: EngineChoice) -> Engine:
 
 # engines refuse a program that is not for the cores of its chip (``require_well_formed``)
 _Makers = Mapping[CoreKind, Callable[[Any, EngineChoice], Engine]]
-
 MAKERS: Mapping[str, _Makers] = ReadOnlyMapping(
     {
         "fast": {"crossbar": _make_fast, "synapse-list": _make_list_fast},
@@ -51,3 +64,176 @@ MAKERS: Mapping[str, _Makers] = ReadOnlyMapping(
     }
 )
 """What loads a program into each of ``ENGINES``, by the kind of its cores."""
+
+
+# An engine in NumPy for synapse-list cores: runs a program tick by tick, event-driven.
+#
+# A tick has three steps: axons that are reached spread their lists over the ticks to come, every neuron adds what is
+# due to its current and computes its voltage, and every spike is sent to its axons. The equations stand in
+# :mod:`neuromap.hardware.program.list_program`. Mutable state lives only in :class:`ListNumpyEngine`.
+
+
+Ints = NDArray[np.int64]
+
+
+class ListNumpyEngine:
+    """State of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
+
+    # Every sum here is exact: fewer than 2**31 synapses of 32-bit weights stay inside 64 bits, and so do products of
+    # currents and voltages (32 bits) with decays (16 bits).
+    # program: as given
+    # tick: the tick that :meth:`step` will run next; the first is 0
+
+    def __init__(self, program: ListProgram, *, noise_seed: int = 0) -> None:
+        require_legal(program, mapped=False, indices_only=True)
+        self.program = program
+        self.reset(noise_seed)
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        check_seed(0 if noise_seed is None else noise_seed)
+        program = self.program
+        self.tick = 0
+        self._totals = Totals(0, 0, 0)
+        self._current = program.neurons.current.astype(np.int64)
+        self._voltage = program.neurons.voltage.astype(np.int64)
+        self._rest = np.zeros(program.shape, np.int64)  # ticks that the neuron rests yet
+        self._reached = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), np.bool_)
+        self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares the program with this one."""
+        other = copy(self)
+        other.reset()  # makes state of its own
+        return other
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        due, amounts = due_and_amounts(self.program, self.tick, self._due)
+        spikes = reached_axons(self.program, self.tick, self._reached)
+        currents = CurrentState(self._current, self._rest, due, amounts)
+        return EngineState(self.tick, self._voltage, spikes, self._totals, currents)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._voltage = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        self._reached[due % len(self._reached), self.program.synapses.axons[core] + axon] = True
+        if (currents := state.currents) is not None:
+            self._current, self._rest = currents.current.copy(), currents.resting.copy()
+            due, core, neuron = currents.due.T
+            self._due[due % len(self._due), core, neuron] = currents.amounts
+
+    @property
+    def potentials(self) -> Ints:
+        """Voltages v of all neurons after the last tick, a copy, shape (C, N)."""
+        return self._voltage.copy()
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Voltages v of some cores, in this order, a copy, shape (n, N)."""
+        return self._voltage[cores]
+
+    @property
+    def currents(self) -> Ints:
+        """Currents u of all neurons after the last tick, a copy, shape (C, N)."""
+        return self._current.copy()
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        return self._totals
+
+    @property
+    def pending(self) -> Ints:
+        """Neurons to whose currents something will be added, as sorted rows (tick, core, neuron), shape (n, 3)."""
+        # Spikes that have not reached their axons yet are followed through. Sums that are multiples of the current's
+        # range change nothing and have no row.
+        return pending_rows(self.pending_amounts, self.tick)
+
+    @property
+    def pending_amounts(self) -> Ints:
+        """What will be added to currents, wrapped into their width: shape (D + d + 1, C, N), from the next tick on."""
+        # D is the chip's least delay and d the greatest of a synapse.
+        return pending_amounts(self.program, self.tick, self._due, self._reached)
+
+    def step(
+        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        return spikes.cores, spikes.neurons
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        check_run(self.program, events, watched)
+        nothing = np.zeros(0, dtype=np.int64)
+        fired = [(nothing, nothing, nothing)]
+        for start, end in pairwise(events.start.tolist()):
+            cores, neurons = self._tick(self.program.synapses.axons[events.cores[start:end]] + events.axons[start:end])
+            if watched is not None:
+                kept = watched[cores, neurons]
+                cores, neurons = cores[kept], neurons[kept]
+            fired.append((np.full(len(cores), self.tick - 1, dtype=np.int64), cores, neurons))
+        return Spikes(*(np.concatenate(column) for column in zip(*fired, strict=True)))
+
+    def _tick(self, fed: Ints) -> tuple[Ints, Ints]:
+        """Run one tick on lists that the host feeds."""
+        n_synapses, n_lists = self._spread(fed)
+        cores, neurons = self._compute()
+        self._send(cores, neurons)
+        spikes, axon_events, synaptic_events = self._totals
+        self._totals = Totals(spikes + len(cores), axon_events + n_lists, synaptic_events + n_synapses)
+        self.tick += 1
+        return cores, neurons
+
+    def _spread(self, fed: Ints) -> tuple[int, int]:
+        """Add the lists of the axons that are reached to what is due, each synapse after its delay; count them."""
+        reached = self._reached[self.tick % len(self._reached)]
+        reached[fed] = True
+        lists = np.flatnonzero(reached)
+        reached[lists] = False  # free for spikes that reach their axons one turn of the ring later
+        synapses, core = synapses_of(self.program, lists)
+        table = self.program.synapses
+        slot = (self.tick + table.delay[synapses].astype(np.int64)) % len(self._due)
+        np.add.at(self._due, (slot, core, table.neuron[synapses]), table.weight[synapses])
+        return len(synapses), len(lists)
+
+    def _compute(self) -> tuple[Ints, Ints]:
+        """Take all neurons through the tick; cores and neurons that fire."""
+        neurons, chip = self.program.neurons, self.program.chip
+        due = self._due[self.tick % len(self._due)]
+        bits, rail = chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
+        self._current = wrapped(kept(self._current, neurons.current_decay, bits) + due, chip.lists.current_bits)
+        voltage = kept(self._voltage, neurons.voltage_decay, bits) + self._current + neurons.bias
+        resting = self._rest > 0
+        if neurons.joined is not None:
+            cores, joined = np.nonzero(neurons.joined >= 0)
+            np.add.at(voltage, (cores, neurons.joined[cores, joined]), self._current[cores, joined])
+            resting |= neurons.joined >= 0
+        voltage = np.where(resting, 0, voltage.clip(-rail, rail))
+        fires = voltage > neurons.threshold
+        if neurons.joined is not None:
+            fires &= neurons.joined < 0
+        self._voltage = np.where(fires, 0, voltage)
+        self._rest = np.where(fires, neurons.refractory, np.maximum(self._rest - 1, 0))
+        due[...] = 0
+        cores, fired = np.nonzero(fires)
+        return cores, fired
+
+    def _send(self, cores: Ints, neurons: Ints) -> None:
+        """Send every spike to its axons, which it reaches after the chip's least delay."""
+        program = self.program
+        sent = program.sent_by(cores, neurons)
+        lists = program.synapses.axons[sent.core] + sent.axon
+        self._reached[(self.tick + sent.delay) % len(self._reached), lists] = True
+
+
+def kept(values: Ints, decay: NDArray[np.int32], bits: int) -> Ints:
+    """Return what is left of values after a tick, rounded toward zero."""
+    # shapes: values (C, N); decay (C, N)
+    left: Ints = np.sign(values) * (np.abs(values) * ((1 << bits) - decay.astype(np.int64)) >> bits)
+    return left

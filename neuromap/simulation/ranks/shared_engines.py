@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.kernel.image import make_image, put_spikes
 from neuromap.simulation.engine.kernel.team import first_cores, make_team
 from neuromap.simulation.engine.kernel.together.barrier import ABORT
-from neuromap.simulation.engine.kernel.together.far import Far, FarTargets
+from neuromap.simulation.engine.kernel.together.far import LINE, Far, FarTargets
 from neuromap.simulation.engine.list_fast_engine import ListFastEngine
 from neuromap.simulation.engine.list_kernel.list_image import (
     first_list_cores,
@@ -29,9 +30,147 @@ from neuromap.simulation.engine.list_kernel.list_image import (
 )
 from neuromap.simulation.ranks.exchange import Exchange
 from neuromap.simulation.ranks.rank_program import FarWires
-from neuromap.simulation.ranks.shared_boxes import Meeting, SharedBoxes, shared_boxes
 
-__all__ = ["SharedEngine", "make_shared_engine"]
+# Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
+
+Ints = NDArray[np.int64]
+_LINE_BYTES = 64
+_MOST_LAG = 3
+"""Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little."""
+
+
+class Meeting(NamedTuple):
+    """What all ranks know of each other; T threads in all, and G of this rank's."""
+
+    me: int  # this rank
+    first: list[Ints]  # of every rank the first core of every thread, and its number of cores
+    thread: Ints  # (R + 1,): first thread of every rank, and their number
+    base: Ints  # (R,): what number the first core of every rank has here, where cores of this rank begin at 0
+    n_cores: int  # cores that are counted so
+    block: int  # cores that no two threads share, counted from the first of a rank
+    # least_delay, most_delay: shortest between ranks and longest of all, in ticks
+    least_delay: int
+    most_delay: int
+
+    @classmethod
+    def of(cls, exchange: Exchange, wires: FarWires, most_delay: int, first: Ints, block: int) -> Self:
+        """Let every rank say what it has; all of them call this."""
+        firsts, me = exchange.share(first), exchange.rank
+        delays = exchange.share(np.array([wires.delay.min(initial=_MOST_LAG + 1), most_delay]))
+        n_blocks = np.array([-(-part[-1] // block) for part in firsts])
+        before = np.append(0, np.delete(n_blocks, me).cumsum()) + n_blocks[me]
+        base = np.insert(before[:-1], me, 0) * block
+        return cls(
+            me, firsts, np.cumsum([0, *(len(part) - 1 for part in firsts)]), base, int(n_blocks.sum()) * block, block,
+            int(min(part[0] for part in delays)), int(max(part[1] for part in delays)),
+        )  # fmt: skip
+
+    @property
+    def lag(self) -> int:
+        """Ticks that spikes may stay in their boxes."""
+        return (1 << (min(self.least_delay, _MOST_LAG + 1).bit_length() - 1)) - 1
+
+    def thread_of(self, rank: int, cores: Ints) -> Ints:
+        """Give the thread of some cores of a rank, among those of all ranks."""
+        found: Ints = self.thread[rank] + np.searchsorted(self.first[rank], cores, side="right") - 1
+        return found
+
+
+class SharedBoxes:
+    """The boxes of one rank, and the clock of all of them; forks of an engine have them together."""
+
+    def __init__(self, far: Far) -> None:
+        self._far, self._clock = far, 0
+
+    def far(self) -> Far:
+        """Give the boxes as they are at the present clock."""
+        return self._far._replace(clock=self._clock)
+
+    def advance(self, n_ticks: int) -> None:
+        """Count ticks that this rank has run."""
+        self._clock += n_ticks
+
+    def call_off(self) -> None:
+        """Let no rank wait for another one any more."""
+        self._far.done[0] = 1
+
+
+def shared_boxes(
+    exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int, dtype: Any, per_core: int
+) -> SharedBoxes | None:
+    """Make the boxes of all ranks; each of them calls this."""
+    # gives none where the ranks share no memory
+    me, thread = meeting.me, meeting.thread
+    sent = _sent(exchange, meeting, wires, neurons)
+    mine = slice(thread[me], thread[me + 1])
+    pairs = np.argwhere(sent)  # each has a box; and each rank has an empty one for pairs without
+    number = np.full(sent.shape, len(pairs) + me)
+    number[tuple(pairs.T)] = np.arange(len(pairs))
+    line = _LINE_BYTES // np.dtype(dtype).itemsize
+    room = -(-sent[tuple(pairs.T)] // line) * line
+    start = np.append(0, np.cumsum(np.append(room, np.zeros(exchange.size, np.int64))))
+    shared = _memory(exchange, len(sent), start, 2 * meeting.lag + 2, dtype)
+    if shared is None:
+        return None
+    ends = np.flatnonzero(sent[mine].any(axis=0))
+    box = np.zeros(len(sent), np.int64)
+    box[ends] = np.arange(len(ends))
+    blocks = [
+        box[meeting.thread_of(rank, np.arange(0, first[-1], meeting.block))]
+        for rank, first in enumerate(meeting.first)
+        if rank != me
+    ]
+    to_me = pairs[(pairs[:, 1] >= mine.start) & (pairs[:, 1] < mine.stop)]
+    rank_of = np.repeat(np.arange(exchange.size), np.diff(thread))
+    tied = rank_of[(sent + sent.T)[mine].any(axis=0)]
+    return SharedBoxes(
+        Far(
+            n_boxes=len(ends),
+            first_thread=int(thread[me]),
+            lag=meeting.lag,
+            slots=2 * meeting.lag + 2,
+            clock=0,
+            owner=np.concatenate(blocks).astype(np.int32),
+            taken_off=meeting.base[rank_of[ends]] * per_core,
+            channel=number[mine][:, ends].reshape(-1),
+            cursor=np.zeros(sent[mine][:, ends].size * LINE, np.int64),
+            arrivals=np.stack([to_me[:, 1] - thread[me], number[tuple(to_me.T)]], axis=1).reshape(-1),
+            others=np.flatnonzero(np.isin(rank_of, tied)),
+            start=start,
+            done=shared[0],
+            counts=shared[1],
+            records=shared[2],
+        )
+    )
+
+
+def _sent(exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int) -> Ints:
+    """Count the wires from every thread to every other one, shape (T, T)."""
+    me, n_threads = meeting.me, int(meeting.thread[-1])
+    sender = meeting.thread_of(me, wires.neuron // neurons) - meeting.thread[me]
+    receiver = np.zeros(len(wires.peer), np.int64)
+    for peer in np.unique(wires.peer):
+        some = wires.peer == peer
+        receiver[some] = meeting.thread_of(int(peer), wires.core[some])
+    n_mine = int(meeting.thread[me + 1] - meeting.thread[me])
+    count = np.bincount(sender * n_threads + receiver, minlength=n_mine * n_threads)
+    return np.concatenate(exchange.share(count)).reshape(n_threads, n_threads)
+
+
+def _memory(
+    exchange: Exchange, n_threads: int, start: Ints, slots: int, dtype: Any
+) -> tuple[NDArray[np.uint64], Ints, NDArray[Any]] | None:
+    """Make what ranks share of the boxes: ticks that are done, counts, and records."""
+    words = np.cumsum([0, (1 + n_threads) * LINE, (len(start) - 1) * slots * LINE])
+    head = int(words[-1]) * 8
+    memory = exchange.memory(head + int(start[-1]) * slots * np.dtype(dtype).itemsize)
+    if memory is None:
+        return None
+    if exchange.rank == 0:
+        memory[:head] = 0
+    exchange.agree(0)  # nobody begins before that
+    done, counts = (memory[8 * a : 8 * b] for a, b in pairwise(words.tolist()))
+    return done.view(np.uint64), counts.view(np.int64), memory[head:].view(dtype)
 
 
 class _SharedRuns(CompiledRuns):

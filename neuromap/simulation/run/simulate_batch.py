@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
+from neuromap.simulation.engine.engine import BlockEngine, Engine, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
-from neuromap.simulation.run.batch_threads import run_parts
 from neuromap.simulation.run.chips import Chips
+from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
 from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.recording import Recording
-
-__all__ = ["simulate_batch"]
 
 _MAX_BYTES = 2**31
 """Memory that the recorded frames of a batch may take."""
@@ -121,3 +125,131 @@ def simulate_batch(
         spike_counts=np.concatenate([part.counts for part in found]),
         stray_counts=np.concatenate([part.strays for part in found]),
     )
+
+
+# The threads of a batch: portions of stimuli in, parts of the result out, in order.
+
+
+_PART_VALUES = 2**22
+"""Recorded values in a part, and host rows times ticks that are laid out at once."""
+_FEW_STIMULI, _PART_STIMULI = 32, 256
+"""Stimuli in a part at most, where they are long and where they are short."""
+_PART_VISITS = 2**20
+"""Cores times ticks from which a part has fewer stimuli, so that progress is told."""
+_RECORDED = 8
+"""Values of input nodes side by side that take as much memory as one that is recorded."""
+_TICKS_AT_ONCE = 512
+"""Ticks between two looks at whether the run was interrupted."""
+
+
+def run_parts(
+    job: BatchJob, chips: Chips, portions: Iterable[Mapping[str, ArrayLike]], n_threads: int
+) -> Iterator[tuple[BatchPart, int, int]]:
+    """Run all stimuli on threads of their own, which are gone when the iteration ends, however it ends."""
+    # yields part: results, in the order of the stimuli
+    known = n_frames = 0
+    plan: FeedPlan | None = None
+    ahead: deque[Future[BatchPart]] = deque()
+    stopped = Event()
+    executor = ThreadPoolExecutor(n_threads, thread_name_prefix="neuromap-batch")
+    try:
+        for portion in portions:
+            frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
+            each = _side_by_side(job, chips, n_stimuli, n_frames, n_threads)
+            if each and plan is None:
+                plan = job.feed.plan(job.program.nodes, n_frames, job.n_ticks(n_frames))
+            planned = plan if each else None
+            each = each or max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
+            for start in range(0, n_stimuli, each):
+                some = {name: rows[start : start + each] for name, rows in frames.items()}
+                n_some, first = min(each, n_stimuli - start), known + start
+                if planned is None:
+                    run = executor.submit(_run_part, job, chips, some, first, n_some, n_frames, stopped)
+                else:
+                    run = executor.submit(_run_block, job, chips, some, first, n_some, n_frames, stopped, planned)
+                ahead.append(run)
+                if len(ahead) > 2 * n_threads:  # so that results and portions do not pile up
+                    yield ahead.popleft().result(), known + n_stimuli, n_frames
+            known += n_stimuli
+        if known == 0:
+            raise StimulusError("stimuli: none given; give at least one")
+        while ahead:
+            yield ahead.popleft().result(), known, n_frames
+    finally:  # an error or an interrupt leaves no thread behind
+        stopped.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_threads: int) -> int:
+    """Stimuli in a part, of as many as there are, where they run side by side; else 0."""
+    n_inputs = sum(port.size for port in job.program.nodes if port.kind == "input")
+    n_values = n_frames * max(n_inputs, len(job.feed), _RECORDED * job.n_columns)
+    most = chips.stimuli_at_once(-(-n_stimuli // n_threads), job.n_ticks(n_frames), n_values)
+    # parts of one size, and as many for every thread
+    return most and -(-n_stimuli // (-(-n_stimuli // (most * n_threads)) * n_threads))
+
+
+def _part_stimuli(job: BatchJob, n_frames: int) -> int:
+    """Stimuli that a part may have at most."""
+    n_ticks = max(1, job.n_ticks(n_frames))
+    visits = max(_FEW_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
+    values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
+    return min(_PART_STIMULI, visits, values)
+
+
+def _run_block(
+    job: BatchJob,
+    chips: Chips,
+    frames: Mapping[str, NDArray[Any]],
+    first: int,
+    n_stimuli: int,
+    n_frames: int,
+    stopped: Event,
+    plan: FeedPlan,
+) -> BatchPart:
+    """Run some stimuli side by side, from number ``first`` on."""
+    inputs = [port.name for port in job.program.nodes if port.kind == "input"]
+    values = [frames[name].reshape(n_stimuli, -1).astype(np.bool_, copy=False) for name in inputs]
+    with chips.take_block() as block:
+        seed = (chips.noise_seed + first) % 2**64
+        spikes = block.run(plan, np.concatenate(values, axis=1), job.watched, seed, stopped.is_set)
+    return job.part([spikes], n_stimuli, n_frames)
+
+
+def _run_part(
+    job: BatchJob,
+    chips: Chips,
+    frames: Mapping[str, NDArray[Any]],
+    first: int,
+    n_stimuli: int,
+    n_frames: int,
+    stopped: Event,
+) -> BatchPart:
+    """Run some stimuli one after the other, from number ``first`` on."""
+    n_ticks = job.n_ticks(n_frames)
+    stimuli = {name: rows.astype(np.bool_, copy=False) for name, rows in frames.items()}
+    seed = chips.noise_seed + first
+    with chips.take() as chip:
+        if isinstance(chip, BlockEngine) and n_stimuli * n_ticks * len(job.feed) <= _PART_VALUES:
+            events = job.feed.events(stimuli, n_frames, 0, n_ticks)
+            spikes = [chip.run_each(events, n_stimuli, job.watched, seed % 2**64, stopped.is_set)]
+        else:
+            spikes = []
+            for number in range(n_stimuli):
+                stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
+                chip.reset((seed + number) % 2**64)
+                for some in _in_pieces(job, chip, stimulus, n_frames, stopped):
+                    spikes.append(some._replace(ticks=some.ticks + number * n_ticks))
+    return job.part(spikes, n_stimuli, n_frames)
+
+
+def _in_pieces(
+    job: BatchJob, chip: Engine, stimulus: Mapping[str, NDArray[np.bool_]], n_frames: int, stopped: Event
+) -> Iterator[Spikes]:
+    """Run one stimulus, some ticks at a time."""
+    n_ticks = job.n_ticks(n_frames)
+    at_once = max(1, min(_TICKS_AT_ONCE, _PART_VALUES // max(1, len(job.feed))))
+    for tick in range(0, n_ticks, at_once):
+        if stopped.is_set():
+            return
+        yield chip.run(job.feed.events(stimulus, n_frames, tick, min(at_once, n_ticks - tick)), job.watched)

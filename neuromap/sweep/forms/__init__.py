@@ -19,9 +19,9 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "text": "text.render_text",
         },
         "RunTable": {
-            "csv": "documents_of_runs.to_csv",
-            "dict": "documents_of_runs.to_dict",
-            "json": "documents_of_runs.to_json",
+            "csv": "parquet_runs.to_csv",
+            "dict": "parquet_runs.to_dict",
+            "json": "parquet_runs.to_json",
             "parquet": "parquet_runs.to_parquet",
             "text": "text_of_runs.render_text",
         },

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -16,9 +16,6 @@ from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 from neuromap.sweep.spec.sweep_run import RunOutcome, SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES
-from neuromap.sweep.store.store_claim import StoreClaim
-
-__all__ = ["NAMES", "OUTCOME", "STORED", "RunStore", "connected", "is_text", "require_whole", "store_fault"]
 
 _APPLICATION = 0x4E4D5357
 """What marks a file as ours, in the header of SQLite's format: NMSW."""
@@ -27,7 +24,6 @@ _WITHOUT_DIGESTS = (1, 2)
 """Versions whose rows have none."""
 _SECONDS = 60.0
 """Within which another process must end its transaction."""
-
 NAMES = tuple(f.name for f in fields(SweepRun))
 """Columns that name a run."""
 OUTCOME = ("status", "stage", "exit_code", "message")
@@ -230,3 +226,35 @@ def store_fault(path: Path, error: sqlite3.Error) -> str:
     """Say in one line why a store cannot be used."""
     reason = " ".join(str(error).split())
     return f"store {path}: cannot be used ({reason}); give another file, on a disk of this machine"
+
+
+# ``StoreClaim``: of all commands that are given one store, one writes it.
+
+
+class StoreClaim:
+    """The right to write a store, held until it is released or the process ends, however it ends."""
+
+    # It is a lock of SQLite on an empty file beside the store, ``FILE-lock``, since every system takes such a lock away
+    # with the process that held it; a lock on the store itself would keep readers out. A file that a killed command
+    # left is locked by nobody.
+
+    def __init__(self, store: Path) -> None:
+        self._path = store.absolute().with_name(f"{store.name}-lock")
+        self._lock = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+        try:
+            self._lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            self._lock.close()
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise InputError(
+                f"store {store}: another command writes it (it holds {self._path.name}); wait until that has ended, "
+                "or give another file"
+            ) from None
+
+    def release(self) -> None:
+        """Let others write the store."""
+        with suppress(OSError):  # as where a system keeps open files; the next command takes it as it is
+            self._path.unlink()
+        self._lock.close()

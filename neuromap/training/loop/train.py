@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from neuromap.errors import TrainingError
@@ -23,11 +23,8 @@ from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.loop.batches import Batches
 from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint
 from neuromap.training.loop.measure_frames import correct_by_frame, exact_sums, output_scores, sole_output
-from neuromap.training.loop.optimisers import learning_rate, make_optimiser
 from neuromap.training.loop.succession import after_another, onset
 from neuromap.training.model.rollout_model import RolloutModel
-
-__all__ = ["Run", "train"]
 
 Report = Callable[[str, int, int], None]
 
@@ -128,3 +125,23 @@ def _figures(progress: Progress) -> str:
     accuracy = last.get("accuracy")
     shown = f", validation {accuracy[0]:.3f} to {accuracy[-1]:.3f} by frame" if accuracy else ""
     return f"loss {last['loss']:.4f}{shown}"
+
+
+# Optimisers and the learning rate of every step.
+
+
+def make_optimiser(parameters: Iterable[nn.Parameter], options: TrainingOptions) -> torch.optim.Optimizer:
+    """Make the optimiser that is asked for; RMSprop has the constants of the paper's framework (0.9, 1e-7)."""
+    rate = options.learning_rate
+    if options.optimiser == "rmsprop":
+        return torch.optim.RMSprop(parameters, rate, alpha=0.9, eps=1e-7)
+    if options.optimiser == "adam":
+        return torch.optim.Adam(parameters, rate)
+    return torch.optim.SGD(parameters, rate)
+
+
+def learning_rate(options: TrainingOptions, step: int, steps: int) -> float:
+    """Give the learning rate of a step."""
+    if options.schedule == "cosine":
+        return options.learning_rate * 0.5 * (1 + math.cos(math.pi * step / steps))
+    return options.learning_rate / (1 + options.decay * step)

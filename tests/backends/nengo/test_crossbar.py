@@ -103,7 +103,7 @@ def test_lines_rest_before_the_first_spikes_arrive(simulator):
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.002, 0.02, 0.2]))
 def test_axons_keep_the_bound_and_are_no_more_than_were_allowed(seed, bound):
-    from neuromap.backends.nengo.crossbar.axon_sums import find_axon_sums
+    from neuromap.backends.nengo.crossbar.value_lines import find_axon_sums
 
     rng = np.random.default_rng(seed)
     activities, weights = rng.random((80, 12)), rng.normal(size=12)

@@ -19,7 +19,7 @@ def test_spikes_are_worth_the_value(value):
 
 @given(st.floats(0.0006, 2.0), st.sampled_from([0.0005, 0.001]))
 def test_two_decays_delay_as_the_one_between_them(tau, dt):
-    from neuromap.backends.nengo.chip_integers import filters_of
+    from neuromap.backends.nengo.mapped_plan import filters_of
     from neuromap.hardware.chip.chip_file import load_chip
 
     parts = filters_of(tau, dt, load_chip("loihi1"))

@@ -25,11 +25,8 @@ from neuromap.explorer.answer.listing import constant_objectives, list_rows
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.forms.axes import make_axis
-from neuromap.explorer.forms.csv_form import to_csv
-from neuromap.explorer.forms.draw_front import constant_line, draw_front, standalone_svg
-from neuromap.explorer.forms.front_chart import front_chart
-from neuromap.explorer.forms.html import to_html
+from neuromap.explorer.forms.draw_front import constant_line, draw_front, make_axis, standalone_svg
+from neuromap.explorer.forms.html import front_chart, to_csv, to_html
 from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
 from neuromap.explorer.forms.notes import count_line
 from neuromap.explorer.forms.text import render_text

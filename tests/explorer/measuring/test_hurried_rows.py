@@ -10,11 +10,9 @@ import numpy as np
 import neuromap as nm
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.candidates.graph import graph_of
-from neuromap.explorer.candidates.hurried_space import hurried_space
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.explore import explore
-from neuromap.explorer.measuring.evaluate import evaluate
-from neuromap.explorer.measuring.measurements import Measurements
+from neuromap.explorer.explore import explore, hurried_space
+from neuromap.explorer.measuring.measurements import Measurements, evaluate
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.search.best_first import Effort
 from neuromap.mapping.tile.tilings import Tilings

@@ -6,8 +6,8 @@ import pytest
 
 import neuromap as nm
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.measuring import evaluate as module
-from neuromap.explorer.measuring.evaluate import evaluate
+from neuromap.explorer.measuring import measurements as module
+from neuromap.explorer.measuring.measurements import evaluate
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.mapping.tile import tilings
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, PatternError
+from neuromap.explorer import explore as exploration
 from neuromap.explorer.candidates.row_bounds import core_bound_of_all
 from neuromap.explorer.explore import explore
-from neuromap.explorer.search import searched_spaces
 from neuromap.network import build_network
 
 QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False}
@@ -186,12 +186,12 @@ def test_splitters_anywhere(data, networks, chip, brute_force, point_of):
 
 def test_more_patterns_than_can_be_searched(monkeypatch):
     net = small_network()
-    limit = searched_spaces.pattern_space
+    limit = exploration.pattern_space
 
     def few(graph, seeds, **kinds):
         return limit(graph, seeds, **kinds, ordered=0, listed=5)
 
-    monkeypatch.setattr(searched_spaces, "pattern_space", few)
+    monkeypatch.setattr(exploration, "pattern_space", few)
     found = explore(net, **QUICK)
     assert found.n_candidates == 10
     assert not found.gap.is_exact

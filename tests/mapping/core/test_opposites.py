@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.core.opposites import by_opposites
-from neuromap.mapping.tile.cut.alike_neurons import cut_alike
+from neuromap.mapping.core.plan_axons import by_opposites
+from neuromap.mapping.tile.tilings import cut_alike
 
 
 @st.composite

@@ -18,16 +18,13 @@ MAY_READ_A_CHIP = {
     "asked",  # pins lie on the board
     "bounds",
     "core/core_of",  # the seam itself
-    "core/leak_widths",  # potentials and thresholds of integrate-and-fire neurons
     "core/refuse_spiking",  # the chip's name
     "emit/emit",  # the program is for a chip
     "legalise",  # delays
     "lists",  # limits of many-target cores, whose stages these are
-    "partition/choose_phases",  # delays
-    "partition/delay_costs",  # delays, and whether neurons have one target
+    "partition/choose_phases",  # delays, and whether neurons have one target
     "partition/partition_rollout",  # from the chip to its delays and cores
     "partition/schedule",  # delays
-    "partition/split_trials",
     "place",  # the board
     "remedy",  # figures of the chip that a remedy changes
     "wide",  # widths of thresholds, potentials and weights

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.partition.delay_costs import delay_costs
+from neuromap.mapping.partition.choose_phases import delay_costs
 from neuromap.network import build_network
 from neuromap.report.measuring.count_usage import count_usage
 from neuromap.verification.wave import measure

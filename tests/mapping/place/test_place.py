@@ -13,12 +13,11 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.routes.dead_routes import route_blocked
 from neuromap.mapping.asked.options import PLACERS
-from neuromap.mapping.place import exchange, exchange_kernel, many_cores, wiring
+from neuromap.mapping.place import exchange, exchange_kernel, wiring
 from neuromap.mapping.place.board import best_reached, board_for
-from neuromap.mapping.place.curves import hilbert_curve
 from neuromap.mapping.place.layout_cost import weighted_hops
 from neuromap.mapping.place.place import place
-from neuromap.mapping.place.strategies import STRATEGIES
+from neuromap.mapping.place.strategies import STRATEGIES, hilbert_curve
 
 REFINED = ("auto", "exchange")
 
@@ -190,9 +189,9 @@ def test_a_table_of_all_pairs_leads_to_the_same_layout(chip, monkeypatch, bounda
     """On a board of two chips, with cores that may be in one half of it only."""
     spec, links = chip(cores=(6, 13), chips=(2, 1)), wires(90, seed)
     regions = [((0, 0, 5, 12), None, None)[core % 3] for core in range(90)]
-    monkeypatch.setattr(many_cores, "_DENSE", 0.0)
+    monkeypatch.setattr(exchange, "_DENSE", 0.0)
     dense = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
-    monkeypatch.setattr(many_cores, "_DENSE", 2.0)
+    monkeypatch.setattr(exchange, "_DENSE", 2.0)
     sparse = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
     np.testing.assert_array_equal(dense, sparse)
 

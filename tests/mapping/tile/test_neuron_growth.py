@@ -10,7 +10,7 @@ from scipy import sparse
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Link
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.tile.neuron_growth import least_cores_of_neurons
+from neuromap.mapping.tile.cycle_growth import least_cores_of_neurons
 
 
 def bound(chip, weights, own, neurons):

@@ -21,7 +21,7 @@ from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.cut.overlap_order import overlap_order
 from neuromap.mapping.tile.cut.tile_shapes import cheapest_blocks, cut_single
 from neuromap.mapping.tile.tile import Stuck
-from neuromap.mapping.tile.tile_population import tile_population
+from neuromap.mapping.tile.tilings import tile_population
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4))

@@ -15,7 +15,7 @@ from neuromap.hardware.program.forms.program_bytes import program_bytes
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.wide.plan_sums import plan_sums
+from neuromap.mapping.wide.planned_sums import plan_sums
 from neuromap.mapping.wide.wide_node import wide_node
 from neuromap.network import build_network
 from neuromap.network.transforms.kinds import Conv

@@ -19,10 +19,9 @@ from neuromap.network.build import build_network
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_network import draw_network
-from neuromap.report.drawings.draw_timeline import draw_timeline
+from neuromap.report.drawings.draw_timeline import draw_timeline, longest_reach, shortest_reach
 from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
-from neuromap.report.drawings.onset import longest_reach, shortest_reach
 from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.measuring.report_row import report_row

@@ -14,9 +14,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
-from neuromap.report.runs.measure_runs import measure_runs, work_of
-from neuromap.report.runs.row_figures import row_figures
-from neuromap.report.runs.run_sweep import run_sweep
+from neuromap.report.runs.run_sweep import measure_runs, row_figures, run_sweep, work_of
 from neuromap.sweep.spec.spec_file import load_sweep
 from neuromap.sweep.spec.sweep_run import runs_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.certified_least import is_least
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.integer_program import IntegerProgram
+from neuromap.rollout.cycles.sequential_values import IntegerProgram
 
 
 @st.composite

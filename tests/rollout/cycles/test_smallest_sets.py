@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.rollout.cycles import greedy_order
+from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.feedback import OrderSearch
-from neuromap.rollout.cycles.greedy_order import greedy_values
-from neuromap.rollout.cycles.integer_program import IntegerProgram
+from neuromap.rollout.cycles.sequential_values import IntegerProgram, greedy_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 
@@ -50,6 +49,6 @@ def test_the_heuristic_leaves_out_exactly_the_edges_that_never_fit(n, data):
     forward = nx.DiGraph([p for p in pairs if p[0] < p[1]])
     forward.add_nodes_from(range(n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(greedy_order, "_CHUNK", data.draw(st.integers(1, n)))
-        found = greedy_order._closing(n, pairs)
+        patch.setattr(sequential_values, "_CHUNK", data.draw(st.integers(1, n)))
+        found = sequential_values._closing(n, pairs)
     assert found == {i for i, (u, v) in enumerate(pairs) if u > v and nx.has_path(forward, v, u)}

@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns import class_count
-from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key, count_behaviour_classes, equivalent
-from neuromap.rollout.patterns.class_count import connected_acyclic_sets
+from neuromap.rollout.patterns import behaviour
+from neuromap.rollout.patterns.behaviour import (
+    behaviour_classes,
+    class_key,
+    connected_acyclic_sets,
+    count_behaviour_classes,
+    equivalent,
+)
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -194,7 +199,7 @@ def test_frontier_and_subsets_count_the_same(rollouts, data):
     net, _ = data.draw(rollouts(max_nodes=9, max_extra=14))
     by_subsets = count_behaviour_classes(net)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_count, "SUBSET_NODES", 2)
+        patch.setattr(behaviour, "SUBSET_NODES", 2)
         assert count_behaviour_classes(net) == by_subsets
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
-from neuromap.rollout.cycles import integer_program
+from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.feedback import OrderSearch
-from neuromap.rollout.cycles.greedy_order import greedy_values
+from neuromap.rollout.cycles.sequential_values import greedy_values
 from neuromap.rollout.patterns import sequential
 from neuromap.rollout.patterns.counting import enumerate_valid
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -108,6 +108,6 @@ def test_mid_size_blocks_are_proven_by_the_integer_program():
 def test_a_search_that_takes_too_long_is_refused_not_cut_short(monkeypatch):
     found = enumerate_most_sequential(random_network(30, 90, seed=5))
     next(found)
-    monkeypatch.setattr(integer_program, "_MAX_ROUNDS", 0)
+    monkeypatch.setattr(sequential_values, "_MAX_ROUNDS", 0)
     with pytest.raises(NotSupportedError, match="takes too long"):
         next(found)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.window import RolloutWindow
+from neuromap.rollout.patterns.theorem1 import RolloutWindow
 
 
 @st.composite

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.simulation.noc.arrival_bound import arrival_bounds, unloaded_times
 from neuromap.simulation.noc.arrival_events import MeshEvents, simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.measure_traffic import arrival_bounds, unloaded_times
 from neuromap.simulation.noc.mesh import Mesh, Ways
 
 

@@ -9,7 +9,7 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.list_numpy_engine import ListNumpyEngine
+from neuromap.simulation.engine.engines import ListNumpyEngine
 from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.delivery import delivered

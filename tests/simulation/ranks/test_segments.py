@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from neuromap.files.unfinished import unfinished_name
-from neuromap.simulation.ranks import segments
-from neuromap.simulation.ranks.segments import note_segments, sweep_segments
+from neuromap.simulation.ranks import mpi_exchange
+from neuromap.simulation.ranks.mpi_exchange import note_segments, sweep_segments
 
 pytestmark = pytest.mark.skipif(
-    not segments.SHARED.is_dir() or not sys.platform.startswith("linux"), reason="no such memory here"
+    not mpi_exchange.SHARED.is_dir() or not sys.platform.startswith("linux"), reason="no such memory here"
 )
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
@@ -25,7 +25,7 @@ def shared(tmp_path, monkeypatch):
     """A place for segments that no other process looks at, on the disk of shared memory all the same."""
     folder = Path(f"/dev/shm/test-{os.getpid()}")
     folder.mkdir()
-    monkeypatch.setattr(segments, "SHARED", folder)
+    monkeypatch.setattr(mpi_exchange, "SHARED", folder)
     yield folder
     shutil.rmtree(folder)
 

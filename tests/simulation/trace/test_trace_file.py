@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
 from neuromap.simulation.trace.frame_counts import frame_counts
-from neuromap.simulation.trace.reading import hdf5_arrays
+from neuromap.simulation.trace.reading import load_trace as reading
 from neuromap.simulation.trace.reading.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
 
@@ -354,7 +354,7 @@ def test_a_file_that_keeps_hdf5_busy_for_ever_is_refused(mixer, tmp_path, monkey
     at = data.index(entry)
     data[at : at + 8] = (258).to_bytes(8, "little")
     path.write_bytes(data)
-    monkeypatch.setattr(hdf5_arrays, "_SECONDS", 1.0)
+    monkeypatch.setattr(reading, "_SECONDS", 1.0)
     with pytest.raises(InputError, match=r"run.h5: (takes longer than 1\.\d+ s to read|a damaged trace)") as caught:
         load_trace(path)
     assert "\n" not in str(caught.value)

@@ -43,7 +43,7 @@ def test_all_is_computed_on_the_device_of_the_parameters(one_thread, kind):
 def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
     torch = one_thread
     from neuromap.encoding import InputEncoding
-    from neuromap.training.quantise.host_layer import HostLayer
+    from neuromap.training.quantise.frame_model import HostLayer
 
     encoding = InputEncoding("I", (2, 2, 3), code="layer", kernel=(3, 3), stride=(2, 2))
     layer = HostLayer(encoding, (4, 4, 1), torch.Generator()).to("meta").train()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarEnsemble, CrossbarPlan
 from neuromap.backends.nengo.crossbar.leak_integers import host_rest, n_bias_axons
-from neuromap.backends.nengo.crossbar.line_code import LineCode
 from neuromap.backends.nengo.crossbar.value_lines import LineGroup, line_groups
 from neuromap.backends.nengo.plan.chip_network import ChipNetwork, FedNode
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -18,8 +21,6 @@ from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
-
-__all__ = ["as_crossbar_network"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -99,3 +100,44 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
         terms.append(EdgeTerm(_transform(weights), int(delay)))
     first, *more = terms
     return Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
+
+
+# Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
+
+
+@dataclass(frozen=True, eq=False)
+class LineCode(Value):
+    """The code of m values; a :class:`~neuromap.backends.nengo.plan.chip_network.ValueCode`."""
+
+    rest: int  # spikes at the value 0
+    lines: Ints  # (m,): lines of each value
+    # (ticks, m): spikes of the first ticks that links have not brought yet, which the host sends in their place
+    missing: Floats
+    bias_axons: int  # lines behind all others that spike in every tick
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def lowest(self) -> Ints:
+        """Least numbers, shape (m,)."""
+        return np.full(len(self.lines), -self.rest)
+
+    @property
+    def highest(self) -> Ints:
+        """Greatest numbers, shape (m,)."""
+        return self.lines - self.rest
+
+    def extra(self, tick: int) -> Floats:
+        """Spikes that a tick adds, shape (m,)."""
+        return self.missing[tick] if tick < len(self.missing) else np.zeros(len(self.lines))
+
+    def size(self, n_values: int) -> int:
+        """All lines."""
+        return int(self.lines.sum()) + self.bias_axons
+
+    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+        """Say which lines spike: of each value the first ones."""
+        wanted = numbers + self.rest
+        values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
+        return np.concatenate([*values, np.ones(self.bias_axons, np.bool_)])

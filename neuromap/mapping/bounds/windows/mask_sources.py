@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.bounds.windows.masks import Masks
-from neuromap.mapping.bounds.windows.sources_of_groups import shared_out
 from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY
-
-__all__ = ["least_of_masks", "mask_sources"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -95,3 +92,20 @@ def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
     for b in range(len(d)):
         best = np.maximum(best, r[b] * p + gain[b] * w + (d.sum() - d[b]))
     return np.asarray(best, np.int64)
+
+
+# Sources of neurons that lie in several groups of channels, from those of one group.
+
+
+def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
+    """Share n neurons out among groups that have no source in common, in the best way."""
+    # of_positions: sources that p neurons of one feature read at least, in any group
+    # features: features of a group, at most; n of its neurons lie at n / features positions or more
+    # gives sources that n neurons read at least
+    # shapes: of_positions (m + 1,); returns (m + 1,)
+    n = np.arange(len(of_positions))
+    least: Ints = np.maximum.accumulate(of_positions[-(-n // features)])
+    if groups > 1:
+        for k in range(2, len(least)):
+            least[k] = min(int(least[k]), int((least[1:k] + least[k - 1 : 0 : -1]).min()))
+    return least
