@@ -69,6 +69,8 @@ def load_network(path: str | Path) -> Network:
         return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError, long_table="edges"), path)
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
+    except MemoryError:
+        raise NetworkError(f"{path}: its nodes take more memory than there is; make them smaller") from None
 
 
 def _read(values: dict[str, Any], path: Path) -> Network:
