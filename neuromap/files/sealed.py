@@ -106,7 +106,8 @@ def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> 
 
 def metadata_of(data: bytes | mmap) -> dict[str, str]:
     """Give the metadata of a file that the library of the format has read."""
-    found: dict[str, str] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    found: dict[str, str] = header.get("__metadata__") or {}  # the format lets it be null
     return found
 
 

@@ -49,13 +49,30 @@ def loaded(path, run):
 
 
 def test_no_run_goes_on_from_a_checkpoint_with_one_bit_flipped(saved, run, bits_flipped_in_place):
+    refuse_every_bit(saved, run, bits_flipped_in_place, 1)
+
+
+def refuse_every_bit(saved, run, bits_flipped_in_place, epoch):
     for bit in bits_flipped_in_place(saved):
         try:
             loaded(saved, run)
         except InputError:
             continue
         pytest.fail(f"bit {bit}")
-    assert loaded(saved, run) == 1
+    assert loaded(saved, run) == epoch
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("epoch", range(1, 4))
+@pytest.mark.parametrize("loss", [0.5, 1e-9, 3e8])
+def test_nor_from_any_of_nine_others(run, tmp_path, bits_flipped_in_place, epoch, loss):
+    from neuromap.training.loop.checkpoint import Progress, save_checkpoint
+
+    path = tmp_path / "c.safetensors"
+    run[1].step()
+    history = [{"epoch": k, "loss": loss / k, "seconds": 1.0 + k, "accuracy": [0.25] * k} for k in range(1, epoch + 1)]
+    save_checkpoint(path, *run, Progress(epoch, history), OPTIONS, TASK)
+    refuse_every_bit(path, run, bits_flipped_in_place, epoch)
 
 
 def metadata_of(path):

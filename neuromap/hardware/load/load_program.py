@@ -258,7 +258,7 @@ def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
 def _whole_metadata(data: bytes | mmap.mmap, header: dict[str, Any], origin: str) -> dict[str, str]:
     """Give the texts of a program file whose bytes fit its digest; refuse any other."""
     # Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
-    metadata: dict[str, str] = header.get("__metadata__", {})
+    metadata: dict[str, str] = header.get("__metadata__") or {}  # the format lets it be null
     is_program, has_digest = metadata.get(KIND_KEY) == KIND, DIGEST_KEY in metadata
     if has_digest and seal_of(data, metadata) is not Seal.WHOLE:
         raise ProgramError(f"{origin}: is damaged, it does not fit its digest; take a copy, or map the network again")

@@ -358,3 +358,12 @@ def test_a_program_without_cores(random_program, edited, with_options):
     loaded = program_from_bytes(program_bytes(program), "test")
     assert loaded.n_cores == 0
     assert nm.check_program(loaded) == []
+
+
+def test_a_file_whose_metadata_are_null_is_no_program(tmp_path):
+    header = b'{"__metadata__":null}'.ljust(24)
+    path = tmp_path / "p.nmp"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    for read in (nm.load_program, lambda path: map_program(path, check=False)):
+        with pytest.raises(ProgramError, match="is a safetensors file but not a neuromap program"):
+            read(path)
