@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
-from hashlib import blake2b
 from pathlib import Path
 
 __all__ = ["keep_names", "keep_on_disk", "left_in", "sweep", "unfinished_name"]
@@ -41,6 +40,7 @@ def unfinished_name() -> str:
 @cache
 def _here() -> tuple[str, str]:
     """Name this machine, as processes see it that see each other, and the time since it was started."""
+    from hashlib import blake2b  # brings OpenSSL: what writes no file, such as --help, does without
 
     def told(path: str) -> str:
         try:
