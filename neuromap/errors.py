@@ -57,7 +57,7 @@ class NeuromapError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_one_line(message))
+        super().__init__(_one_line(str(message)))
 
 
 def _one_line(message: str) -> str:

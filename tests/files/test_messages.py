@@ -54,3 +54,8 @@ def test_a_pattern_of_any_name_is_refused_in_one_line(name):
             nm.RolloutPattern.named(net, text)
         assert str(caught.value).isprintable()
         assert str(caught.value).endswith("patterns are streaming, sequential")
+
+
+@pytest.mark.parametrize("given", [None, 3, ValueError("x")])
+def test_what_is_no_text_is_written_as_text(given):
+    assert str(errors.NeuromapError(given)) == str(given)

@@ -70,7 +70,11 @@ class Constants:
 
     def check_units(self, code: str) -> None:
         """Let Brian2 refuse statements whose units do not fit, which it would do before it ran them itself."""
-        check_units_statements(code, self._known(code))
+        known = self._known(code)
+        for name in _CLOCKS:  # which Brian2 would replace by names that these checks do not know
+            if isinstance(known.get(name), Subexpression):
+                raise refused(self._group.name, code, f"{name} counts within a subgroup here", "connect whole groups")
+        check_units_statements(code, known)
 
     def _known(self, text: str) -> Any:
         names = get_identifiers(text) - {"_cond"}

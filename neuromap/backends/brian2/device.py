@@ -95,7 +95,8 @@ class NeuromapDevice(RuntimeDevice):
             if chip.n_steps == n_steps and n_steps:
                 self._loaded[net] = loaded
             raise
-        step.write_state()
+        if chip.n_steps > n_steps:  # without a step the chip has no state but the one that it was given
+            step.write_state()
         step.clear_spikes()
         self._loaded[net] = loaded._replace(written=shown_state(chip.translated), time=float(net.t_))
         self._last = chip
@@ -173,9 +174,9 @@ def _require_free(translated: Translated) -> None:
     network = translated.network
     for name, group in translated.groups.items():
         rest = network.nodes[name].rest_ticks(network.dt)
-        if "lastspike" in group.variables and rest.any():
+        if "lastspike" in group.variables:
             since = np.floor(-group.variables["lastspike"].get_value() / network.dt + 1e-3)
-            if (since <= rest).any():
+            if ((since < 0) | (rest > 0) & (since <= rest)).any():  # also who spikes later, and rests no time after it
                 raise refused(name, "lastspike", "a neuron rests at t = 0, those of the chip begin free", "set none")
 
 

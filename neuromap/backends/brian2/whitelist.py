@@ -123,6 +123,8 @@ def _check_neurons(group: Any) -> None:
 def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None:
     if not part.active:
         raise refused(thing.name, f"{what}.active = False", "all neurons of the chip run", "set it True")
+    if part.clock.dt_ != thing.clock.dt_:
+        raise refused(thing.name, f"{what}.clock.dt = {part.clock.dt}", "all parts of the chip tick together", _LEAVE)
     if part.when != when:
         raise refused(thing.name, f"{what}.when = {part.when!r}", f"a tick of the chip does it in {when!r}", _LEAVE)
     if part.order != order:
@@ -169,6 +171,9 @@ def _check_source(source: Any) -> None:
     for part in source.contained_objects:
         if type(part) not in (Thresholder, CodeRunner, brian2.Subgroup):
             raise _foreign_part(source, part)
+        for inner in part.contained_objects:
+            if type(inner) is not CodeRunner:  # synapses of a subgroup, which no list of the network names
+                raise _foreign_part(source, inner)
     sender = source.thresholder["spike"] if type(source) is brian2.PoissonGroup else source
     if sender.when != "thresholds" or sender.order > 0:
         raise refused(

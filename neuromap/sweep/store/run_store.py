@@ -156,8 +156,16 @@ def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
     application, version = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
-    if (application, version) == (_APPLICATION, _VERSION) or ((application, version) == (0, 0) and _is_empty(database)):
+    if (application, version) == (0, 0) and _is_empty(database):
         return database
+    if (application, version) == (_APPLICATION, _VERSION):
+        # nothing but the table: a view of that name could give rows without end
+        things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        others = [f"a {kind} {name!r:.40}" for kind, name in things if (kind, name) != ("table", "runs")]
+        if not others:
+            return database
+        database.close()
+        raise InputError(f"store {path}: holds {others[0]}, which no store of neuromap does; name another file")
     database.close()
     if application == _APPLICATION and version in _WITHOUT_DIGESTS:
         raise InputError(
@@ -240,6 +248,10 @@ class StoreClaim:
 
     def __init__(self, store: Path) -> None:
         self._path = store.absolute().with_name(f"{store.name}-lock")
+        if self._path.is_symlink() or (self._path.exists() and (not self._path.is_file() or self._path.stat().st_size)):
+            raise InputError(
+                f"store {store}: {self._path.name} beside it is no lock of neuromap, those are empty; move it away"
+            )
         self._lock = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:
             self._lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written

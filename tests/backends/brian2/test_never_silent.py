@@ -245,3 +245,47 @@ def test_delays_of_half_a_step_are_those_of_brian2(delay):
         seen.append((np.array(monitor.i), np.array(monitor.t)))
     assert len(seen[0][0])
     assert np.array_equal(seen[0], seen[1])
+
+
+def test_a_run_of_no_time_changes_nothing():
+    net, group, _, monitor = made()
+    group.v = [0.9, 0.5, 0.1]
+    net.run(0 * ms)
+    np.testing.assert_array_equal(group.v[:], [0.9, 0.5, 0.1])
+    net.run(8 * ms)
+    once, other, _, watched = made()
+    other.v = [0.9, 0.5, 0.1]
+    once.run(8 * ms)
+    assert monitor.i[:].tolist() == watched.i[:].tolist()
+    assert monitor.t[:].tolist() == watched.t[:].tolist()
+
+
+def test_a_last_spike_that_is_still_to_come():
+    net, group, *_ = made(refractory=0 * ms)
+    group.lastspike = 3 * ms
+    refused(net, "A: lastspike: a neuron rests at t = 0")
+
+
+def test_synapses_hidden_in_a_subgroup_of_a_source():
+    source = b2.PoissonGroup(4, 100 * b2.Hz, name="P")
+    group = b2.NeuronGroup(2, LEAK, threshold="v > 1", reset="v = 0", method="euler", name="A")
+    part = source[:2]
+    synapses = b2.Synapses(part, group, "w : 1", on_pre="v += w", name="S")
+    synapses.connect()
+    synapses.run_regularly("w = w", dt=1 * ms)
+    part.run_regularly("rates = rates", dt=1 * ms)
+    refused(b2.Network(source, group), "run_regularly 'w = w'")
+
+
+def test_a_part_with_a_clock_of_its_own():
+    net, _, synapses, _ = made()
+    synapses.pre._clock = b2.Clock(5 * ms)
+    refused(net, r"S: pre.clock.dt = .*: all parts of the chip tick together")
+
+
+def test_numbers_of_neurons_within_a_subgroup():
+    source = b2.PoissonGroup(4, 100 * b2.Hz, name="P")
+    group = b2.NeuronGroup(4, LEAK, threshold="v > 1", reset="v = 0", method="euler", name="A")
+    synapses = b2.Synapses(source[2:], group[1:], on_pre="v += (i + 2 * j) * 0.4", name="S")
+    synapses.connect()
+    refused(b2.Network(source, group, synapses), "S: .*counts within a subgroup")

@@ -1,6 +1,7 @@
 """Trace files: what was recorded comes back, from both formats; whole or not at all; damaged ones are refused."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -449,3 +450,11 @@ def test_equal_traces_give_equal_bytes(mixer, tmp_path, suffix):
         if suffix == ".h5" and number == 1:
             break
     assert len(written) == 1
+
+
+def test_a_pipe_or_a_name_with_a_null_is_no_trace(tmp_path):
+    os.mkfifo(tmp_path / "f.h5")
+    with pytest.raises(InputError, match=r"f\.h5: is no regular file; expected a trace"):
+        load_trace(tmp_path / "f.h5")
+    with pytest.raises(InputError, match="is no path"):
+        load_trace("a\0b")

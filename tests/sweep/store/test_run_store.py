@@ -249,3 +249,34 @@ def test_a_store_is_read_where_nothing_can_be_written():
         path.with_name(f"{path.name}-wal").chmod(0o444)
         assert "which cannot be read where nothing can be written; copy both files" in told()
         Path(folder).chmod(0o755)
+
+
+def test_a_view_without_end_in_place_of_the_rows_is_refused(tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [2], [])
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA journal_mode = delete")
+        columns = [row[1] for row in database.execute("PRAGMA table_info(runs)")]
+        database.execute("ALTER TABLE runs RENAME TO old")
+        values = ", ".join(f"1 AS {name}" for name in columns)
+        database.execute(
+            "CREATE VIEW runs AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+            f"SELECT {values} FROM c"
+        )
+    database.close()
+    with pytest.raises(InputError, match=r"a\.sqlite: holds a table 'old', which no store of neuromap does"):
+        load_runs(path)
+
+
+def test_a_file_of_others_in_the_place_of_the_lock_stays(tmp_path):
+    foreign = tmp_path / "a.sqlite-lock"
+    with sqlite3.connect(foreign) as database:
+        database.execute("CREATE TABLE precious (x)")
+    database.close()
+    kept = foreign.read_bytes()
+    with (
+        pytest.raises(InputError, match=r"a\.sqlite-lock beside it is no lock of neuromap"),
+        RunStore(tmp_path / "a.sqlite"),
+    ):
+        pass
+    assert foreign.read_bytes() == kept

@@ -18,6 +18,8 @@ from neuromap.errors import InputError
 from neuromap.files.confined import confined
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import path_given
+from neuromap.files.messages import show_name
+from neuromap.files.regular_file import check_regular
 from neuromap.files.unpacked import most_unpacked
 from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.hardware.program.ports import NodePort
@@ -71,8 +73,11 @@ def load_trace(path: str | Path) -> Trace:
     """
     path = path_given("load_trace", path)
     try:
+        check_regular(path, "trace", InputError)
         with path.open("rb") as stream:
             head = stream.read(8)
+    except InputError as error:
+        raise InputError(f"{show_name(str(path))}: {error}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     with foreign_boundary("a trace", where=str(path)):
