@@ -114,7 +114,8 @@ def mapped_session(_):
     plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
 
     def begun():
-        if sessions and not sessions[-1].stage.runs[0].edits and sessions[-1].stage.scene.runs == plain.runs:
+        runs = sessions[-1].stage.runs if sessions else ()  # none while a pattern cannot be mapped
+        if runs and not runs[0].edits and sessions[-1].stage.scene.runs == plain.runs:
             session = sessions[-1]
             session.pause()
             session.stage.restart()
