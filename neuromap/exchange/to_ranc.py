@@ -172,7 +172,6 @@ def _readme(run: ProgramRun, image: RancImage) -> str:
         for name, first, size in image.first_output
     )
     return f"""\
-
 # {_cell(image.name)} for RANC
 
 Written by neuromap: {_cell(run.stimulus)} on chip {_cell(program.chip.name)}. RANC is at https://github.com/UA-RCL/RANC.
@@ -198,7 +197,6 @@ def _vectors_readme(run: ProgramRun, image: RancImage) -> str:
     rows = "\n".join(f"| {_cell(name)} | {first} to {first + size - 1} |" for name, first, size in image.first_output)
     columns, n_rows = image.grid
     return f"""\
-
 # {_cell(image.name)} for RANC's FPGA design
 
 Written by neuromap: {_cell(run.stimulus)} on chip {_cell(run.program.chip.name)}. RANC is at https://github.com/UA-RCL/RANC.

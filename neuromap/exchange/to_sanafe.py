@@ -141,7 +141,6 @@ def _notes(program: ChipProgram, cells: SanafeCells) -> tuple[tuple[Note, ...], 
 def _readme(run: ProgramRun, steps: int) -> str:
     program = run.program
     return f"""\
-
 # {_plain(program.name)} for SANA-FE
 
 Written by neuromap: {_plain(run.stimulus)} on chip {_plain(program.chip.name)}. SANA-FE is at

@@ -123,7 +123,8 @@ def _check_neurons(group: Any) -> None:
 def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None:
     if not part.active:
         raise refused(thing.name, f"{what}.active = False", "all neurons of the chip run", "set it True")
-    if part.clock.dt_ != thing.clock.dt_:
+    clock = part.source.clock if type(part) is SynapticPathway else thing.clock  # that of whose spikes it passes on
+    if part.clock.dt_ != clock.dt_:
         raise refused(thing.name, f"{what}.clock.dt = {part.clock.dt}", "all parts of the chip tick together", _LEAVE)
     if part.when != when:
         raise refused(thing.name, f"{what}.when = {part.when!r}", f"a tick of the chip does it in {when!r}", _LEAVE)
