@@ -160,7 +160,11 @@ def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
         return database
     if (application, version) == (_APPLICATION, _VERSION):
         # nothing but the table: a view of that name could give rows without end
-        things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        try:
+            things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        except UnicodeDecodeError:  # of the words in which SQLite refuses a schema that is no text
+            database.close()
+            raise InputError(f"store {path}: is damaged, its schema is no text; give another file") from None
         others = [f"a {kind} {name!r:.40}" for kind, name in things if (kind, name) != ("table", "runs")]
         if not others:
             return database
