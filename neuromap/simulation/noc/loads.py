@@ -16,7 +16,6 @@ from neuromap.simulation.noc.mesh import EAST, IN, NORTH, OUT, SOUTH, WEST, Mesh
 __all__ = ["Flow", "link_loads", "port_spikes"]
 
 Ints = NDArray[np.int64]
-_FIRST = {EAST: 0, WEST: 1, NORTH: 2, SOUTH: 3, OUT: 4}
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,9 +238,6 @@ def _of_node(name: str, shape: TensorShape, order: np.ndarray, low: float, high:
 # Integer matrices as transforms that network files say in few numbers: convolutions, pools, identities.
 
 
-_MOST_RUNS = 2**16
-
-
 def fitted(matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool) -> MatrixSource:
     """Say a matrix as the transform that it was made by, where that gives the very same matrix."""
     # matrix: neurons in the order of nodes
