@@ -149,7 +149,7 @@ def test_damaged_traces_are_refused(tmp_path, damage, found):
 
 def test_foreign_and_truncated_and_missing_files_are_refused(tmp_path):
     path = tmp_path / "run.safetensors"
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="does not exist"):
         load_trace(path)
     make_trace([(2, 0, 1)]).save(path)
     path.write_bytes(path.read_bytes()[:-3])
