@@ -158,5 +158,5 @@ def test_foreign_and_truncated_and_missing_files_are_refused(tmp_path):
     save_file({"tick": np.zeros(2)}, path)
     with pytest.raises(InputError, match="not a trace"):
         load_trace(path)
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="is a folder"):
         load_trace(tmp_path)
