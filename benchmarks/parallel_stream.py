@@ -16,8 +16,8 @@ from collections.abc import Callable
 import torch
 
 import neuromap as nm
-from neuromap.training.model.rollout_model import RolloutModel
-from neuromap.training.parallel.parallel_stream import ParallelStream
+from neuromap.training.torch.parallel_stream import ParallelStream
+from neuromap.training.torch.rollout_model import RolloutModel
 
 
 def main() -> None:

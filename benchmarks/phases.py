@@ -20,13 +20,13 @@ import numpy as np
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import choose_phases
 from neuromap.mapping.partition.schedule import TimedRollout
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import build_network
-from neuromap.report.measuring.count_usage import count_usage
+from neuromap.report.count_usage import count_usage
 from neuromap.rollout.schedule.cheapest_phases import move_ranges
 
 ROOT = Path(__file__).resolve().parents[1]

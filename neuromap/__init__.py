@@ -15,40 +15,40 @@ _HOMES = {
     "Conv": "network.transforms.kinds",
     "Dense": "network.transforms.kinds",
     "Identity": "network.transforms.kinds",
-    "MappingOptions": "mapping.asked.options",
+    "MappingOptions": "mapping.options.options",
     "Network": "network.network",
     "Pool": "network.transforms.kinds",
     "Program": "hardware.program.program",
     "Recording": "simulation.trace.recording",
     "Rollout": "rollout.schedule.rollout",
-    "RolloutPattern": "rollout.patterns.pattern",
+    "RolloutPattern": "rollout.pattern",
     "SeededWeights": "network.transforms.weights",
     "build_network": "network.build",
     "check_program": "hardware.check.check_program",
     "explore": "explorer.explore",
     "from_nir": "exchange.nir.import_nir",
-    "from_onnx": "exchange.layers.take.onnx_file",
-    "from_torch": "exchange.layers.take.torch_module",
+    "from_onnx": "exchange.layers.onnx_file",
+    "from_torch": "exchange.layers.torch_module",
     "latency_report": "report.latency",
     "list_chips": "hardware.chip.chip_file",
     "list_schemas": "forms.schemas",
     "load_chip": "hardware.chip.chip_file",
-    "load_network": "network.file.network_file",
-    "load_program": "hardware.load.load_program",
+    "load_network": "network.network_file",
+    "load_program": "hardware.program_file",
     "load_schema": "forms.schemas",
-    "load_trace": "simulation.trace.reading.load_trace",
+    "load_trace": "simulation.trace.load_trace",
     "map_rollout": "mapping.map_rollout",
-    "measure_activity": "simulation.activity.measure_activity",
-    "measure_steady_activity": "simulation.activity.measure_steady_activity",
-    "random_frames": "simulation.stimulus.stimulus",
+    "measure_activity": "simulation.cost.measure_activity",
+    "measure_steady_activity": "simulation.cost.measure_steady_activity",
+    "random_frames": "simulation.stimulus",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
-    "to_neo": "exchange.traces.to_neo",
+    "to_neo": "exchange.neo_trace",
     "to_nir": "exchange.nir.export_nir",
-    "to_perfetto": "exchange.traces.to_perfetto",
-    "to_sonata": "exchange.traces.to_sonata",
+    "to_perfetto": "exchange.perfetto_trace",
+    "to_sonata": "exchange.sonata_trace",
     "verify": "verification.law",
 }
 _ROOMS = (
@@ -94,13 +94,13 @@ if TYPE_CHECKING:
     from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
-    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.torch_module import from_torch as from_torch
+    from neuromap.exchange.neo_trace import to_neo as to_neo
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
-    from neuromap.exchange.traces.to_neo import to_neo as to_neo
-    from neuromap.exchange.traces.to_perfetto import to_perfetto as to_perfetto
-    from neuromap.exchange.traces.to_sonata import to_sonata as to_sonata
+    from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto
+    from neuromap.exchange.sonata_trace import to_sonata as to_sonata
     from neuromap.explorer.explore import explore as explore
     from neuromap.forms.schemas import list_schemas as list_schemas
     from neuromap.forms.schemas import load_schema as load_schema
@@ -108,29 +108,29 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
-    from neuromap.hardware.load.load_program import load_program as load_program
     from neuromap.hardware.program.program import Program as Program
-    from neuromap.mapping.asked.options import MappingOptions as MappingOptions
+    from neuromap.hardware.program_file import load_program as load_program
     from neuromap.mapping.map_rollout import map_rollout as map_rollout
+    from neuromap.mapping.options.options import MappingOptions as MappingOptions
     from neuromap.network.build import build_network as build_network
-    from neuromap.network.file.network_file import load_network as load_network
     from neuromap.network.network import Network as Network
+    from neuromap.network.network_file import load_network as load_network
     from neuromap.network.transforms.kinds import Conv as Conv
     from neuromap.network.transforms.kinds import Dense as Dense
     from neuromap.network.transforms.kinds import Identity as Identity
     from neuromap.network.transforms.kinds import Pool as Pool
     from neuromap.network.transforms.weights import SeededWeights as SeededWeights
     from neuromap.report.latency import latency_report as latency_report
-    from neuromap.rollout.patterns.pattern import RolloutPattern as RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
-    from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
-    from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity as measure_steady_activity
+    from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.reference_frames import reference as reference
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
     from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
-    from neuromap.simulation.stimulus.stimulus import random_frames as random_frames
-    from neuromap.simulation.trace.reading.load_trace import load_trace as load_trace
+    from neuromap.simulation.stimulus import random_frames as random_frames
+    from neuromap.simulation.trace.load_trace import load_trace as load_trace
     from neuromap.simulation.trace.recording import Recording as Recording
     from neuromap.verification.law import verify as verify
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from neuromap.bench.bench import bench
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.bench.forms.json_form import bench_to_dict
+from neuromap.bench.json_form import bench_to_dict
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
@@ -125,7 +125,7 @@ def page_text(found: list[dict[str, Any]]) -> str:
     Parameters
     ----------
     found : list of dict
-        They follow ``neuromap/bench/forms/bench.schema.json``.
+        They follow ``neuromap/bench/bench.schema.json``.
 
     Returns
     -------

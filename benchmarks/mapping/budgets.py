@@ -27,11 +27,11 @@ from neuromap.explorer.explore import explore
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.budget import Budget
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import Network, build_network, load_network
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -25,9 +25,9 @@ from benchmarks.mapping.networks import (
 )
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import Network
 
 __all__ = ["CASES", "REFERENCE", "Case", "measure"]

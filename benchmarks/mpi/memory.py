@@ -56,9 +56,9 @@ def main() -> None:
     sampler.start()
     from neuromap.simulation.engine.engine import HostEvents
     from neuromap.simulation.engine.engine_choice import EngineChoice
-    from neuromap.simulation.ranks.mpi_exchange import MpiExchange
-    from neuromap.simulation.ranks.rank_file import load_on_ranks
-    from neuromap.simulation.ranks.simulate_on_ranks import RankEngine
+    from neuromap.simulation.mpi.mpi_exchange import MpiExchange
+    from neuromap.simulation.mpi.rank_file import load_on_ranks
+    from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 
     exchange, began = MpiExchange(), time.perf_counter()
     chip = RankEngine(load_on_ranks(asked.program, exchange), exchange, EngineChoice(threads=1))

@@ -34,8 +34,8 @@ from neuromap.simulation.engine.engine import Engine, HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engine_state import EngineState
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.ranks.mpi_exchange import MpiExchange
-from neuromap.simulation.ranks.simulate_on_ranks import RankEngine
+from neuromap.simulation.mpi.mpi_exchange import MpiExchange
+from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 
 _WARM_UP = 20
 _MICRO = 1e6

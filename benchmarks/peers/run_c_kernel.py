@@ -7,7 +7,7 @@ import time
 from measure import Stopwatch, arguments, report
 
 from benchmarks.engine.c_kernel.c_kernel import CKernel
-from neuromap.hardware.load.load_program import load_program
+from neuromap.hardware.program_file import load_program
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from measure import Stopwatch, arguments, report
 
 import neuromap
-from neuromap.hardware.load.load_program import load_program
+from neuromap.hardware.program_file import load_program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

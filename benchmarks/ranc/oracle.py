@@ -31,10 +31,10 @@ from neuromap.exchange.exported import Exported
 from neuromap.exchange.to_ranc import export_ranc
 from neuromap.files.whole_file import write_whole
 from neuromap.files.whole_folder import write_folder
-from neuromap.hardware.load.load_program import load_program
 from neuromap.hardware.program.program import Program
+from neuromap.hardware.program_file import load_program
 from neuromap.mapping.map_rollout import map_rollout
-from neuromap.network.file.network_file import load_network
+from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.simulate import simulate

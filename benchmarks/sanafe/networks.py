@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.program import Program
-from neuromap.mapping.asked.options import Pins
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.mapping.options.options import Pins
 from neuromap.network.build import build_network
-from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
 from neuromap.rollout.schedule.rollout import Rollout

@@ -37,8 +37,8 @@ from neuromap.exchange.exported import Exported
 from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.files.whole_file import write_whole
 from neuromap.files.whole_folder import write_folder
-from neuromap.hardware.load.load_program import load_program
 from neuromap.hardware.program.program import Program
+from neuromap.hardware.program_file import load_program
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.trace.recording import Recording

@@ -21,8 +21,8 @@ from benchmarks.wide.page import PATTERNS, picture, with_tables
 from neuromap.errors import DoesNotFitError
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.verification.wave import measure
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -20,8 +20,8 @@ import numpy as np
 import neuromap as nm
 from benchmarks.wide.page import with_paper
 from neuromap.files.whole_file import write_whole
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.transforms.weights import as_weight_source
 from neuromap.verification.law import verify
 

@@ -18,10 +18,10 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.rollout.behaviour import equivalent
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 FRAMES = 8
 

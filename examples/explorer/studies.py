@@ -20,11 +20,11 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.files.whole_file import write_whole
-from neuromap.rollout.patterns.behaviour import behaviour_classes, count_behaviour_classes
-from neuromap.rollout.patterns.counting import enumerate_valid
+from neuromap.rollout.behaviour import behaviour_classes, count_behaviour_classes
+from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.schedule.rollout import EXECUTIONS
-from neuromap.simulation.activity.measure_steady_activity import steady_figures
-from neuromap.simulation.stimulus.choose_frames import choose_stimuli
+from neuromap.simulation.choose_frames import choose_stimuli
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
 
 __all__ = ["STUDIES", "Study", "brute_force", "curves", "explored"]
 

@@ -28,7 +28,7 @@ from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.weights import SeededWeights
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 HERE = Path(__file__).parent
 STRUCTURES = HERE.parent / "structures"

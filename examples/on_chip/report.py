@@ -17,7 +17,7 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 

@@ -16,6 +16,15 @@ _HOMES = {
     "votes_of": "decision",
 }
 
+FORMS = {
+    "Accuracy": {
+        "csv": "csv_accuracy.to_csv",
+        "dict": "json_accuracy.to_dict",
+        "json": "json_accuracy.to_json",
+        "text": "text.render_text",
+    },
+}
+
 if TYPE_CHECKING:
     from neuromap.accuracy.accuracy import Accuracy as Accuracy
     from neuromap.accuracy.accuracy import FrameAccuracy as FrameAccuracy

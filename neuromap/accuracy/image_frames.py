@@ -16,7 +16,7 @@ from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs, whole_number
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MOST_FRAMES", "ImageFrames"]

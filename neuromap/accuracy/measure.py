@@ -15,7 +15,7 @@ from neuromap.datasets.image_set import ImageSet
 from neuromap.files.given import needs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity
+from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.simulate_batch import simulate_batch
 

@@ -29,7 +29,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.threads import thread_count
 from neuromap.simulation.run.host_feed import HostFeed
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__
 
 _MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4

@@ -175,13 +175,13 @@ class BenchReport(Formed):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.bench.forms.json_form.bench_to_dict`."""
+        """JSON-ready form; see :func:`neuromap.bench.json_form.bench_to_dict`."""
         return dict(form(self, "dict"))
 
     def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.bench.forms.json_form.bench_to_json`."""
+        """JSON text that follows the published schema; see :func:`neuromap.bench.json_form.bench_to_json`."""
         return str(form(self, "json"))
 
     def to_text(self, width: int = 160) -> str:
-        """Tables as they are printed in a terminal; see :func:`neuromap.bench.forms.text.bench_to_text`."""
+        """Tables as they are printed in a terminal; see :func:`neuromap.bench.text.bench_to_text`."""
         return str(form(self, "text", width))

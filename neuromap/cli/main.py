@@ -26,20 +26,16 @@ from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
 from neuromap.cli.commands.bench import bench
 from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.commands.chips import chips
-from neuromap.cli.commands.exchange.export_command import EXAMPLES as EXPORT_EXAMPLES
-from neuromap.cli.commands.exchange.export_command import export_command
-from neuromap.cli.commands.exchange.import_command import EXAMPLES as IMPORT_EXAMPLES
-from neuromap.cli.commands.exchange.import_command import import_command
 from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
 from neuromap.cli.commands.experiment import experiment
 from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
+from neuromap.cli.commands.export_command import EXAMPLES as EXPORT_EXAMPLES
+from neuromap.cli.commands.export_command import export_command
 from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
 from neuromap.cli.commands.faults import faults
-from neuromap.cli.commands.live.studio import EXAMPLES as STUDIO_EXAMPLES
-from neuromap.cli.commands.live.studio import studio
-from neuromap.cli.commands.live.watch import EXAMPLES as WATCH_EXAMPLES
-from neuromap.cli.commands.live.watch import watch
+from neuromap.cli.commands.import_command import EXAMPLES as IMPORT_EXAMPLES
+from neuromap.cli.commands.import_command import import_command
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
 from neuromap.cli.commands.map import map_command
 from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
@@ -48,12 +44,16 @@ from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
 from neuromap.cli.commands.rollouts import rollouts
 from neuromap.cli.commands.simulate import EXAMPLES as SIMULATE_EXAMPLES
 from neuromap.cli.commands.simulate import simulate
+from neuromap.cli.commands.studio import EXAMPLES as STUDIO_EXAMPLES
+from neuromap.cli.commands.studio import studio
 from neuromap.cli.commands.sweep import EXAMPLES as SWEEP_EXAMPLES
 from neuromap.cli.commands.sweep import sweep
 from neuromap.cli.commands.train import EXAMPLES as TRAIN_EXAMPLES
 from neuromap.cli.commands.train import train
 from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
 from neuromap.cli.commands.verify import verify
+from neuromap.cli.commands.watch import EXAMPLES as WATCH_EXAMPLES
+from neuromap.cli.commands.watch import watch
 from neuromap.cli.printing.json_output import error_object, print_json
 from neuromap.cli.printing.text_output import one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError

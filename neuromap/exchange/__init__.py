@@ -15,13 +15,28 @@ _HOMES = {
     "Note": "imported",
     "export_file": "to_file",
     "from_nir": "nir.import_nir",
-    "from_onnx": "layers.take.onnx_file",
-    "from_torch": "layers.take.torch_module",
+    "from_onnx": "layers.onnx_file",
+    "from_torch": "layers.torch_module",
     "import_file": "from_file",
-    "to_neo": "traces.to_neo",
+    "to_neo": "neo_trace",
     "to_nir": "nir.export_nir",
-    "to_perfetto": "traces.to_perfetto",
-    "to_sonata": "traces.to_sonata",
+    "to_perfetto": "perfetto_trace",
+    "to_sonata": "sonata_trace",
+}
+
+FORMS = {
+    "Exported": {
+        "dict": "exported_forms.to_dict",
+        "json": "exported_forms.to_json",
+        "text": "exported_forms.render_text",
+    },
+    "Imported": {
+        "dict": "html.to_dict",
+        "html": "html.to_html",
+        "json": "html.to_json",
+        "notebook": "html.to_notebook",
+        "text": "text.render_text",
+    },
 }
 
 if TYPE_CHECKING:
@@ -32,14 +47,14 @@ if TYPE_CHECKING:
     from neuromap.exchange.from_file import import_file as import_file
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
-    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.torch_module import from_torch as from_torch
+    from neuromap.exchange.neo_trace import to_neo as to_neo
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
+    from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto
+    from neuromap.exchange.sonata_trace import to_sonata as to_sonata
     from neuromap.exchange.to_file import export_file as export_file
-    from neuromap.exchange.traces.to_neo import to_neo as to_neo
-    from neuromap.exchange.traces.to_perfetto import to_perfetto as to_perfetto
-    from neuromap.exchange.traces.to_sonata import to_sonata as to_sonata
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -10,13 +10,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from neuromap.forms.card import Card
-from neuromap.hardware.load.load_program import load_program
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.host_spikes import HostSpikes, host_spikes
+from neuromap.hardware.program_file import load_program
+from neuromap.simulation.choose_frames import RandomFrames, choose_frames, describe_frames
 from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames, describe_frames
-from neuromap.simulation.stimulus.stimulus import frame_count
+from neuromap.simulation.stimulus import frame_count
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import Trace
 

@@ -17,7 +17,7 @@ from neuromap.files.whole_folder import write_folder
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from neuromap.simulation.stimulus.choose_frames import RandomFrames
+    from neuromap.simulation.choose_frames import RandomFrames
 
 __all__ = ["export_file"]
 

@@ -17,7 +17,7 @@ from neuromap.formats.ranc.image import RancImage, ranc_image
 from neuromap.formats.ranc.to_json import ranc_config, ranc_input
 from neuromap.formats.ranc.to_vectors import ranc_vectors
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.stimulus.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import RandomFrames
 
 __all__ = ["export_ranc", "export_ranc_vectors"]
 

@@ -20,7 +20,7 @@ from neuromap.formats.sanafe.network import LEAD, sanafe_network
 from neuromap.formats.sanafe.runner import runner_script
 from neuromap.forms.documents import csv_cells
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.stimulus.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import RandomFrames
 
 __all__ = ["export_sanafe"]
 

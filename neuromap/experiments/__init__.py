@@ -18,6 +18,16 @@ _HOMES = {
     "run_experiment": "experiment_run",
 }
 
+FORMS = {
+    "ExperimentResult": {
+        "csv": "csv_experiment.to_csv",
+        "dict": "json_experiment.to_dict",
+        "json": "json_experiment.to_json",
+        "svg": "figure.to_svg",
+        "text": "text.render_text",
+    },
+}
+
 if TYPE_CHECKING:
     from neuromap.experiments.curve_job import CurveResult as CurveResult
     from neuromap.experiments.experiment import Curve as Curve

@@ -9,8 +9,8 @@ from neuromap.datasets.image_set import PARTS, ImageSet
 from neuromap.datasets.sources import load_images
 from neuromap.datasets.tracks import cut_tracks
 from neuromap.experiments.experiment import Curve
-from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import train_network
+from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.training_result import TrainingResult
 
 __all__ = ["CurveResult", "CurveRun", "checkpoint_name", "run_curve"]

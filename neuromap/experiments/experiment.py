@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neuromap.forms.card import Card
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions
 
 __all__ = ["Curve", "Experiment", "Published"]
 

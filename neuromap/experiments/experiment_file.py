@@ -15,10 +15,10 @@ from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions
 
 __all__ = ["list_experiments", "load_experiment"]
 

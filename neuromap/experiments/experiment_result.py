@@ -10,8 +10,8 @@ import numpy as np
 from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.forms.formed import Formed, form
-from neuromap.rollout.patterns.first_frame import first_frame
-from neuromap.training.asked.time_axes import FrameTimes, frame_times
+from neuromap.rollout.first_frame import first_frame
+from neuromap.training.options.time_axes import FrameTimes, frame_times
 
 __all__ = ["CurvePoints", "ExperimentResult", "gather"]
 

@@ -21,8 +21,8 @@ from neuromap.jobs.local_processes import check_processes
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
-from neuromap.training.loop.checkpoint_header import epochs_done
 from neuromap.training.network_training import encoding_given, network_digest
+from neuromap.training.torch.checkpoint_header import epochs_done
 
 __all__ = ["run_experiment"]
 

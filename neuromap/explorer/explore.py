@@ -26,33 +26,33 @@ from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.pattern_space import PatternSpace, few_patterns, pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
-from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
-from neuromap.explorer.measuring.measurements import Measurements
-from neuromap.explorer.measuring.results import fingerprint_of_setting
-from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.search.at_deadline import asked_networks, check_deadline, deadline_of, names_with
 from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
+from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.figures import N_FIGURES, compared
 from neuromap.explorer.search.front import front_of
 from neuromap.explorer.search.gap import gap_of
+from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.open_rows import OpenRows, open_rows
+from neuromap.explorer.search.results import fingerprint_of_setting
 from neuromap.explorer.search.search_rows import search_rows
+from neuromap.explorer.search.setting import Setting
 from neuromap.explorer.search.tolerance import check_tolerance, measured_tolerance
 from neuromap.explorer.search.unlisted import unlisted_rows
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.runners import Workers
-from neuromap.mapping.asked.budget import Budget
+from neuromap.mapping.options.budget import Budget
 from neuromap.network.complete import require_frames, require_weights
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
-from neuromap.rollout.patterns.class_numbers import ClassNumbers, all_class_numbers, class_numbers
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import class_key, count_behaviour_classes
+from neuromap.rollout.class_numbers import ClassNumbers, all_class_numbers, class_numbers
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.best_in_class import best_in_class
 from neuromap.rollout.schedule.execution import EXECUTIONS
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 FOR_SCHEDULES, FOR_BOUNDS = 0.25, 0.5
 """Parts of the seconds asked for by which schedules of candidates end, and bounds on their cores after them."""

@@ -15,7 +15,7 @@ from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 from neuromap.sweep.each_chip import SweepProgress, each_chip
 

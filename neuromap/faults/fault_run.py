@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuromap.faults.effects.fault_model import Faults
-from neuromap.faults.effects.struck_program import strike, without_ways
+from neuromap.faults.fault_model import Faults
 from neuromap.faults.fault_setup import FaultSetup
-from neuromap.faults.running.output_frames import StruckFrames, frames_of
+from neuromap.faults.output_frames import StruckFrames, frames_of
+from neuromap.faults.struck_program import strike, without_ways
 from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.results_file import ResultKind

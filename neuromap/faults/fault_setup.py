@@ -15,10 +15,10 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import StimulusError
-from neuromap.faults.running.output_frames import output_frames
+from neuromap.faults.output_frames import output_frames
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.forms.program_bytes import program_bytes
-from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 

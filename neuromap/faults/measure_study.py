@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.accuracy.image_frames import ImageFrames
 from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError
-from neuromap.faults.effects.fault_model import KINDS, check_kinds, check_rates
+from neuromap.faults.fault_model import KINDS, check_kinds, check_rates
 from neuromap.faults.fault_run import RESULTS, FaultJob, FaultRun, run_job
 from neuromap.faults.fault_setup import FaultSetup, set_up
 from neuromap.faults.fault_study import FaultStudy
@@ -27,13 +27,13 @@ from neuromap.jobs.local_processes import check_processes
 from neuromap.jobs.results_file import ResultsFile
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_STIMULI
+from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
 
 __all__ = ["DEFAULT_RATES", "MOST_SEEDS", "ShownImages", "study_faults"]
 

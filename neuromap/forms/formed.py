@@ -1,7 +1,7 @@
 """How a value finds its forms: text, JSON, a page, a file. A value does not know them, so forms may know the value.
 
-The forms of a room's values stand in the room's folder ``forms``; its ``FORMS`` says for every class what each form
-is called and where the function is that makes it. The folder is the nearest above the module of the class.
+``FORMS`` in the door of a room says for every class what each form is called and where the function is that makes it:
+from the room on, or from ``neuromap`` on where a higher floor draws it. The nearest door above the class counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import importlib
 import shutil
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -62,12 +61,15 @@ def forms_of(cls: type[Any]) -> Mapping[str, str]:
 
 @cache
 def _declared(module: str, name: str) -> Mapping[str, str]:
-    """Give what the nearest folder ``forms`` above a module declares for a class in it."""
+    """Give what the nearest door above a module declares for a class in it."""
     room = module.rpartition(".")[0]
-    while room.startswith("neuromap."):  # the forms on the ground floor are of no value
-        if find_spec(f"{room}.forms") is not None:
-            declared = importlib.import_module(f"{room}.forms").FORMS.get(name, _NONE)
-            return ReadOnlyMapping({form: f"{room}.forms.{place}" for form, place in declared.items()})
+    while room:
+        declared: Mapping[str, str] | None = getattr(importlib.import_module(room), "FORMS", _NONE).get(name)
+        if declared is not None:
+            ours = f"{room}."
+            return ReadOnlyMapping(
+                {form: place if place.startswith("neuromap.") else ours + place for form, place in declared.items()}
+            )
         room = room.rpartition(".")[0]
     return _NONE
 

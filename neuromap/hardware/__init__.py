@@ -14,9 +14,9 @@ _HOMES = {
     "list_chips": "chip.chip_file",
     "load_chip": "chip.chip_file",
     "load_defects": "chip.defects_file",
-    "load_program": "load.load_program",
-    "route_difference": "routes.route_walk",
-    "walk_routes": "routes.route_walk",
+    "load_program": "program_file",
+    "route_difference": "program.route_walk",
+    "walk_routes": "program.route_walk",
 }
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
     from neuromap.hardware.chip.defects import Defects as Defects
     from neuromap.hardware.chip.defects_file import load_defects as load_defects
-    from neuromap.hardware.load.load_program import load_program as load_program
     from neuromap.hardware.program.program import Program as Program
-    from neuromap.hardware.routes.route_walk import route_difference as route_difference
-    from neuromap.hardware.routes.route_walk import walk_routes as walk_routes
+    from neuromap.hardware.program.route_walk import route_difference as route_difference
+    from neuromap.hardware.program.route_walk import walk_routes as walk_routes
+    from neuromap.hardware.program_file import load_program as load_program
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

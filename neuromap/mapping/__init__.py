@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "DryRun": "remedy.dry_run",
-    "Infeasibility": "refused.infeasible",
+    "DryRun": "diagnosis.dry_run",
+    "Infeasibility": "options.infeasible",
     "MappedRollout": "map_rollout",
-    "MappingOptions": "asked.options",
-    "Pins": "asked.options",
-    "Remedy": "refused.infeasible",
+    "MappingOptions": "options.options",
+    "Pins": "options.options",
+    "Remedy": "options.infeasible",
     "core_bound": "bounds.lower_bounds",
-    "dry_run": "remedy.dry_run",
-    "load_pins": "asked.pins_file",
+    "dry_run": "diagnosis.dry_run",
+    "load_pins": "options.pins_file",
     "map_with_stages": "map_rollout",
 }
 
 if TYPE_CHECKING:
-    from neuromap.mapping.asked.options import MappingOptions as MappingOptions
-    from neuromap.mapping.asked.options import Pins as Pins
-    from neuromap.mapping.asked.pins_file import load_pins as load_pins
     from neuromap.mapping.bounds.lower_bounds import core_bound as core_bound
+    from neuromap.mapping.diagnosis.dry_run import DryRun as DryRun
+    from neuromap.mapping.diagnosis.dry_run import dry_run as dry_run
     from neuromap.mapping.map_rollout import MappedRollout as MappedRollout
     from neuromap.mapping.map_rollout import map_with_stages as map_with_stages
-    from neuromap.mapping.refused.infeasible import Infeasibility as Infeasibility
-    from neuromap.mapping.refused.infeasible import Remedy as Remedy
-    from neuromap.mapping.remedy.dry_run import DryRun as DryRun
-    from neuromap.mapping.remedy.dry_run import dry_run as dry_run
+    from neuromap.mapping.options.infeasible import Infeasibility as Infeasibility
+    from neuromap.mapping.options.infeasible import Remedy as Remedy
+    from neuromap.mapping.options.options import MappingOptions as MappingOptions
+    from neuromap.mapping.options.options import Pins as Pins
+    from neuromap.mapping.options.pins_file import load_pins as load_pins
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

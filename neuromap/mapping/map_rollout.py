@@ -20,22 +20,22 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.mapping.asked.budget import Budget, Stage
-from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.asked.pins_file import check_pins
-from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.refuse_spiking import require_no_currents
-from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.lists.fill_cores import ListPartition
-from neuromap.mapping.lists.map_lists import map_lists, phases_for_lists
+from neuromap.mapping.options.budget import Budget, Stage
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.options.pins_file import check_pins
+from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
+from neuromap.mapping.place.emit import emit
 from neuromap.mapping.place.place import place
-from neuromap.mapping.refused.infeasible import Remedy, refuse
-from neuromap.mapping.route.route import route
-from neuromap.mapping.route.routes import Routes
+from neuromap.mapping.place.route import route
+from neuromap.mapping.place.routes import Routes
+from neuromap.mapping.synapse_list.fill_cores import ListPartition
+from neuromap.mapping.synapse_list.map_lists import map_lists, phases_for_lists
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
@@ -231,7 +231,7 @@ def map_rollout(
     options : MappingOptions, optional
         Strategies, limits and pins.
     **choices
-        Fields of :class:`~neuromap.mapping.asked.options.MappingOptions` by name, in place of those of ``options``:
+        Fields of :class:`~neuromap.mapping.options.options.MappingOptions` by name, in place of those of ``options``:
         ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``,
         ``keep``, ``phases``, ``wide``, ``wide_ticks``.
 

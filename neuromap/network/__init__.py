@@ -21,16 +21,23 @@ _HOMES = {
     "Pool": "transforms.kinds",
     "SeededWeights": "transforms.weights",
     "build_network": "build",
-    "load_network": "file.network_file",
+    "load_network": "network_file",
     "require_weights": "complete",
+}
+
+FORMS = {
+    "Network": {
+        "file": "network_writer.save_network",
+        "head": "network_head.network_head",
+    },
 }
 
 if TYPE_CHECKING:
     from neuromap.network.build import build_network as build_network
     from neuromap.network.complete import require_weights as require_weights
     from neuromap.network.edge import Edge as Edge
-    from neuromap.network.file.network_file import load_network as load_network
     from neuromap.network.network import Network as Network
+    from neuromap.network.network_file import load_network as load_network
     from neuromap.network.neurons.current_neuron import CurrentNeuron as CurrentNeuron
     from neuromap.network.neurons.leak_neuron import LeakNeuron as LeakNeuron
     from neuromap.network.node import Node as Node

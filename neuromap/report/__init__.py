@@ -12,36 +12,49 @@ _HOMES = {
     "RunFigures": "figures.run_figures",
     "Usage": "figures.usage",
     "latency_report": "latency",
-    "render_text": "forms.text",
+    "render_text": "text",
     "report_on_program": "latency",
-    "report_row": "measuring.report_row",
-    "report_schema": "forms.json_report",
-    "run_sweep": "runs.run_sweep",
-    "save_figures": "forms.figure_files",
+    "report_row": "report_row",
+    "report_schema": "json_report",
+    "run_sweep": "run_sweep",
+    "save_figures": "figure_files",
     "sweep_reports": "report_each",
-    "to_csv": "forms.html",
-    "to_dict": "forms.json_report",
-    "to_html": "forms.html",
-    "to_json": "forms.json_report",
+    "to_csv": "html",
+    "to_dict": "json_report",
+    "to_html": "html",
+    "to_json": "json_report",
+}
+
+FORMS = {
+    "LatencyReport": {
+        "csv": "html.to_csv",
+        "dict": "json_report.to_dict",
+        "html": "html.to_html",
+        "json": "json_report.to_json",
+        "notebook": "notebook.to_notebook",
+        "figures": "figure_files.save_figures",
+        "pandas": "html.to_pandas",
+        "text": "text.render_text",
+    },
 }
 
 if TYPE_CHECKING:
+    from neuromap.report.figure_files import save_figures as save_figures
     from neuromap.report.figures.latency_report import LatencyReport as LatencyReport
     from neuromap.report.figures.row import ReportRow as ReportRow
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
     from neuromap.report.figures.usage import Usage as Usage
-    from neuromap.report.forms.figure_files import save_figures as save_figures
-    from neuromap.report.forms.html import to_csv as to_csv
-    from neuromap.report.forms.html import to_html as to_html
-    from neuromap.report.forms.json_report import report_schema as report_schema
-    from neuromap.report.forms.json_report import to_dict as to_dict
-    from neuromap.report.forms.json_report import to_json as to_json
-    from neuromap.report.forms.text import render_text as render_text
+    from neuromap.report.html import to_csv as to_csv
+    from neuromap.report.html import to_html as to_html
+    from neuromap.report.json_report import report_schema as report_schema
+    from neuromap.report.json_report import to_dict as to_dict
+    from neuromap.report.json_report import to_json as to_json
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
-    from neuromap.report.measuring.report_row import report_row as report_row
     from neuromap.report.report_each import sweep_reports as sweep_reports
-    from neuromap.report.runs.run_sweep import run_sweep as run_sweep
+    from neuromap.report.report_row import report_row as report_row
+    from neuromap.report.run_sweep import run_sweep as run_sweep
+    from neuromap.report.text import render_text as render_text
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -17,22 +17,22 @@ from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.measuring.report_row import make_row, refused_row, row_of_program
-from neuromap.rollout.patterns.class_numbers import class_numbers
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
+from neuromap.report.report_row import make_row, refused_row, row_of_program
+from neuromap.rollout.class_numbers import class_numbers
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.sequential import MostSequential, most_sequential_summary
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 __all__ = ["DEFAULT_ACCURACY_FRAMES", "latency_report", "report_on_program"]
 

@@ -14,9 +14,9 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.latency import latency_report
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
-from neuromap.simulation.stimulus.choose_frames import describe_frames
+from neuromap.simulation.choose_frames import describe_frames
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 from neuromap.sweep.each_chip import (
     CORE_BOUND,

@@ -7,65 +7,65 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Activity": "activity.activity",
+    "Activity": "cost.activity",
     "Batch": "trace.batch",
-    "Checkpoints": "checkpoint.checkpoints",
-    "GivenFrames": "live.sources",
-    "HeldFrame": "live.sources",
-    "LiveRun": "live.live_run",
+    "Checkpoints": "trace.checkpoints",
+    "GivenFrames": "run.sources",
+    "HeldFrame": "run.sources",
+    "LiveRun": "run.live_run",
     "NumpyEngine": "engine.numpy_engine",
     "Potentials": "trace.readout",
-    "RandomSource": "live.sources",
+    "RandomSource": "run.sources",
     "Readout": "trace.readout",
     "Recording": "trace.recording",
-    "SteadyActivity": "activity.steady_figures",
+    "SteadyActivity": "cost.steady_figures",
     "Trace": "trace.trace",
     "Width": "engine.neuron",
-    "check_frames": "stimulus.stimulus",
+    "check_frames": "stimulus",
     "fire": "engine.neuron",
-    "input_sizes": "stimulus.stimulus",
+    "input_sizes": "stimulus",
     "integrate": "engine.neuron",
     "leak": "engine.neuron",
-    "load_frames": "stimulus.stimulus",
-    "load_trace": "trace.reading.load_trace",
-    "measure_activity": "activity.measure_activity",
-    "measure_steady_activity": "activity.measure_steady_activity",
-    "random_frames": "stimulus.stimulus",
+    "load_frames": "stimulus",
+    "load_trace": "trace.load_trace",
+    "measure_activity": "cost.measure_activity",
+    "measure_steady_activity": "cost.measure_steady_activity",
+    "random_frames": "stimulus",
     "reference": "reference_frames",
     "run_events": "run.run_events",
-    "save_frames": "stimulus.stimulus",
+    "save_frames": "stimulus",
     "simulate": "run.simulate",
     "simulate_batch": "run.simulate_batch",
     "simulate_to_file": "run.simulate",
 }
 
 if TYPE_CHECKING:
-    from neuromap.simulation.activity.activity import Activity as Activity
-    from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
-    from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity as measure_steady_activity
-    from neuromap.simulation.activity.steady_figures import SteadyActivity as SteadyActivity
-    from neuromap.simulation.checkpoint.checkpoints import Checkpoints as Checkpoints
+    from neuromap.simulation.cost.activity import Activity as Activity
+    from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity as measure_steady_activity
+    from neuromap.simulation.cost.steady_figures import SteadyActivity as SteadyActivity
     from neuromap.simulation.engine.neuron import Width as Width
     from neuromap.simulation.engine.neuron import fire as fire
     from neuromap.simulation.engine.neuron import integrate as integrate
     from neuromap.simulation.engine.neuron import leak as leak
     from neuromap.simulation.engine.numpy_engine import NumpyEngine as NumpyEngine
-    from neuromap.simulation.live.live_run import LiveRun as LiveRun
-    from neuromap.simulation.live.sources import GivenFrames as GivenFrames
-    from neuromap.simulation.live.sources import HeldFrame as HeldFrame
-    from neuromap.simulation.live.sources import RandomSource as RandomSource
     from neuromap.simulation.reference_frames import reference as reference
+    from neuromap.simulation.run.live_run import LiveRun as LiveRun
     from neuromap.simulation.run.run_events import run_events as run_events
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
     from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
-    from neuromap.simulation.stimulus.stimulus import check_frames as check_frames
-    from neuromap.simulation.stimulus.stimulus import input_sizes as input_sizes
-    from neuromap.simulation.stimulus.stimulus import load_frames as load_frames
-    from neuromap.simulation.stimulus.stimulus import random_frames as random_frames
-    from neuromap.simulation.stimulus.stimulus import save_frames as save_frames
+    from neuromap.simulation.run.sources import GivenFrames as GivenFrames
+    from neuromap.simulation.run.sources import HeldFrame as HeldFrame
+    from neuromap.simulation.run.sources import RandomSource as RandomSource
+    from neuromap.simulation.stimulus import check_frames as check_frames
+    from neuromap.simulation.stimulus import input_sizes as input_sizes
+    from neuromap.simulation.stimulus import load_frames as load_frames
+    from neuromap.simulation.stimulus import random_frames as random_frames
+    from neuromap.simulation.stimulus import save_frames as save_frames
     from neuromap.simulation.trace.batch import Batch as Batch
-    from neuromap.simulation.trace.reading.load_trace import load_trace as load_trace
+    from neuromap.simulation.trace.checkpoints import Checkpoints as Checkpoints
+    from neuromap.simulation.trace.load_trace import load_trace as load_trace
     from neuromap.simulation.trace.readout import Potentials as Potentials
     from neuromap.simulation.trace.readout import Readout as Readout
     from neuromap.simulation.trace.recording import Recording as Recording

@@ -17,7 +17,7 @@ from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.simulation.stimulus import check_frames
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

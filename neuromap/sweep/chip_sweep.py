@@ -171,11 +171,11 @@ class ChipSweep(Formed):
         return DoesNotFitError.exit_code if any(row.is_refused for row in self.rows) else PatternError.exit_code
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.sweep.forms.json_sweep.to_dict`."""
+        """JSON-ready form; see :func:`neuromap.sweep.json_sweep.to_dict`."""
         return dict(form(self, "dict"))
 
     def to_json(self) -> str:
-        """JSON text; see :func:`neuromap.sweep.forms.json_sweep.to_dict`."""
+        """JSON text; see :func:`neuromap.sweep.json_sweep.to_dict`."""
         return str(form(self, "json"))
 
     def to_csv(self) -> str:

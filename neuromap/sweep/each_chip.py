@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from neuromap.hardware.chip.chip_figures import ChipPoint, chips_with_figures, figure_text
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.sweep.chip_sweep import SweepColumn
 
 __all__ = [

@@ -13,12 +13,12 @@ from neuromap.forms.numbers import as_number
 from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.budget import Budget
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.diagnosis.apply_remedy import Request
+from neuromap.mapping.diagnosis.early_refusal import refuse_early
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
-from neuromap.mapping.remedy.apply_remedy import Request
-from neuromap.mapping.remedy.early_refusal import refuse_early
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.sweep.chip_sweep import ChipSweep, SweepRow

@@ -9,28 +9,37 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "ChipTraining": "chip_training",
     "EpochFigures": "training_result",
-    "FrameTimes": "asked.time_axes",
-    "HardwareOptions": "asked.hardware_options",
-    "NodeSettings": "asked.node_settings",
+    "FrameTimes": "options.time_axes",
+    "HardwareOptions": "options.hardware_options",
+    "NodeSettings": "options.node_settings",
     "PatternAccuracy": "training_result",
-    "TrainingOptions": "asked.training_options",
+    "TrainingOptions": "options.training_options",
     "TrainingResult": "training_result",
-    "choose_for_chip": "asked.chip_choice",
-    "node_settings": "asked.node_settings",
+    "choose_for_chip": "options.chip_choice",
+    "node_settings": "options.node_settings",
     "train_for_chip": "chip_training",
     "train_network": "network_training",
 }
 
+FORMS = {
+    "TrainingResult": {
+        "csv": "csv_training.to_csv",
+        "dict": "json_training.to_dict",
+        "json": "json_training.to_json",
+        "text": "text.render_text",
+    },
+}
+
 if TYPE_CHECKING:
-    from neuromap.training.asked.chip_choice import choose_for_chip as choose_for_chip
-    from neuromap.training.asked.hardware_options import HardwareOptions as HardwareOptions
-    from neuromap.training.asked.node_settings import NodeSettings as NodeSettings
-    from neuromap.training.asked.node_settings import node_settings as node_settings
-    from neuromap.training.asked.time_axes import FrameTimes as FrameTimes
-    from neuromap.training.asked.training_options import TrainingOptions as TrainingOptions
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip
     from neuromap.training.network_training import train_network as train_network
+    from neuromap.training.options.chip_choice import choose_for_chip as choose_for_chip
+    from neuromap.training.options.hardware_options import HardwareOptions as HardwareOptions
+    from neuromap.training.options.node_settings import NodeSettings as NodeSettings
+    from neuromap.training.options.node_settings import node_settings as node_settings
+    from neuromap.training.options.time_axes import FrameTimes as FrameTimes
+    from neuromap.training.options.training_options import TrainingOptions as TrainingOptions
     from neuromap.training.training_result import EpochFigures as EpochFigures
     from neuromap.training.training_result import PatternAccuracy as PatternAccuracy
     from neuromap.training.training_result import TrainingResult as TrainingResult

@@ -25,14 +25,14 @@ from neuromap.network.complete import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.transforms.limits import show_shape
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
-from neuromap.training.asked.hardware_options import HardwareOptions
-from neuromap.training.asked.pattern_turns import patterns_of
-from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
-from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
+from neuromap.training.options.chip_choice import ChipChoice, choose_for_chip
+from neuromap.training.options.hardware_options import HardwareOptions
+from neuromap.training.options.pattern_turns import patterns_of
+from neuromap.training.options.torch_extra import memory_told, require_device, require_torch
+from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.training_result import TrainingResult
 
 
@@ -110,11 +110,11 @@ def train_for_chip(
     hardware = HardwareOptions() if hardware is None else hardware
     require_device(options)
     task = _task(patterns, chip, images, options, hardware)
-    from neuromap.training.export.to_network import to_network
-    from neuromap.training.loop.measure_frames import correct_by_frame
-    from neuromap.training.loop.train import Run, train
-    from neuromap.training.quantise.frame_batches import FrameBatches
-    from neuromap.training.quantise.frame_model import FrameModel
+    from neuromap.training.torch.frame_batches import FrameBatches
+    from neuromap.training.torch.frame_model import FrameModel
+    from neuromap.training.torch.measure_frames import correct_by_frame
+    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.train import Run, train
 
     def measured(part: str) -> FrameBatches:
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())

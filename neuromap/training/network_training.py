@@ -16,18 +16,18 @@ from neuromap.errors import InputError, NetworkError
 from neuromap.jobs.silent import silent
 from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.first_frame import first_frame
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.asked.node_settings import node_settings
-from neuromap.training.asked.pattern_turns import call_pattern, patterns_of
-from neuromap.training.asked.time_axes import frame_times
-from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
-from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.options.node_settings import node_settings
+from neuromap.training.options.pattern_turns import call_pattern, patterns_of
+from neuromap.training.options.time_axes import frame_times
+from neuromap.training.options.torch_extra import memory_told, require_device, require_torch
+from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult
 
 if TYPE_CHECKING:
-    from neuromap.training.loop.checkpoint import Progress
+    from neuromap.training.torch.checkpoint import Progress
 
 __all__ = [
     "accuracy_under",
@@ -97,10 +97,10 @@ def train_network(
     options = TrainingOptions() if options is None else options
     require_device(options)
     check_images(network, images)
-    from neuromap.training.loop.measure_frames import correct_by_frame
-    from neuromap.training.loop.track_batches import batches_of
-    from neuromap.training.loop.train import Run, train
-    from neuromap.training.model.rollout_model import RolloutModel
+    from neuromap.training.torch.measure_frames import correct_by_frame
+    from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.track_batches import batches_of
+    from neuromap.training.torch.train import Run, train
 
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
@@ -160,7 +160,7 @@ def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, An
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
     """Refuse tracks where pictures would have to begin in frames of their own."""
-    from neuromap.training.loop.succession import onset
+    from neuromap.training.torch.succession import onset
 
     asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
     if encoding.frames != "still" and options.preceding:

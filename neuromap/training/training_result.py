@@ -7,8 +7,8 @@ from typing import Any
 
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
-from neuromap.training.asked.time_axes import FrameTimes
-from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.options.time_axes import FrameTimes
+from neuromap.training.options.training_options import TrainingOptions
 
 __all__ = ["EpochFigures", "PatternAccuracy", "TrainingResult"]
 

@@ -15,11 +15,11 @@ from neuromap.files.messages import counted
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.record_run import record_run
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 __all__ = ["require_belongs", "require_verified", "verify"]

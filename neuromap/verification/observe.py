@@ -11,7 +11,7 @@ from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import record_run
-from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
+from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.trace import Trace
 
 __all__ = ["difference_of_runs", "extend_frames", "first_difference"]

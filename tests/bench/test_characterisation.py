@@ -13,9 +13,9 @@ from neuromap.errors import ChipError, InputError
 from neuromap.hardware.check.check_program import check_program
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.load.load_program import program_from_bytes
-from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program_file import program_from_bytes
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 TINY = ChipSpec(

@@ -10,7 +10,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.faults import KINDS, ShownImages, study_faults
-from neuromap.faults.forms.json_study import schema
+from neuromap.faults.json_study import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = ("streaming", "sequential", "hybrid")

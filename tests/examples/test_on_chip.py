@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.transforms.kinds import Conv
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("sr", *(f"dsr{n}" for n in range(7)))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.find_structure import find_structure
-from neuromap.exchange.layers.take.take_graph import take_graph
+from neuromap.exchange.layers.take_graph import take_graph
 from neuromap.formats.layers import Operator, OperatorGraph, simplified
-from neuromap.rollout.patterns.behaviour import count_behaviour_classes
-from neuromap.rollout.patterns.counting import count_valid_patterns
+from neuromap.rollout.behaviour import count_behaviour_classes
+from neuromap.rollout.counting import count_valid_patterns
 
 LINEAR = {"function": "plus"}
 STARTS = ("conv", "max_pool", "multiply")

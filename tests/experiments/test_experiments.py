@@ -20,8 +20,8 @@ from neuromap.experiments.experiment_file import list_experiments, load_experime
 from neuromap.experiments.experiment_result import gather
 from neuromap.experiments.experiment_run import run_experiment
 from neuromap.experiments.first_answers import first_answers
-from neuromap.rollout.patterns.first_frame import first_frame
-from neuromap.training.asked.time_axes import frame_times
+from neuromap.rollout.first_frame import first_frame
+from neuromap.training.options.time_axes import frame_times
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "real" / "experiment.toml"
@@ -147,7 +147,7 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
 
 def test_a_figure_has_a_panel_more_where_networks_are_compared():
     pytest.importorskip("matplotlib")
-    from neuromap.experiments.forms.figure import draw
+    from neuromap.experiments.figure import draw
 
     depth, signs = load_experiment("paper/cifar-depth"), load_experiment("paper/gtsrb-dsr4")
     one = gather(depth, tuple(CurveResult(c.name, 0, 3, 1.0, 100, (0.5,) * 7) for c in depth.curves))

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
-from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.rollout.behaviour import equivalent
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 
 class Point(NamedTuple):

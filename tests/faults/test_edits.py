@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.faults.edits.edit import DeadLink, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.faults.edits.edited_program import apply_edits, settled_state
-from neuromap.faults.effects.links_in_use import links_in_use
+from neuromap.faults.edit import DeadLink, SilentCore, ThresholdEdit, WeightEdit
+from neuromap.faults.edited_program import apply_edits, settled_state
+from neuromap.faults.links_in_use import links_in_use
 from neuromap.network.build import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.live.live_run import LiveRun
-from neuromap.simulation.live.sources import RandomSource
+from neuromap.simulation.run.live_run import LiveRun
+from neuromap.simulation.run.sources import RandomSource
 
 
 def changed(network, node=None, theta=None, edge=None, matrix=None):

@@ -15,10 +15,10 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
 from neuromap.faults.confidence import mean_of, share_of
 from neuromap.faults.fault_run import FaultRun
-from neuromap.faults.forms.html import findings
-from neuromap.faults.forms.json_study import schema
+from neuromap.faults.html import findings
+from neuromap.faults.json_study import schema
+from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
 RATES = (0.0, 0.05, 0.3)
 

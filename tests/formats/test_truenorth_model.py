@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
-from neuromap.formats.truenorth import read_model
-from neuromap.formats.truenorth.model_file import runs
+from neuromap.formats.truenorth import read_model, runs
 from neuromap.simulation.run.run_events import run_events
 
 KIND = {

@@ -7,9 +7,9 @@ from small_networks import network_of_any_names
 import neuromap as nm
 from neuromap.bench.bench_report import BenchReport
 from neuromap.bench.machine import this_machine
+from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.remedy.dry_run import dry_run
-from neuromap.simulation.activity.energy import energy_of
+from neuromap.simulation.cost.energy import energy_of
 
 HOSTILE = '<script>alert("x")</script>&amp;'
 

@@ -13,11 +13,11 @@ from small_networks import network_of_any_names
 
 import neuromap as nm
 from neuromap.exchange import Imported, Note
-from neuromap.exchange.forms.html import nodes_csv, notes_csv
+from neuromap.exchange.html import nodes_csv, notes_csv
 from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.faults import study_faults
 from neuromap.forms.documents import csv_text
-from neuromap.simulation.stimulus.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.sweep.map_each import sweep_mappings
 
 FORMULA = "=cmd|' /C calc'!A0"

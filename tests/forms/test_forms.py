@@ -22,52 +22,50 @@ from neuromap.forms.formed import form, forms_of
 PACKAGE = Path(nm.__file__).resolve().parent
 MAKERS = (
     "neuromap.bench.bench",
-    "neuromap.bench.bench",
     "neuromap.explorer.candidates",
     "neuromap.explorer.explore",
-    "neuromap.explorer.measuring",
     "neuromap.explorer.search",
     "neuromap.hardware.check",
-    "neuromap.hardware.load",
+    "neuromap.hardware.program_file",
     "neuromap.mapping.map_rollout",
     "neuromap.network.build",
-    "neuromap.network.file",
+    "neuromap.network.network_file",
     "neuromap.report.latency",
-    "neuromap.report.measuring",
+    "neuromap.report.report_row",
     "neuromap.simulation.run",
     "neuromap.verification.law",
     "neuromap.verification.wave",
 )
-"""Rooms in which values are measured and searched for; functions that give a value with forms are found beside."""
+"""Rooms and modules in which values are measured and searched for; functions that give a value with forms are found
+beside."""
 
 HOSTILE = '<script>alert("x")</script>&amp;'
 
 
-def form_folders():
-    """The folders of forms beside values, as modules; the ground floor's is of no value."""
-    return sorted(
-        name for _, name, is_package in pkgutil.walk_packages([str(PACKAGE)], "neuromap.") if is_package
-        if name.endswith(".forms") and name != "neuromap.forms"
-    )  # fmt: skip
-
-
+@cache
 def declared():
+    """Every form that the door of a room declares: room, class, name of the form, module and function."""
+    rooms = [name for _, name, is_package in pkgutil.walk_packages([str(PACKAGE)], "neuromap.") if is_package]
     return [
-        (folder, cls, name, place)
-        for folder in form_folders()
-        for cls, forms in importlib.import_module(folder).FORMS.items()
+        (room, cls, name, place if place.startswith("neuromap.") else f"{room}.{place}")
+        for room in rooms
+        for cls, forms in getattr(entered(room), "FORMS", {}).items()
         for name, place in forms.items()
     ]
+
+
+def form_modules():
+    return {place.rpartition(".")[0] for *_, place in declared()}
 
 
 @cache
 def makers():
     """Public functions outside of forms whose annotation says that they give a value with forms, and their modules."""
-    formed = {cls for _, cls, _, _ in declared()}
+    formed, forms = {cls for _, cls, _, _ in declared()}, form_modules()
     found = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        for node in ast.parse(path.read_text(encoding="utf-8")).body if "forms" not in place else ():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body if ".".join(place) not in forms else ():
             if isinstance(node, ast.FunctionDef) and node.returns is not None and not node.name.startswith("_"):
                 parts = list(ast.walk(node.returns))
                 words = {part.id for part in parts if isinstance(part, ast.Name)}
@@ -79,23 +77,25 @@ def makers():
 
 def test_every_form_that_is_declared_exists():
     assert {cls for _, cls, _, _ in declared()} >= {"BenchReport", "Exploration", "LatencyReport", "Program"}
-    for folder, cls, name, place in declared():
+    for _, cls, name, place in declared():
         module, function = place.rsplit(".", 1)
-        assert callable(getattr(importlib.import_module(f"{folder}.{module}"), function)), (cls, name)
+        assert callable(getattr(importlib.import_module(module), function)), (cls, name)
 
 
 def test_every_class_with_forms_finds_them():
-    for folder in form_folders():
-        room = importlib.import_module(folder.removesuffix(".forms"))
-        modules = [name for _, name, _ in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
+    for room in {room for room, *_ in declared()}:
+        package = importlib.import_module(room)
+        modules = [name for _, name, _ in pkgutil.walk_packages(package.__path__, f"{room}.")]
         here = {n: c for m in modules for n, c in vars(entered(m) or object).items() if isinstance(c, type)}
-        for cls, forms in importlib.import_module(folder).FORMS.items():
-            assert forms_of(here[cls]) == {name: f"{folder}.{place}" for name, place in forms.items()}
+        for cls in package.FORMS:
+            told = {name: place for where, whose, name, place in declared() if (where, whose) == (room, cls)}
+            assert forms_of(here[cls]) == told
 
 
 def test_forms_make_no_values():
     wrong, functions = [], makers()
-    for path in sorted(PACKAGE.rglob("forms/*.py")):
+    for module in sorted(form_modules()):
+        path = PACKAGE.parent / f"{module.replace('.', '/')}.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 imported = {f"{node.module}.{alias.name}" for alias in node.names}
@@ -114,7 +114,7 @@ def test_the_makers_are_there():
     for name in MAKERS:
         assert importlib.util.find_spec(name) is not None, name
     assert makers() >= {
-        "neuromap.bench.bench.bench", "neuromap.explorer.explore", "neuromap.hardware.load.load_program.load_program",
+        "neuromap.bench.bench.bench", "neuromap.explorer.explore", "neuromap.hardware.program_file.load_program",
         "neuromap.mapping.map_rollout.map_rollout", "neuromap.simulation.run.simulate_batch.simulate_batch",
     }  # fmt: skip
 

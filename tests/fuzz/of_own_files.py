@@ -59,7 +59,7 @@ reader("defects", "defects.toml", lambda _: [DEFECTS], read_defects, form="toml"
 
 
 def read_pins(path, net):
-    from neuromap.mapping.asked.pins_file import check_pins, load_pins
+    from neuromap.mapping.options.pins_file import check_pins, load_pins
 
     check_pins(load_pins(path), net, small())
 
@@ -83,7 +83,7 @@ def make_sweeps(folder):
 
 
 def read_sweep(path, _):
-    from neuromap.sweep.spec.spec_file import load_sweep
+    from neuromap.sweep.spec_file import load_sweep
 
     repr(load_sweep(path))
 
@@ -120,7 +120,7 @@ def read_program(path, _):
 
 
 def read_mapped_program(path, _):
-    from neuromap.hardware.load.load_program import map_program
+    from neuromap.hardware.program_file import map_program
 
     map_program(path, check=True)
 
@@ -155,7 +155,7 @@ def make_traces(folder):
 
 
 def read_trace(path, _):
-    from neuromap.simulation.trace.reading.load_trace import load_trace
+    from neuromap.simulation.trace.load_trace import load_trace
 
     found = load_trace(path)
     repr(found)
@@ -209,9 +209,9 @@ def training(_):
     from neuromap.network.network import Network
     from neuromap.network.node import Node
     from neuromap.network.transforms.kinds import Dense
-    from neuromap.training.asked.training_options import TrainingOptions
-    from neuromap.training.loop.train import make_optimiser
-    from neuromap.training.model.rollout_model import RolloutModel
+    from neuromap.training.options.training_options import TrainingOptions
+    from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.train import make_optimiser
 
     torch.set_num_threads(1)
     nodes = {"I": Node("I", (2, 2, 1)), "O": Node("O", (1, 1, 3))}
@@ -225,7 +225,7 @@ def training(_):
 def make_trainings(folder):
     import torch
 
-    from neuromap.training.loop.checkpoint import Progress, save_checkpoint
+    from neuromap.training.torch.checkpoint import Progress, save_checkpoint
 
     model, optimiser, options = training(folder)
     sum((p**2).sum() for _, p in model.tensors()).backward()
@@ -238,8 +238,8 @@ def make_trainings(folder):
 
 
 def read_training(path, context):
-    from neuromap.training.loop.checkpoint import load_checkpoint
-    from neuromap.training.loop.checkpoint_header import epochs_done
+    from neuromap.training.torch.checkpoint import load_checkpoint
+    from neuromap.training.torch.checkpoint_header import epochs_done
 
     epochs_done(path)
     model, optimiser, options = context
@@ -262,7 +262,7 @@ reader(
 
 
 def make_frames(folder):
-    from neuromap.simulation.stimulus.stimulus import save_frames
+    from neuromap.simulation.stimulus import save_frames
 
     save_frames(folder / "a.safetensors", frames())
     return [(folder / "a.safetensors").read_bytes()]
@@ -278,7 +278,7 @@ def make_npz(folder):
 
 
 def read_frames(path, net):
-    from neuromap.simulation.stimulus.stimulus import load_frames
+    from neuromap.simulation.stimulus import load_frames
 
     load_frames(path)
     load_frames(path, net)
@@ -292,8 +292,8 @@ reader("frames-npz", "a.npz", make_npz, read_frames, context=lambda _: network()
 
 
 def make_stores(folder):
-    from neuromap.sweep.spec.sweep_run import RunOutcome, SweepRun
-    from neuromap.sweep.store.run_store import RunStore
+    from neuromap.sweep.run_store import RunStore
+    from neuromap.sweep.sweep_run import RunOutcome, SweepRun
 
     path = folder / "a.sqlite"
     runs = [SweepRun(f"key {k}", "net", "d", "streaming", "windowed", "chip", "{}", k, 3, None, "{}") for k in range(3)]
@@ -305,8 +305,8 @@ def make_stores(folder):
 
 
 def read_store(path, _):
-    from neuromap.sweep.store.run_store import RunStore
-    from neuromap.sweep.store.run_table import load_runs
+    from neuromap.sweep.run_store import RunStore
+    from neuromap.sweep.run_table import load_runs
 
     for beside in path.parent.glob("a.sqlite-*"):
         beside.unlink()
@@ -373,15 +373,15 @@ reader(
 def make_records(_):
     from fractions import Fraction
 
-    from neuromap.explorer.measuring.measured import Measured
-    from neuromap.explorer.measuring.results import record_of
+    from neuromap.explorer.search.measured import Measured
+    from neuromap.explorer.search.results import record_of
 
     mapped = Measured("mapped", "", "ticks", Fraction(3, 2), 3, 4, 5, True, 2, 1e-9, None, True)
     return [record_of("k", found).encode() for found in (mapped, Measured("does not fit", "node O: too wide"))]
 
 
 def read_record(path, _):
-    from neuromap.explorer.measuring.results import measured_of
+    from neuromap.explorer.search.results import measured_of
 
     measured_of("k", text_of(path))
 

@@ -16,7 +16,7 @@ import neuromap as nm
 
 @cache
 def scene():
-    from neuromap.faults.edits.edit import SilentCore, ThresholdEdit, WeightEdit
+    from neuromap.faults.edit import SilentCore, ThresholdEdit, WeightEdit
     from neuromap.studio.scene.scene import Change, Scene, SceneRun
     from neuromap.studio.scene.shown import Shown
 
@@ -36,7 +36,7 @@ def make_scenes(_):
 
 def unmapped_session(_):
     """A session that takes what is sent and maps nothing: that is no reading."""
-    from neuromap.studio.stage.session import Session
+    from neuromap.studio.player.session import Session
 
     class Unmapped(Session):
         def map(self):
@@ -47,7 +47,7 @@ def unmapped_session(_):
 
 def upload(kind):
     def read(path, session):
-        from neuromap.studio.serve.run_server import take_upload
+        from neuromap.studio.run_server import take_upload
 
         try:
             take_upload(session, kind, path.read_bytes())
@@ -108,8 +108,8 @@ def make_messages(_):
 
 def mapped_session(_):
     """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
+    from neuromap.studio.player.session import Session
     from neuromap.studio.scene.shown import Shown
-    from neuromap.studio.stage.session import Session
 
     plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
 
@@ -139,8 +139,8 @@ def wait_for(session):
 
 
 def act_on(session, values):
+    from neuromap.studio.player.commands import act
     from neuromap.studio.scene.document import Document
-    from neuromap.studio.stage.commands import act
 
     act(session, Document(values, "command"))
     wait_for(session)

@@ -79,7 +79,7 @@ def read_lists(path, _):
 
 
 def read_strategies(path, _):
-    from neuromap.mapping.asked.options import MappingOptions
+    from neuromap.mapping.options.options import MappingOptions
 
     text = text_of(path)
     every(

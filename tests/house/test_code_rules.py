@@ -13,8 +13,8 @@ DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
 DANGEROUS_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "subprocess", "yaml"}
 RUNS_SCRIPTS = {
     "files/confined.py": {"subprocess"},
-    "backends/scripts/import_script.py": {"subprocess"},
-    "simulation/ranks/start_ranks.py": {"subprocess"},
+    "backends/scripts.py": {"subprocess"},
+    "simulation/mpi/start_ranks.py": {"subprocess"},
 }
 """Files that start another program: readers of foreign files in a process with limits, `neuromap import`, which says
 that it executes the script it is given, and `simulate --ranks`, which lets MPI start this program again."""

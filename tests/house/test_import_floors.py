@@ -39,12 +39,7 @@ OPTIONAL = {
 ADAPTERS: dict[str, set[str]] = {
     "backends/brian2": {"brian2"},
     "backends/nengo": {"nengo"},
-    "backends/nengo/crossbar": {"nengo"},
-    "training/model": {"torch"},
-    "training/loop": {"torch"},
-    "training/parallel": {"torch"},
-    "training/quantise": {"torch"},
-    "training/export": {"torch"},
+    "training/torch": {"torch"},
 }
 """Rooms that must import an optional package when they are imported, because they derive from its classes."""
 MOST_FILES = 25

@@ -37,7 +37,7 @@ def test_the_check_finds_what_it_looks_for(root):
     page = "`tests/gone.py`, `house/test_words.py`, `simulation/NAME.py`, `a = b.py`\n```\n`gone.py`\n```\n`errors.py`"
     assert missing(page, root) == ["tests/gone.py"]
     assert missing("`lanes.py`", root) == ["lanes.py"]
-    assert missing("`lanes.py` in `simulation/engine/kernel/vectors/`", root) == []
+    assert missing("`lanes.py` in `simulation/engine/kernel/`", root) == []
 
 
 @pytest.mark.parametrize("pattern", PAGES)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.mapping.asked.options import PHASES, PLACERS, SPLITTERS, MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import PHASES, PLACERS, SPLITTERS, MappingOptions, Pins
 from neuromap.network import build_network
 
 pytestmark = pytest.mark.law

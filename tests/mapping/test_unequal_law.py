@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.asked.options import Pins
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import Pins
 from neuromap.network.build import build_network
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.wave import measure
 
 pytestmark = pytest.mark.law

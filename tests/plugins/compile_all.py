@@ -16,12 +16,12 @@ from neuromap.hardware.program.list_program import CurrentTable, ListProgram, Sy
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network import build_network
-from neuromap.simulation.activity.measure_activity import measure_activity
+from neuromap.simulation.cost.measure_activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.list_fast_engine import ListFastEngine
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 GROUPS_AND_WORDS = [(8, 4), (1, 1), (2, 1), (4, 2)]
 LIST_WEIGHTS = [1, 2**14 + 1, 2**20 + 1]  # sums of 16 bits, of 32, and synapses of 64 too

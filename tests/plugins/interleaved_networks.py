@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.network.build import build_network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 @st.composite

@@ -14,7 +14,7 @@ from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 INPUTS = ("I", "J")
 

@@ -12,8 +12,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from neuromap.studio.player.stage import Stage
 from neuromap.studio.scene.scene_file import read_scene
-from neuromap.studio.stage.stage import Stage
 
 ROOT = Path(__file__).parents[2]
 READY = "#play:not([disabled])"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.digest import digest_of
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, to_dict

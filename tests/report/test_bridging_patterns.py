@@ -11,7 +11,7 @@ from neuromap.explorer.explore import explore
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_schema, to_dict
 from neuromap.rollout import best_in_class, check_theorem1
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from html_pages import Page
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import study_faults
-from neuromap.faults.forms.json_study import schema as faults_schema
-from neuromap.report.forms.json_report import report_schema
-from neuromap.simulation.stimulus.choose_frames import RandomFrames
+from neuromap.faults.json_study import schema as faults_schema
+from neuromap.report.json_report import report_schema
+from neuromap.simulation.choose_frames import RandomFrames
 
 HOSTILE = "<b>&small"
 

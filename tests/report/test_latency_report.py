@@ -17,14 +17,14 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.forms.text import latency_tables, run_tables
-from neuromap.report.measuring.count_usage import count_usage
+from neuromap.report.count_usage import count_usage
+from neuromap.report.text import latency_tables, run_tables
 from neuromap.rollout.cycles import sequential_values
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
-from neuromap.simulation.stimulus.stimulus import save_frames
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.stimulus import save_frames
 
 
 def small_sr(**changes):

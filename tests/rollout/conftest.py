@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 @st.composite

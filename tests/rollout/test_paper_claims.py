@@ -10,8 +10,8 @@ from neuromap.errors import InputError, PatternError
 from neuromap.network import build_network
 from neuromap.network.network import Network
 from neuromap.rollout import frame_time
-from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import equivalent
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation import reference
 

@@ -9,9 +9,9 @@ from neuromap.cli.main import main
 from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
 from neuromap.network.network import Network
 from neuromap.rollout.cycles import cycle_structure, indexed_network, sequential_values
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.sequential import most_sequential_summary
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.sequential import most_sequential_summary
 
 
 def test_the_most_sequential_pattern_is_searched_once(monkeypatch, tmp_path, capsys):

@@ -13,10 +13,10 @@ from neuromap.network import MatrixTransform
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 pytestmark = pytest.mark.law
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from neuromap.datasets.image_set import ImageSet
+from neuromap.studio.messages import Viewer
+from neuromap.studio.player.commands import act
+from neuromap.studio.player.offer import Offer
+from neuromap.studio.player.session import Session
 from neuromap.studio.scene.document import Document
 from neuromap.studio.scene.scene import Change
 from neuromap.studio.scene.shown import Shown
-from neuromap.studio.stage.commands import act
-from neuromap.studio.stage.offer import Offer
-from neuromap.studio.stage.session import Session
-from neuromap.studio.views.messages import Viewer
 
 
 @pytest.fixture

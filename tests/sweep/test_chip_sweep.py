@@ -16,7 +16,7 @@ from neuromap.explorer.explore_each import sweep_explorations
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.report.report_each import sweep_reports
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.forms.html import findings
+from neuromap.sweep.html import findings
 from neuromap.sweep.map_each import sweep_mappings
 
 FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError, StimulusError, VerificationError
 from neuromap.hardware.check.check_program import check_program
-from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
+from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import require_verified, verify
 from neuromap.verification.verdict import Mismatch, Stray
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.verification.law import verify
 from neuromap.verification.wave import measure

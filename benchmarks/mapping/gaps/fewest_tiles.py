@@ -23,9 +23,9 @@ from benchmarks.mapping.family import family_network
 from benchmarks.mapping.gaps.tile_sets import Places, TileSets, all_sets, best_worth
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 
 __all__ = ["NODES", "RESULTS", "fewest_tiles", "measure", "places_of"]
 

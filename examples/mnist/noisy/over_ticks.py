@@ -26,7 +26,7 @@ from neuromap.accuracy.image_frames import ImageFrames
 from neuromap.datasets import ImageSet, load_images
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
-from neuromap.training.export.network_model import NetworkModel
+from neuromap.training.torch.network_model import NetworkModel
 
 HERE = Path(__file__).parent
 PATTERNS = {

@@ -18,3 +18,11 @@ device = register()
 """The device: ``device.report()`` tells what ran last."""
 
 __all__ = ["device"]
+
+FORMS = {
+    "ChipReport": {
+        "dict": "json_report.to_dict",
+        "json": "json_report.to_json",
+        "text": "text.render_text",
+    },
+}

@@ -18,8 +18,8 @@ from neuromap.network.network import Network
 from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.quantise.spike_distance import train_distance
-from neuromap.simulation.activity.energy import energy_of
-from neuromap.simulation.activity.measure_activity import measure_activity
+from neuromap.simulation.cost.energy import energy_of
+from neuromap.simulation.cost.measure_activity import measure_activity
 from neuromap.simulation.reference_frames import reference
 
 __all__ = ["ChipReport", "NodeLatency", "chip_report"]

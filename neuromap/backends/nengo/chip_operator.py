@@ -9,9 +9,9 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
+from neuromap.backends.nengo.chip_network import FedNode
+from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.backends.nengo.mapped_plan import MappedPlan
-from neuromap.backends.nengo.plan.chip_network import FedNode
-from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from nengo.neurons import LIF, SpikingRectifiedLinear
 
-from neuromap.backends.nengo.plan.chip_neuron import ChipNeuron
+from neuromap.backends.nengo.chip_neuron import ChipNeuron
 
 __all__ = ["as_chip_neuron", "why_not"]
 

@@ -11,7 +11,7 @@ from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["DeadlineOptions"]
 

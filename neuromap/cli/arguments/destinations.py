@@ -54,7 +54,7 @@ def _is_same(path: str, source: str | Path) -> bool:
 
 def _weights_file(network: str | Path | None) -> Path | None:
     from neuromap.files.toml_file import read_toml
-    from neuromap.network.file.network_file import MAX_FILE_BYTES
+    from neuromap.network.network_file import MAX_FILE_BYTES
 
     if network is None:
         return None

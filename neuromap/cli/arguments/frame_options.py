@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.messages import counted
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.simulation.stimulus.choose_frames import RandomFrames
+    from neuromap.simulation.choose_frames import RandomFrames
 
 __all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli", "stimuli_arguments"]
 
@@ -32,7 +32,7 @@ class FrameOptions:
 
     def random(self) -> RandomFrames:
         """Say which random frames are asked for, where no file of frames is given."""
-        from neuromap.simulation.stimulus.choose_frames import RandomFrames
+        from neuromap.simulation.choose_frames import RandomFrames
 
         if self.stimulus is not None and self.n_frames is not None:
             raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
@@ -47,7 +47,7 @@ class FrameOptions:
 
 def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any]:
     """Make the arguments of functions that take several stimuli: those of the frames, and how many there are."""
-    from neuromap.simulation.stimulus.choose_frames import check_stimulus_count
+    from neuromap.simulation.choose_frames import check_stimulus_count
 
     if n_stimuli is None:
         return fed.arguments()
@@ -78,8 +78,8 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
     # gives checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds
     # frames, or what is refused as such
     # shapes: returns (stimuli, frames, size)
-    from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
-    from neuromap.simulation.stimulus.stimulus import load_frames
+    from neuromap.simulation.batch_stimuli import check_stimuli
+    from neuromap.simulation.stimulus import load_frames
 
     found = load_frames(path)
     if all(array.ndim not in (3, 5) for array in found.values()):

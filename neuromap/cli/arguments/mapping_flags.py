@@ -15,7 +15,7 @@ from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
-    from neuromap.mapping.asked.options import MappingOptions
+    from neuromap.mapping.options.options import MappingOptions
     from neuromap.network.network import Network
 
 __all__ = ["MappingFlags", "SeededMappingFlags"]
@@ -152,8 +152,8 @@ class MappingFlags:
 
     def options(self, network: Network, chip: ChipSpec) -> MappingOptions:
         """Make the mapper's options of what was typed."""
-        from neuromap.mapping.asked.options import PLACERS, MappingOptions, Pins
-        from neuromap.mapping.asked.pins_file import check_pins, load_pins
+        from neuromap.mapping.options.options import PLACERS, MappingOptions, Pins
+        from neuromap.mapping.options.pins_file import check_pins, load_pins
 
         if self.placer is not None and self.placer not in PLACERS:
             raise InputError(f"--placer {self.placer}: is not known; choose one of {', '.join(PLACERS)}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from neuromap.errors import InputError
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 __all__ = [
     "DEFAULT_CHIP",

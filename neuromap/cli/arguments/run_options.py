@@ -19,7 +19,7 @@ from neuromap.errors import InputError, NeuromapError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from neuromap.simulation.checkpoint.checkpoints import Checkpoints
+    from neuromap.simulation.trace.checkpoints import Checkpoints
 
 __all__ = ["CheckpointOptions", "RunOptions", "Runner"]
 
@@ -82,7 +82,7 @@ class RunOptions(EngineOptions):
             return None
         if self.engine not in ("fast", "mpi"):
             raise InputError(f"--engine {self.engine}: does not run on ranks; leave it or --ranks out")
-        from neuromap.simulation.ranks.start_ranks import is_rank, start_ranks
+        from neuromap.simulation.mpi.start_ranks import is_rank, start_ranks
 
         if is_rank():
             return None
@@ -100,9 +100,9 @@ class RunOptions(EngineOptions):
             how = self.arguments()
             yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
             return
-        from neuromap.simulation.ranks.mpi_exchange import MpiExchange
-        from neuromap.simulation.ranks.rank_file import load_on_ranks
-        from neuromap.simulation.ranks.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
+        from neuromap.simulation.mpi.mpi_exchange import MpiExchange
+        from neuromap.simulation.mpi.rank_file import load_on_ranks
+        from neuromap.simulation.mpi.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
 
         exchange = MpiExchange()
         if self.ranks is not None and self.ranks != exchange.size:
@@ -159,7 +159,7 @@ class CheckpointOptions:
 
     def asked(self) -> Checkpoints:
         """Say which checkpoints are asked for."""
-        from neuromap.simulation.checkpoint.checkpoints import DEFAULT_EVERY, Checkpoints
+        from neuromap.simulation.trace.checkpoints import DEFAULT_EVERY, Checkpoints
 
         if self.every is not None and self.checkpoint is None:
             raise InputError(f"--every {self.every}: says how often --checkpoint FILE is written; give that too")
@@ -169,7 +169,7 @@ class CheckpointOptions:
 
     def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
         """Refuse names of files that are parts of a checkpoint: one would be written in the other's place."""
-        from neuromap.simulation.checkpoint.parts import is_part
+        from neuromap.simulation.trace.parts import is_part
 
         written = {"--output": output, "--checkpoint": self.checkpoint}
         for option, path in written.items():

@@ -10,7 +10,7 @@ import typer
 from neuromap.cli.arguments.options import said_option
 
 if TYPE_CHECKING:
-    from neuromap.training.asked.training_options import TrainingOptions
+    from neuromap.training.options.training_options import TrainingOptions
 
 __all__ = ["DataOption", "EpochsOption", "LimitOption", "TrainingFlags"]
 
@@ -83,7 +83,7 @@ class TrainingFlags:
 
     def options(self) -> TrainingOptions:
         """Make the library's options."""
-        from neuromap.training.asked.training_options import TrainingOptions
+        from neuromap.training.options.training_options import TrainingOptions
 
         return TrainingOptions(
             epochs=TrainingOptions.epochs if self.epochs is None else self.epochs,

@@ -48,7 +48,7 @@ def split_words(values: Sequence[str], option: str) -> list[str]:
 
 def split_ticks(values: Sequence[str]) -> list[int]:
     """Take the values of ``--ticks-per-step`` apart at commas."""
-    from neuromap.mapping.asked.options import MOST_TICKS
+    from neuromap.mapping.options.options import MOST_TICKS
 
     words = _at_commas(values)
     for word in words:
@@ -72,7 +72,7 @@ def split_rates(values: Sequence[str], option: str) -> list[float]:
 
 def split_wide(values: Sequence[str]) -> list[str | int]:
     """Take the values of ``--wide`` apart at commas: strategies, or ticks of partial sums."""
-    from neuromap.mapping.asked.options import MOST_WIDE_TICKS, WIDE
+    from neuromap.mapping.options.options import MOST_WIDE_TICKS, WIDE
 
     words = _at_commas(values)
     for word in words:

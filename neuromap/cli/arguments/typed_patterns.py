@@ -12,15 +12,15 @@ from neuromap.errors import InputError
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["read_pattern", "read_rollout", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
-    """Read one pattern; :func:`neuromap.rollout.patterns.pattern_text.pattern_of_text`, imported when it is needed."""
-    from neuromap.rollout.patterns.pattern_text import pattern_of_text
+    """Read one pattern; :func:`neuromap.rollout.pattern_text.pattern_of_text`, imported when it is needed."""
+    from neuromap.rollout.pattern_text import pattern_of_text
 
     return pattern_of_text(network, text)
 

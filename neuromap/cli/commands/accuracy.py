@@ -92,7 +92,7 @@ def accuracy(
     if as_json:
         print_json(found.to_dict())
         return
-    from neuromap.accuracy.forms.text import render_text
+    from neuromap.accuracy.text import render_text
 
     console = text_console()
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")

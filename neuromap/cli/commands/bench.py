@@ -83,8 +83,8 @@ def bench(
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
-    from neuromap.bench.forms.json_form import bench_to_json
-    from neuromap.bench.forms.text import print_bench
+    from neuromap.bench.json_form import bench_to_json
+    from neuromap.bench.text import print_bench
     from neuromap.files.whole_file import write_whole
 
     asked = {
@@ -134,8 +134,8 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
-    from neuromap.hardware.load.load_program import load_program
     from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program_file import load_program
 
     for name, value in asked.items():
         if value is not None:

@@ -209,7 +209,7 @@ def explore(
     from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
-    from neuromap.mapping.asked.options import SPLITTERS
+    from neuromap.mapping.options.options import SPLITTERS
 
     limits = limited.limits()
     axes = read_objectives(split_words(objectives, "--objectives") if objectives else None, "--objectives")
@@ -316,7 +316,7 @@ def _advice_or_refusal(
 
 
 def _print(found: Exploration, limits: Limits, advice: Advice | None, written: Sequence[str], *, every: bool) -> None:
-    from neuromap.explorer.forms.text import print_exploration
+    from neuromap.explorer.text import print_exploration
 
     console = text_console()
     print_exploration(found, console, limits, every=every)

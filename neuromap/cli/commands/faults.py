@@ -29,7 +29,7 @@ from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console
 from neuromap.errors import InputError
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
+from neuromap.simulation.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
@@ -84,7 +84,7 @@ class FaultOptions:
         InputError
             If a kind is unknown, or a rate is no part from 0 to 1.
         """
-        from neuromap.faults.effects.fault_model import KINDS
+        from neuromap.faults.fault_model import KINDS
         from neuromap.faults.measure_study import DEFAULT_RATES
 
         return {
@@ -165,8 +165,8 @@ def faults(
     rate fails at every higher one. With --data the accuracy too.
     """
     import neuromap as nm
-    from neuromap.faults.forms.text import print_study
     from neuromap.faults.measure_study import study_faults
+    from neuromap.faults.text import print_study
     from neuromap.files.whole_file import write_all
     from neuromap.simulation.engine.engine_choice import EngineChoice
 

@@ -29,9 +29,9 @@ from neuromap.cli.printing.text_output import one_line, print_error, print_line,
 from neuromap.errors import DoesNotFitError, InputError
 
 if TYPE_CHECKING:
-    from neuromap.mapping.asked.budget import Budget
+    from neuromap.mapping.diagnosis.apply_remedy import Request
     from neuromap.mapping.map_rollout import MappedRollout
-    from neuromap.mapping.remedy.apply_remedy import Request
+    from neuromap.mapping.options.budget import Budget
 
 __all__ = ["EXAMPLES", "map_command"]
 
@@ -82,9 +82,9 @@ def map_command(
     """
     import neuromap as nm
     from neuromap.mapping import map_rollout
-    from neuromap.mapping.asked.budget import Budget
-    from neuromap.mapping.remedy.apply_remedy import Request
-    from neuromap.mapping.remedy.early_refusal import refuse_early
+    from neuromap.mapping.diagnosis.apply_remedy import Request
+    from neuromap.mapping.diagnosis.early_refusal import refuse_early
+    from neuromap.mapping.options.budget import Budget
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
@@ -131,7 +131,7 @@ def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *,
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:
     """Try the remedies of a refusal, for so many seconds."""
-    from neuromap.mapping.remedy.remedies import try_remedies
+    from neuromap.mapping.diagnosis.remedies import try_remedies
 
     with progress_bar("trying what would fit") as progress:
         found = try_remedies(request, refusal.infeasibility, seconds, progress)
@@ -143,10 +143,10 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.forms.tables import new_table
-    from neuromap.hardware.program.forms.left_out import left_out_line
+    from neuromap.hardware.program.left_out import left_out_line
     from neuromap.mapping.bounds.lower_bounds import core_bound
+    from neuromap.report.count_copies import count_copies
     from neuromap.report.figures.node_copies import copies_line
-    from neuromap.report.measuring.count_copies import count_copies
 
     program = mapping.program
     nodes = count_copies(program)
@@ -198,7 +198,7 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
     from neuromap.cli.printing.dry_run_output import print_dry_run
-    from neuromap.mapping.remedy.dry_run import dry_run
+    from neuromap.mapping.diagnosis.dry_run import dry_run
 
     with progress_bar("dry run") as progress:
         found = dry_run(

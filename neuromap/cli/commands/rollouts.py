@@ -15,7 +15,7 @@ from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["EXAMPLES", "rollouts"]
 
@@ -78,7 +78,7 @@ def rollouts(
     from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
     from neuromap.network.complete import require_frames
-    from neuromap.rollout.patterns.class_numbers import class_numbers
+    from neuromap.rollout.class_numbers import class_numbers
     from neuromap.rollout.schedule.node_times import latencies_of
 
     if not 1 <= limit <= _MOST_LISTED:
@@ -141,8 +141,8 @@ def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern], 
     """List the first ``limit`` valid patterns, and tell whether these are all."""
     from itertools import islice
 
-    from neuromap.rollout.patterns.counting import enumerate_valid
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.counting import enumerate_valid
+    from neuromap.rollout.pattern import RolloutPattern
 
     found = list(islice(enumerate_valid(network), limit + 1))
     named = [RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]

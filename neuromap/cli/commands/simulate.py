@@ -97,8 +97,8 @@ def _simulate(
     as_json: bool,
 ) -> None:
     import neuromap as nm
-    from neuromap.simulation.stimulus.choose_frames import choose_frames
-    from neuromap.simulation.trace.forms.file_layout import HDF5_SUFFIXES
+    from neuromap.simulation.choose_frames import choose_frames
+    from neuromap.simulation.trace.file_layout import HDF5_SUFFIXES
 
     recording, asked = nm.Recording(*recorded), checkpoints.asked()
     read = {"program file": program_file, "stimulus file": fed.stimulus}

@@ -16,8 +16,8 @@ from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.files.messages import counted
 
 if TYPE_CHECKING:
-    from neuromap.sweep.spec.sweep_spec import SweepSpec
-    from neuromap.sweep.store.run_table import RunTable
+    from neuromap.sweep.run_table import RunTable
+    from neuromap.sweep.sweep_spec import SweepSpec
 
 __all__ = ["EXAMPLES", "sweep"]
 
@@ -62,9 +62,9 @@ def sweep(
     Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
     rows with neuromap report --from FILE.
     """
-    from neuromap.report.runs.run_sweep import run_sweep
+    from neuromap.report.run_sweep import run_sweep
     from neuromap.simulation.engine.threads import thread_count
-    from neuromap.sweep.spec.spec_file import load_sweep
+    from neuromap.sweep.spec_file import load_sweep
 
     workers = check_workers(processes, scheduler) or {"processes": thread_count()}
     asked = load_sweep(spec)
@@ -80,8 +80,8 @@ def sweep(
 
 def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
     """Say how many runs there are and how many are left; the store is not made."""
-    from neuromap.sweep.spec.sweep_run import runs_of
-    from neuromap.sweep.store.run_table import load_runs
+    from neuromap.sweep.run_table import load_runs
+    from neuromap.sweep.sweep_run import runs_of
 
     keys = {run.key for _, runs in runs_of(spec) for run in runs}
     kept = load_runs(store).rows if Path(store).exists() else ()
@@ -103,7 +103,7 @@ def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
 
 
 def _print_summary(table: RunTable, store: str, *, as_json: bool) -> None:
-    from neuromap.sweep.forms.text_of_runs import headline
+    from neuromap.sweep.text_of_runs import headline
 
     if as_json:
         print_json({"store": store, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})

@@ -101,11 +101,11 @@ def train(
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
-    from neuromap.training.asked.hardware_options import HardwareOptions
-    from neuromap.training.asked.torch_extra import require_torch
     from neuromap.training.chip_training import train_for_chip
-    from neuromap.training.forms.text import render_text
     from neuromap.training.network_training import train_network
+    from neuromap.training.options.hardware_options import HardwareOptions
+    from neuromap.training.options.torch_extra import require_torch
+    from neuromap.training.text import render_text
 
     options = flags.options()
     _check_chip_options(chip, shift, no_bias, output)

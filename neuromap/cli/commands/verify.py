@@ -74,7 +74,7 @@ def verify(
     import neuromap as nm
     from neuromap.forms.numbers import as_number, intervals
     from neuromap.mapping.map_rollout import map_with_stages
-    from neuromap.simulation.stimulus.choose_frames import choose_frames
+    from neuromap.simulation.choose_frames import choose_frames
     from neuromap.verification.law import require_verified
 
     chip = chosen_chip(chip, program_file)

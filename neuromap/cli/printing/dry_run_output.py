@@ -12,8 +12,8 @@ from neuromap.forms.tables import new_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from neuromap.mapping.refused.infeasible import Infeasibility
-    from neuromap.mapping.remedy.dry_run import DryRun
+    from neuromap.mapping.diagnosis.dry_run import DryRun
+    from neuromap.mapping.options.infeasible import Infeasibility
 
 __all__ = ["print_dry_run"]
 

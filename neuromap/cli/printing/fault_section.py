@@ -13,7 +13,7 @@ from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.datasets.image_set import ImageSet
-    from neuromap.mapping.asked.options import MappingOptions
+    from neuromap.mapping.options.options import MappingOptions
     from neuromap.report.figures.latency_report import LatencyReport
 
 __all__ = ["FaultSection", "check_fault_frames"]
@@ -68,7 +68,7 @@ class FaultSection:
 
     def arguments(self) -> dict[str, Any]:
         """Make the library's arguments."""
-        from neuromap.faults.effects.fault_model import KINDS
+        from neuromap.faults.fault_model import KINDS
 
         kinds = split_names(self.faults or ["all"], "--faults", ("all", *KINDS))
         found: dict[str, Any] = {"kinds": tuple(KINDS) if "all" in kinds else kinds, "results": self.fault_results}
@@ -86,7 +86,7 @@ class FaultSection:
     ) -> LatencyReport:
         """Give a report with the study as a section: of all rows that were mapped; the same where none was."""
         from neuromap.faults.measure_study import study_faults
-        from neuromap.rollout.patterns.pattern import RolloutPattern
+        from neuromap.rollout.pattern import RolloutPattern
         from neuromap.rollout.schedule.rollout import Rollout
         from neuromap.simulation.engine.engine_choice import EngineChoice
 

@@ -11,7 +11,7 @@ from neuromap.forms.numbers import as_number
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
     from neuromap.network.network import Network
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["pattern_counts", "pattern_figures"]
@@ -19,10 +19,10 @@ __all__ = ["pattern_counts", "pattern_figures"]
 
 def pattern_counts(network: Network) -> dict[str, Any]:
     """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
-    from neuromap.rollout.patterns.behaviour import count_behaviour_classes
-    from neuromap.rollout.patterns.counting import count_valid_patterns
-    from neuromap.rollout.patterns.lemma1 import lemma1_bounds
-    from neuromap.rollout.patterns.sequential import most_sequential_summary
+    from neuromap.rollout.behaviour import count_behaviour_classes
+    from neuromap.rollout.counting import count_valid_patterns
+    from neuromap.rollout.lemma1 import lemma1_bounds
+    from neuromap.rollout.sequential import most_sequential_summary
 
     valid = count_valid_patterns(network)
     bounds = lemma1_bounds(network)
@@ -56,8 +56,8 @@ def pattern_figures(
     pattern: RolloutPattern, behaviour_class: int | None, latencies: Mapping[EdgeKey, int] | None = None
 ) -> dict[str, Any]:
     """Time one pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
-    from neuromap.rollout.patterns.behaviour import equivalent
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.behaviour import equivalent
+    from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 
     network = pattern.network

@@ -69,8 +69,8 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
     # frame period and ticks per step in ticks, sampling frequency in frames per second
     from dataclasses import asdict
 
-    from neuromap.report.forms.bound_object import bound_object
-    from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
+    from neuromap.report.bound_object import bound_object
+    from neuromap.report.count_usage import count_usage, sampling_frequency
 
     return {
         "network": program.name,

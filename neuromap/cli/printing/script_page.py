@@ -10,7 +10,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.numbers import joules, seconds
 
 if TYPE_CHECKING:
-    from neuromap.backends.scripts.imported import Imported as FromScript
+    from neuromap.backends.imported import Imported as FromScript
     from neuromap.exchange.imported import Imported
 
 __all__ = ["import_of_script"]

@@ -126,7 +126,7 @@ def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
 
 def _print_left_out(console: Console, program: ChipProgram, recorded: Sequence[NodePort]) -> None:
     """Say which nodes are not among those that are recorded because the program does not hold them."""
-    from neuromap.hardware.program.forms.left_out import left_out_line
+    from neuromap.hardware.program.left_out import left_out_line
 
     if program.left_out and any(port.kind == "hidden" for port in recorded):
         print_line(console, left_out_line(program.nodes, program.left_out))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.accuracy.decision import decide, votes_of
 from neuromap.arrays.times import largest_gap
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.live.live_run import LiveRun, OutputFrame
+from neuromap.simulation.run.live_run import LiveRun, OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.trace.recording import node_labels
 

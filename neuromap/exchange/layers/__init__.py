@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {"from_onnx": "take.onnx_file", "from_torch": "take.torch_module"}
+_HOMES = {"from_onnx": "onnx_file", "from_torch": "torch_module"}
 
 if TYPE_CHECKING:
-    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.torch_module import from_torch as from_torch
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,20 +12,20 @@ from scipy.sparse import csr_array
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
-from neuromap.exchange.nir.contract.windows import MAX_WEIGHTS
-from neuromap.exchange.nir.floats.conventions import Convention, step_given
-from neuromap.exchange.nir.own.head import KEY, head_text, lost_tables
-from neuromap.exchange.nir.own.neurons import neuron_primitives, neuron_settings
-from neuromap.exchange.nir.own.order import nir_shape, to_nir_order
+from neuromap.exchange.nir.conventions import Convention, step_given
+from neuromap.exchange.nir.head import KEY, head_text, lost_tables
+from neuromap.exchange.nir.neurons import neuron_primitives, neuron_settings
+from neuromap.exchange.nir.order import nir_shape, to_nir_order
+from neuromap.exchange.nir.windows import MAX_WEIGHTS
 from neuromap.files.given import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import Edge
-from neuromap.network.file.network_file import load_network
 from neuromap.network.names import check_name
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.node import Node

@@ -17,7 +17,7 @@ from neuromap.explorer.answer.row_figures import best_rows, row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import percent
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = [
     "Advice",

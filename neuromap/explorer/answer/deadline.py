@@ -13,7 +13,7 @@ __all__ = ["Deadline", "TrainedClass"]
 class TrainedClass(Card):
     """A behaviour class and the network that was trained for it."""
 
-    behaviour_class: int  # its number (:mod:`neuromap.rollout.patterns.class_numbers`)
+    behaviour_class: int  # its number (:mod:`neuromap.rollout.class_numbers`)
     pattern: str  # name of the pattern under which the network was trained, or its streaming edges
     network: str  # name of the network
     file: str | None  # file that it was read from

@@ -14,7 +14,7 @@ from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -133,15 +133,15 @@ class Exploration(Formed):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.explorer.forms.json_form.to_dict`."""
+        """JSON-ready form; see :func:`neuromap.explorer.json_form.to_dict`."""
         return dict(form(self, "dict"))
 
     def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.explorer.forms.json_form.to_json`."""
+        """JSON text that follows the published schema; see :func:`neuromap.explorer.json_form.to_json`."""
         return str(form(self, "json"))
 
     def to_csv(self) -> str:
-        """CSV text, one line per row; see :func:`neuromap.explorer.forms.html.to_csv`."""
+        """CSV text, one line per row; see :func:`neuromap.explorer.html.to_csv`."""
         return str(form(self, "csv"))
 
     def to_pandas(self) -> DataFrame:
@@ -156,15 +156,15 @@ class Exploration(Formed):
         return frame
 
     def to_html(self) -> str:
-        """One self-contained HTML page; see :func:`neuromap.explorer.forms.html.to_html`."""
+        """One self-contained HTML page; see :func:`neuromap.explorer.html.to_html`."""
         return str(form(self, "html"))
 
     def to_svg(self) -> str:
-        """Picture of the fronts, style inside; see :func:`neuromap.explorer.forms.draw_front.standalone_svg`."""
+        """Picture of the fronts, style inside; see :func:`neuromap.explorer.draw_front.standalone_svg`."""
         return str(form(self, "svg"))
 
     def to_text(self, width: int = 160) -> str:
-        """Tables as they are printed in a terminal; see :func:`neuromap.explorer.forms.text.render_text`."""
+        """Tables as they are printed in a terminal; see :func:`neuromap.explorer.text.render_text`."""
         return str(form(self, "text", width))
 
     @property

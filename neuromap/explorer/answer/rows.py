@@ -26,7 +26,7 @@ class Candidate(Card):
     chip : str
         Name of the chip.
     splitters : {"slack", "anywhere", "never"}
-        As in :class:`neuromap.mapping.asked.options.MappingOptions`.
+        As in :class:`neuromap.mapping.options.options.MappingOptions`.
     ticks_per_step : int or None
         Ticks of an update step; ``None`` for as few as the delays need.
     wide : {"refuse", "partial-sums"}
@@ -75,7 +75,7 @@ class ExploredRow(Card):
     n_patterns : int
         Patterns whose candidates share the row.
     behaviour_class : int
-        Number of the behaviour class (:mod:`neuromap.rollout.patterns.class_numbers`).
+        Number of the behaviour class (:mod:`neuromap.rollout.class_numbers`).
     needs_retraining : bool
         Whether the pattern computes another function than the given one: its class is another.
     status : {"mapped", "does not fit", "not mapped", "excluded"}

@@ -12,7 +12,7 @@ from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objec
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 
 __all__ = ["MAX_PERIOD", "Asked", "AskedOptions", "asked_for", "check_are_axes", "read_objectives"]

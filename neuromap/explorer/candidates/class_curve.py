@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.errors import PatternError
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.best_in_class import best_in_class, pattern_with_factor
 from neuromap.rollout.schedule.rollout import Rollout
 

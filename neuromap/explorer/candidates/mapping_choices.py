@@ -20,11 +20,11 @@ from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.row_table import RowTable, row_table
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.rollout.patterns.class_numbers import ClassNumbers
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.rollout.class_numbers import ClassNumbers
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 

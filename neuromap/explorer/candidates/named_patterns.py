@@ -11,7 +11,7 @@ from neuromap.errors import PatternError
 from neuromap.explorer.candidates.class_curve import CurvePoint, class_curve
 from neuromap.files.given import needs
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["NamedPatterns", "named_patterns"]
 

@@ -13,12 +13,12 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.network.network import Network
+from neuromap.rollout.block_paths import EXACT_NODES
+from neuromap.rollout.class_numbers import class_words
+from neuromap.rollout.counting import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import indexed_network
-from neuromap.rollout.paths.block_paths import EXACT_NODES
-from neuromap.rollout.patterns.class_numbers import class_words
-from neuromap.rollout.patterns.counting import count_valid, enumerate_valid, every_choice
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = [
     "LISTED_PATTERNS",

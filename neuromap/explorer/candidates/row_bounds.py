@@ -18,17 +18,17 @@ from neuromap.arrays.times import Time
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.populations.readers import readers_of
+from neuromap.mapping.bounds.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.rollout.paths.shortest_walks import shortest_walks
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.activity.energy import Counts, energy_of
+from neuromap.rollout.shortest_walks import shortest_walks
+from neuromap.simulation.cost.energy import Counts, energy_of
 
 __all__ = ["core_bound_of_all", "core_bound_of_class", "core_bound_of_row", "energy_bound"]
 

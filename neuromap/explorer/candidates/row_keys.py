@@ -26,8 +26,8 @@ from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.schedules import Schedules
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import core_of
+from neuromap.rollout.class_numbers import retiming_words, shift_bits
 from neuromap.rollout.cycles.indexed_network import indexed_network
-from neuromap.rollout.patterns.class_numbers import retiming_words, shift_bits
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 
 __all__ = ["RowKeys", "Sharing", "sharing_of"]

@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.candidates.row_keys import RowKeys
 from neuromap.explorer.candidates.schedules import schedules_of
-from neuromap.rollout.patterns.class_numbers import ClassNumbers
+from neuromap.rollout.class_numbers import ClassNumbers
 
 __all__ = ["RowTable", "row_table"]
 
@@ -42,7 +42,7 @@ class RowTable(Value):
     # (``numpy.packbits``)
     values: Values
     execution: NDArray[np.uint8]  # (M,): position of its execution
-    behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.patterns.class_numbers`)
+    behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.class_numbers`)
     needs_retraining: NDArray[np.bool_]  # (M,): whether that is another one than the given pattern's
     n_patterns: Ints  # (M,): patterns that share the row
     # period, first, full: (M,): frame period (its numerator at unequal intervals), first and full response in update

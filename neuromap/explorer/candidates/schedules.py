@@ -19,7 +19,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout

@@ -11,10 +11,10 @@ from typing import Any
 from neuromap.errors import InputError, NetworkError, PatternError
 from neuromap.files.messages import show
 from neuromap.network.complete import require_weights
-from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import class_key
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.network.network_file import load_network
+from neuromap.rollout.behaviour import class_key
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["TrainedNetwork", "trained_networks"]
 

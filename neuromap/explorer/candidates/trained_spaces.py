@@ -11,7 +11,7 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.candidates.trained_networks import TrainedNetwork
-from neuromap.rollout.patterns.class_numbers import ClassNumbers
+from neuromap.rollout.class_numbers import ClassNumbers
 
 __all__ = ["MOST_NAMED", "trained_spaces", "untrained_classes"]
 

@@ -12,12 +12,12 @@ from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_pat
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.candidates.trained_networks import TrainedNetwork, trained_networks
 from neuromap.explorer.candidates.trained_spaces import untrained_classes
-from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
+from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
-from neuromap.rollout.patterns.class_numbers import ClassNumbers
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import class_key, count_behaviour_classes
+from neuromap.rollout.class_numbers import ClassNumbers
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["asked_networks", "check_deadline", "deadline_of", "names_with"]
 

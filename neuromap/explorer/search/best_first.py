@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from neuromap.errors import InputError
-from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.groups import RowPlace
+from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.open_rows import OpenRows
 from neuromap.files.given import real_number, whole_number
 from neuromap.forms.card import Card

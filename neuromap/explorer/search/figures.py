@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
-from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.search.measured import Measured
 
 __all__ = ["N_FIGURES", "N_TIMES", "Figures", "compared", "figures_of", "nan_of"]
 

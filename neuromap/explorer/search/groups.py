@@ -16,7 +16,7 @@ from neuromap.arrays.times import Time, whole
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
-from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
+from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.figures import Figures, nan_of
 
 __all__ = ["Group", "RowPlace", "groups_of"]

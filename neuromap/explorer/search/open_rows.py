@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.row_bounds import energy_bound
-from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.figures import N_FIGURES, Figures, compared, figures_of, nan_of
 from neuromap.explorer.search.front import excluded_by, matched_by
 from neuromap.explorer.search.groups import Group, RowPlace
+from neuromap.explorer.search.measured import Measured
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.explorer.search.unlisted import Unlisted
 

@@ -16,9 +16,9 @@ from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
-from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
-from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.groups import Group, RowPlace, groups_of
+from neuromap.explorer.search.measured import Measured
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 from neuromap.network.network import Network
 

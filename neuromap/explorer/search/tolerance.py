@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from neuromap.errors import InputError
-from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.best_first import Effort, Progress
+from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.files.given import real_number
 from neuromap.forms.numbers import ALIKE

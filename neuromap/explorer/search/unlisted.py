@@ -18,7 +18,7 @@ from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.figures import Figures, nan_of
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout

@@ -14,7 +14,7 @@ from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.routes.xy_route import xy_route
+from neuromap.hardware.program.xy_route import xy_route
 
 __all__ = ["dead_cores", "dead_routes"]
 

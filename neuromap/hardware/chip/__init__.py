@@ -1,1 +1,7 @@
 """Chips: cores, widths, delays, figures and defects, and their files."""
+
+FORMS = {
+    "ChipSpec": {
+        "head": "chip_head.chip_head",
+    },
+}

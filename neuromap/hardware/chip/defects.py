@@ -1,6 +1,6 @@
 """Defects of a chip or board: cores, routers and links that do not work.
 
-Which routes they block is asked in :mod:`neuromap.hardware.routes.dead_routes`.
+Which routes they block is asked in :mod:`neuromap.hardware.program.dead_routes`.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
-from neuromap.mapping.bounds.crowds.crowding import Crowd, crowds_of
-from neuromap.mapping.bounds.crowds.reads import fed_axons
-from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
-from neuromap.mapping.bounds.mixtures.mixture import mixture_of
-from neuromap.mapping.bounds.populations.readers import Key, Reader, read_out_neurons, readers_of
+from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
+from neuromap.mapping.bounds.crowding import Crowd, crowds_of
+from neuromap.mapping.bounds.mixture import mixture_of
+from neuromap.mapping.bounds.readers import Key, Reader, read_out_neurons, readers_of
+from neuromap.mapping.bounds.reads import fed_axons
 from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
 
 
 def core_bound(

@@ -17,7 +17,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.refused.infeasible import Limit
+from neuromap.mapping.options.infeasible import Limit
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["CoreModel", "Cores", "Shortage"]

@@ -16,7 +16,7 @@ from neuromap.mapping.core.crossbar import AMPLE, Crossbar
 from neuromap.mapping.core.plan_axons import plan_axons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 Ints = NDArray[np.int64]

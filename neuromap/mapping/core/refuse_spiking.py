@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 

@@ -11,7 +11,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout

@@ -23,7 +23,7 @@ from neuromap.mapping.legalise.edge_legs import legs_of_edges
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network

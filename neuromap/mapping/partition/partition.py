@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.forms.card import Card
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
-from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.legalise.sources import Sources, join_sources
-from neuromap.mapping.pack.core_layout import CoreLayout, alone
-from neuromap.mapping.pack.pack_tiles import pack
-from neuromap.mapping.pack.share_cores import share_cores
-from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.options import MappingOptions, Pins
+from neuromap.mapping.options.progress import Progress
+from neuromap.mapping.partition.core_layout import CoreLayout, alone
 from neuromap.mapping.partition.digest import digest_of
+from neuromap.mapping.partition.pack_tiles import pack
+from neuromap.mapping.partition.share_cores import share_cores
+from neuromap.mapping.partition.signals import FROM_CHIP, Signals, signals_of
 from neuromap.mapping.tile.copies import take_copies
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile
@@ -65,7 +65,7 @@ def partition(
     budget: Budget = NO_LIMIT,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores."""
-    # Cores may be more than the chip has; :func:`neuromap.mapping.pack.share_cores.share_cores` may still save some.
+    # Cores may be more than the chip has; ``share_cores`` may still save some.
     sources = join_sources(network)
     name = None if budget.is_limited else digest_of(network)
     if name is not None and (found := tilings.later.get(b"partition" + name)) is not None:

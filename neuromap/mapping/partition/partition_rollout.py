@@ -25,14 +25,15 @@ from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget, OverBudget
-from neuromap.mapping.asked.options import MappingOptions, Phases, Splitters
-from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.partial_sums import PartialSums
+from neuromap.mapping.options.budget import NO_LIMIT, Budget, OverBudget
+from neuromap.mapping.options.options import MappingOptions, Phases, Splitters
+from neuromap.mapping.options.progress import Progress
+from neuromap.mapping.partial_sums.planned_sums import PlannedSums
 from neuromap.mapping.partition.choose_phases import PhaseChoice, choose_phases
 from neuromap.mapping.partition.edges_in_use import edges_in_use
 from neuromap.mapping.partition.partition import Partition, partition, with_shared_cores
@@ -41,7 +42,6 @@ from neuromap.mapping.tile.copies import axons_fed
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
 from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tilings import Tilings
-from neuromap.mapping.wide.planned_sums import PlannedSums
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -12,7 +12,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.routes.dead_routes import defect_map
+from neuromap.hardware.program.dead_routes import defect_map
 
 __all__ = ["Board", "Region", "best_reached", "board_for"]
 
@@ -37,7 +37,7 @@ class Board(Value):
     regions: Ints  # (n_cores, 4): least x, least y, greatest x, greatest y of every core
     is_pinned: NDArray[np.bool_]  # (n_cores,): whether the region is smaller than the board
     # dead_along_x, dead_along_y: prefix sums of dead routers and links
-    # (:class:`neuromap.hardware.routes.dead_routes.DefectMap`)
+    # (:class:`neuromap.hardware.program.dead_routes.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuromap.mapping.asked.progress import Progress
+from neuromap.mapping.options.progress import Progress
 
 __all__ = ["Deadline"]
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import SEEDS
-from neuromap.mapping.asked.progress import Progress
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.options import SEEDS
+from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.place.board import Board, Region, best_reached, board_for
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import repair
 from neuromap.mapping.place.layout_cost import Faults, faults
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
 from neuromap.mapping.place.wiring import Wiring, wiring
-from neuromap.mapping.refused.infeasible import Remedy, refuse
 
 __all__ = ["place"]
 

@@ -12,12 +12,12 @@ from scipy import sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.place.board import Board
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import exchange
 from neuromap.mapping.place.layout_cost import cost
 from neuromap.mapping.place.wiring import Wiring
-from neuromap.mapping.refused.infeasible import Remedy, refuse
 
 Ints = NDArray[np.int64]
 ONE_START = 8
@@ -66,7 +66,7 @@ STRATEGIES: Mapping[str, Strategy] = ReadOnlyMapping(
         "exchange": _exchange,
     }
 )
-"""One for every name in :data:`neuromap.mapping.asked.options.PLACERS`."""
+"""One for every name in :data:`neuromap.mapping.options.options.PLACERS`."""
 
 # Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
 ASSIGNED_CORES = 1500

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
-from neuromap.mapping.asked.options import Pins
 from neuromap.mapping.core.core_model import Shortage
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.options import Pins
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 
 __all__ = ["pinned_populations", "pinned_shape", "spread_evenly"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.legalise.legalised import Legalised, Population
-from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.tile.cycle_growth import CycleGrowth
 
 __all__ = ["refuse_circle", "refuse_cores", "refuse_growth"]

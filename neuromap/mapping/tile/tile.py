@@ -13,7 +13,7 @@ from neuromap.forms.card import Card
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
-from neuromap.mapping.tile.cut.dense_rows import count_columns, dense_rows
+from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["Planner", "Stuck", "Tile"]

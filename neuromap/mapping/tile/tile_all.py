@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
-from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.tile.copies import axons_fed, copies_asked, take_copies
 from neuromap.mapping.tile.cycle_growth import cycle_growth
 from neuromap.mapping.tile.pinned_tiles import pinned_populations

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.asked.budget import NO_LIMIT, Budget
-from neuromap.mapping.asked.options import MappingOptions, Partitioner
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population
 from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.options import MappingOptions, Partitioner
 from neuromap.mapping.tile.apart import rows_apart
-from neuromap.mapping.tile.cut.axon_demand import axon_demand
-from neuromap.mapping.tile.cut.cut_order import longest_run
-from neuromap.mapping.tile.cut.dense_rows import dense_rows
-from neuromap.mapping.tile.cut.partitioners import NeuronsToCut, cuts_by
-from neuromap.mapping.tile.cut.tile_shapes import CutOrder
+from neuromap.mapping.tile.axon_demand import axon_demand
+from neuromap.mapping.tile.cut_order import longest_run
+from neuromap.mapping.tile.dense_rows import dense_rows
+from neuromap.mapping.tile.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
+from neuromap.mapping.tile.tile_shapes import CutOrder
 
 Ints = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.network.network import Network
 from neuromap.report.drawings.layers import layout
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["draw_network", "edge_class", "edge_title"]
 

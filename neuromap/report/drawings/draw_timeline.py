@@ -17,7 +17,7 @@ from neuromap.forms.svg import arrow, drawing, element, label, number, shorten
 from neuromap.network.edge import EdgeKey
 from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.row import ReportRow
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 MOST_TICKS = 240
 """Ticks that a timeline shows at most; longer ones are not drawn."""

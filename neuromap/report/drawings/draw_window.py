@@ -6,7 +6,7 @@ from neuromap.forms.svg import Point, arrow, drawing, element, label, number, sh
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_network import edge_class, edge_title
 from neuromap.report.drawings.layers import layout
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["draw_window"]
 

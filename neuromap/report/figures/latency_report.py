@@ -34,7 +34,7 @@ class LatencyReport(Formed):
     rows : tuple of ReportRow
         One per pattern and execution, patterns outermost, in the order asked for.
     stimulus : mapping
-        As :func:`neuromap.simulation.stimulus.choose_frames.choose_stimuli` describes it.
+        As :func:`neuromap.simulation.choose_frames.choose_stimuli` describes it.
     most_sequential : int or None
         Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
     most_sequential_proven : bool or None

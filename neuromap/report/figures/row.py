@@ -22,8 +22,8 @@ from neuromap.report.figures.run_figures import RunFigures
 from neuromap.report.figures.spike_raster import SpikeRaster
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.activity.activity import Activity
-from neuromap.simulation.activity.energy import Energy
+from neuromap.simulation.cost.activity import Activity
+from neuromap.simulation.cost.energy import Energy
 from neuromap.verification.verdict import Verification
 
 __all__ = ["ReportRow", "ScheduleUnit", "Status"]
@@ -60,7 +60,7 @@ class ReportRow(Card):
     bridging_edges : tuple of ((str, str), int)
         R of the edges that bridge frames.
     behaviour_class : int or None
-        Number of the pattern's behaviour class (:mod:`neuromap.rollout.patterns.class_numbers`); ``None`` for an
+        Number of the pattern's behaviour class (:mod:`neuromap.rollout.class_numbers`); ``None`` for an
         invalid pattern, which has none, and where a row was made on its own.
     inference_factor : int or None
         F of the pattern, in update steps.

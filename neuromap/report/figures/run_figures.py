@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.card import Card
 from neuromap.report.figures.mesh_figures import MeshFigures
-from neuromap.simulation.activity.node_work import NodeTime
-from neuromap.simulation.activity.spread import Spread
+from neuromap.simulation.cost.node_work import NodeTime
+from neuromap.simulation.cost.spread import Spread
 
 __all__ = [
     "EnergyFigures",

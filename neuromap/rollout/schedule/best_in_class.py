@@ -15,8 +15,8 @@ from typing import TypeVar
 from neuromap.errors import NotSupportedError, PatternError
 from neuromap.files.given import needs
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.phases import pipelined_phases, windowed_phases
 

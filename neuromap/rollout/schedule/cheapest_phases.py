@@ -19,9 +19,9 @@ from neuromap.arrays.value import Value
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.cycles.certified_least import is_least
 from neuromap.rollout.cycles.quiet_solver import quiet_solver
-from neuromap.rollout.paths.shortest_walks import shortest_walks
 from neuromap.rollout.schedule.delay_cost import DelayCost, cost_of
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.shortest_walks import shortest_walks
 
 MAX_VARIABLES = 3000
 """Variables of the largest program that is searched."""

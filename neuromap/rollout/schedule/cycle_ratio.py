@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from neuromap.errors import PatternError
 from neuromap.files.given import needs
-from neuromap.rollout.paths.longest_walks import LongestWalks
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.longest_walks import LongestWalks
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.latencies import edge_latencies
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import gcd
 
 from neuromap.arrays.times import Time, whole
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
 
 __all__ = ["FrameShifts", "least_mean_period"]
 

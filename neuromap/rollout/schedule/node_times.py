@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.latencies import MAX_LATENCY
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
     from neuromap.network.network import Network
-    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["frame_time", "latencies_of"]
 

@@ -10,7 +10,7 @@ from neuromap.errors import InputError
 from neuromap.files.given import mapping_given, whole_number
 from neuromap.files.messages import did_you_mean
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
 
 __all__ = ["changed_phases", "require_delays"]
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from neuromap.arrays.times import Time, whole
-from neuromap.rollout.paths.longest_walks import LongestWalks
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.longest_walks import LongestWalks
 from neuromap.rollout.schedule.mean_period import FrameShifts
 
 __all__ = ["pipelined_phases", "sample_late", "windowed_phases"]

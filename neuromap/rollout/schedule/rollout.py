@@ -20,8 +20,8 @@ from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import BEST, EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.latencies import edge_latencies, kept_latencies

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import frozen
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, check_run
+from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.compiled import compiled
+from neuromap.simulation.engine.kernel.far import Far
 from neuromap.simulation.engine.kernel.image import read_only
-from neuromap.simulation.engine.kernel.together.barrier import ABORT
-from neuromap.simulation.engine.kernel.together.far import Far
 from neuromap.simulation.engine.kernel.workspace import Events, Record
 
 __all__ = ["CompiledRuns", "record_of", "run_together"]

@@ -21,10 +21,10 @@ from neuromap.simulation.engine.engine import Footprint, Totals
 from neuromap.simulation.engine.engine_state import EngineState, check_state
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
+from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.image import make_image, make_state, put_spikes, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag, Image, State
 from neuromap.simulation.engine.kernel.team import make_team
-from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
     SPIKES,

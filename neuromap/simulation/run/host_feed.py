@@ -15,7 +15,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.engine import HostEvents
-from neuromap.simulation.stimulus.stimulus import frame_count
+from neuromap.simulation.stimulus import frame_count
 
 __all__ = ["FedFrames", "HostFeed"]
 

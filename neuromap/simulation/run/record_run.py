@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from neuromap.simulation.checkpoint.checkpoints import Checkpoints
-from neuromap.simulation.checkpoint.parts import Parts, read_parts
-from neuromap.simulation.checkpoint.run_identity import RunIdentity, run_identity
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.loaded import Loaded, load_engine
 from neuromap.simulation.run.run_length import ticks_to_run
-from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
+from neuromap.simulation.stimulus import check_frames, frame_count
+from neuromap.simulation.trace.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from neuromap.simulation.trace.checkpoints import Checkpoints
+from neuromap.simulation.trace.parts import Parts, read_parts
 from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Recording, readout_of
+from neuromap.simulation.trace.run_identity import RunIdentity, run_identity
 from neuromap.simulation.trace.trace import Trace
 
 _MAX_BYTES = 2**32

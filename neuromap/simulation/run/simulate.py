@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from neuromap.files.given import needs, path_given, refuse_swapped
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.checkpoint.checkpoints import Checkpoints
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
-from neuromap.simulation.trace.forms.hdf5_file import hdf5_writer
+from neuromap.simulation.trace.checkpoints import Checkpoints
 from neuromap.simulation.trace.frame_counts import FrameCounter, FrameCounts
+from neuromap.simulation.trace.hdf5_file import hdf5_writer
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import Trace
@@ -91,7 +91,7 @@ def simulate_to_file(
     """Run a program as :func:`simulate` does, and write what is recorded into an HDF5 file while it runs.
 
     Memory does not grow with the number of ticks. The file appears when the run is complete; an error or an interrupt
-    leaves what was there before. :func:`neuromap.simulation.trace.reading.load_trace.load_trace` reads it, as does
+    leaves what was there before. :func:`neuromap.simulation.trace.load_trace.load_trace` reads it, as does
     whatever reads HDF5; ``docs/simulation.md`` describes it.
 
     Parameters

@@ -15,12 +15,12 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.batch_stimuli import check_stimuli
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.engine import BlockEngine, Engine, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
 from neuromap.simulation.run.chips import Chips
-from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
 from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.recording import Recording
 

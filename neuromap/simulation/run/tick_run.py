@@ -15,7 +15,7 @@ from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoic
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.run_length import ticks_to_run
-from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.simulation.stimulus import check_frames
 
 __all__ = ["TickSpikes", "run_ticks", "together"]
 

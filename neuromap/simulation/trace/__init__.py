@@ -1,1 +1,10 @@
 """What is kept of a run, and its files."""
+
+FORMS = {
+    "Batch": {
+        "file": "batch_file.save_batch",
+    },
+    "Trace": {
+        "file": "trace_file.save_trace",
+    },
+}

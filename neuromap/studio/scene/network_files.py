@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.messages import show
 from neuromap.files.toml_file import parse_toml
-from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
 from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense
 

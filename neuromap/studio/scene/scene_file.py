@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ChipError, InputError
-from neuromap.faults.edits.edit import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
+from neuromap.faults.edit import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.studio.scene.document import Document, parse_json
 from neuromap.studio.scene.network_files import (
     MOST_TOML_BYTES,

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from neuromap.bench.forms.json_form import bench_schema
+from neuromap.bench.json_form import bench_schema
 from neuromap.simulation.engine.threads import thread_count
 
 pytestmark = pytest.mark.usefixtures("short_streams")

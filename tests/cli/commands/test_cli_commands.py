@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
-from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 
 def test_json_goes_to_stdout_alone(sr, program, neuromap):
@@ -234,7 +234,7 @@ def test_simulate_counts_spikes_of_the_reference(folder, sr, program, neuromap):
     assert output["spikes_per_frame"] == expected.sum(axis=1).tolist()
     assert output["spiking_neurons_per_frame"] == [np.flatnonzero(row).tolist() for row in expected]
     assert (output["stray_spikes"], found["frames"], found["frame_period_ticks"]) == (0, 9, 1)
-    from neuromap.simulation.trace.reading.load_trace import load_trace
+    from neuromap.simulation.trace.load_trace import load_trace
 
     assert (load_trace(out).frames("O") == expected).all()
     text = neuromap("simulate", program, "--stimulus", folder / "frames.safetensors").out

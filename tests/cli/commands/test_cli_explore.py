@@ -15,9 +15,9 @@ import neuromap as nm
 from neuromap.cli.commands.explore import leave
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
-from neuromap.explorer.forms.json_form import exploration_schema
+from neuromap.explorer.json_form import exploration_schema
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.sweep.store.run_table import load_runs
+from neuromap.sweep.run_table import load_runs
 
 OBJECTIVES = ["first-response", "full-response", "worst-case-reaction", "sampling-frequency", "cores", "energy"]
 

@@ -6,7 +6,7 @@ import re
 import jsonschema
 import pytest
 
-from neuromap.faults.forms.json_study import schema
+from neuromap.faults.json_study import schema
 
 SHORT = ("--kind", "dead-cores,silent-neurons", "--rates", "0,0.5", "--seeds", "2", "--frames", "6", "--stimuli", "2")
 

@@ -7,8 +7,8 @@ import pytest
 
 import neuromap as nm
 from neuromap.exchange.nir import TOOLS, from_nir, nir_graph
-from neuromap.exchange.nir.contract.contract import contract
-from neuromap.exchange.nir.floats.float_network import float_network
+from neuromap.exchange.nir.contract import contract
+from neuromap.exchange.nir.float_network import float_network
 from neuromap.exchange.nir.import_nir import distances, float_parts
 from neuromap.formats.nir import read_nir
 from neuromap.network import Dense

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.exchange.traces.to_perfetto import events_of, shown_ticks
+from neuromap.exchange.perfetto_trace import events_of, shown_ticks
 
 SCHEMA = {
     "type": "object",

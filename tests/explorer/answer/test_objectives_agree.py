@@ -18,10 +18,10 @@ from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import UNITS
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.forms.json_form import exploration_schema
-from neuromap.explorer.forms.text import exploration_cells
-from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.json_form import exploration_schema
 from neuromap.explorer.search.figures import N_FIGURES, N_TIMES, figures_of
+from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.text import exploration_cells
 from neuromap.network.network import Network
 
 NAMES = [objective.name for objective in OBJECTIVES]

@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key
+from neuromap.rollout.behaviour import behaviour_classes, class_key
 
 EXECUTIONS = ("windowed", "pipelined")
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -18,8 +18,8 @@ from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
-from neuromap.rollout.patterns.class_numbers import all_class_numbers
+from neuromap.rollout.behaviour import count_behaviour_classes, equivalent
+from neuromap.rollout.class_numbers import all_class_numbers
 
 EXECUTIONS = ("windowed", "pipelined")
 

@@ -25,11 +25,11 @@ from neuromap.explorer.answer.listing import constant_objectives, list_rows
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.forms.draw_front import constant_line, draw_front, make_axis, standalone_svg
-from neuromap.explorer.forms.html import front_chart, to_csv, to_html
-from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
-from neuromap.explorer.forms.notes import count_line
-from neuromap.explorer.forms.text import render_text
+from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, standalone_svg
+from neuromap.explorer.html import front_chart, to_csv, to_html
+from neuromap.explorer.json_form import exploration_schema, to_dict, to_json
+from neuromap.explorer.notes import count_line
+from neuromap.explorer.text import render_text
 
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}

@@ -12,13 +12,13 @@ from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.explore import explore, hurried_space
-from neuromap.explorer.measuring.measurements import Measurements, evaluate
-from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.search.best_first import Effort
+from neuromap.explorer.search.measurements import Measurements, evaluate
+from neuromap.explorer.search.setting import Setting
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
-from neuromap.sweep.store.run_table import load_runs
+from neuromap.sweep.run_table import load_runs
 
 
 def chain(*sizes: int) -> nm.Network:

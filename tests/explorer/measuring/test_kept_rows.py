@@ -19,11 +19,11 @@ import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.explore import explore
-from neuromap.explorer.measuring.measurements import RowWork, measure_row
-from neuromap.explorer.measuring.setting import Setting
+from neuromap.explorer.search.measurements import RowWork, measure_row
+from neuromap.explorer.search.setting import Setting
 from neuromap.network import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.sweep.store.run_table import load_runs
+from neuromap.sweep.run_table import load_runs
 
 QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False, "engine": "numpy"}
 FIGURES = {"grid.cores": [3, 2], "core.axons": 8, "core.neurons": 8}
@@ -104,7 +104,7 @@ def test_what_was_measured_before_an_interruption_is_not_measured_again(stop, ne
     before = load_runs(store).rows
     assert before == whole[1][:4]
     is_same(explore(net, small, store=store, **QUICK), store, whole)
-    monkeypatch.setattr("neuromap.explorer.measuring.measurements.evaluate", None)  # nobody asks for it
+    monkeypatch.setattr("neuromap.explorer.search.measurements.evaluate", None)  # nobody asks for it
     is_same(explore(net, small, store=store, **QUICK), store, whole)
 
 
@@ -161,7 +161,7 @@ def test_a_cluster_gives_the_same_rows(net, small, whole, tmp_path):
 
 def test_time_ends_on_other_machines_by_the_clock_on_the_wall(net, small, monkeypatch):
     setting = Setting(net, {small.name: small}, (), False, EngineChoice())
-    clock = "neuromap.explorer.measuring.measurements.time"
+    clock = "neuromap.explorer.search.measurements.time"
     monkeypatch.setattr(f"{clock}.monotonic", lambda: 100.0)
     monkeypatch.setattr(f"{clock}.time", lambda: 5000.0)
     here = RowWork.of(setting, 130.0, alone=False, on_cluster=False)

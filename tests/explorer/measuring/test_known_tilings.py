@@ -6,12 +6,12 @@ import pytest
 
 import neuromap as nm
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.measuring import measurements as module
-from neuromap.explorer.measuring.measurements import evaluate
-from neuromap.explorer.measuring.setting import Setting
+from neuromap.explorer.search import measurements as module
+from neuromap.explorer.search.measurements import evaluate
+from neuromap.explorer.search.setting import Setting
 from neuromap.mapping.tile import tilings
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 
 @pytest.mark.parametrize("most_tiles", [10_000, pytest.param(0, marks=pytest.mark.thorough)])

@@ -17,10 +17,10 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
-from neuromap.explorer.measuring.measured import Measured
-from neuromap.explorer.measuring.results import measured_of, record_of
+from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.search.results import measured_of, record_of
 from neuromap.jobs.results_file import with_checksum
-from neuromap.rollout.patterns.class_numbers import all_class_numbers
+from neuromap.rollout.class_numbers import all_class_numbers
 
 MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, 1e-9, None)
 REFUSED = Measured("does not fit", "core (0, 0): needs 300 axons, has 256")

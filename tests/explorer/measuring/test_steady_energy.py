@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.network import build_network
-from neuromap.rollout.patterns.behaviour import behaviour_classes
-from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.rollout.behaviour import behaviour_classes
+from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
 
 ALONE = EngineChoice(threads=1)
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -13,8 +13,8 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.explore import explore
-from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 
 

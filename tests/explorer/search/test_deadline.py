@@ -20,14 +20,14 @@ from neuromap.errors import InputError, NetworkError, NeuromapError, PatternErro
 from neuromap.explorer.answer.advice import deadline_line
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.explore import explore
-from neuromap.explorer.forms.json_form import exploration_schema, to_dict
+from neuromap.explorer.json_form import exploration_schema, to_dict
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
-from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.rollout.behaviour import equivalent
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
-from neuromap.sweep.store.run_table import load_runs
+from neuromap.sweep.run_table import load_runs
 
 SKIP = [("I", "A"), ("A", "B"), ("B", "O"), ("A", "O"), ("A", "A")]
 TWO_WAYS = [("I", "A"), ("I", "B"), ("A", "O"), ("B", "O")]
@@ -141,7 +141,7 @@ def test_front_and_rows_are_those_of_running_everything(data, chip):
 )
 def test_patterns_share_a_curve_only_where_theirs_are_equal(edges, seed, least, n_frames):
     from neuromap.explorer.candidates.trained_networks import trained_networks
-    from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
+    from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 
     net, pictures = network(edges, seed, least_threshold=least), images(20)
     for members in classes_of(net):

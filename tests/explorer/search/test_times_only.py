@@ -10,7 +10,7 @@ import neuromap as nm
 from neuromap.explorer.candidates.class_curve import class_curve
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
-from neuromap.rollout.patterns.behaviour import class_key
+from neuromap.rollout.behaviour import class_key
 
 EXECUTIONS = ("windowed", "pipelined")
 

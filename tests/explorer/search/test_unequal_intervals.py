@@ -18,7 +18,7 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.explore import explore
-from neuromap.explorer.forms.json_form import exploration_schema
+from neuromap.explorer.json_form import exploration_schema
 
 EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
 

@@ -20,8 +20,8 @@ from neuromap.hardware.chip.chip_document import (
     chip_from_document,
 )
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.hardware.load.load_program import load_program
-from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.hardware.program_file import load_program
 
 TINY = """
 format = 1
@@ -315,7 +315,7 @@ def test_chips_made_in_python_are_checked_too():
 @settings(deadline=None, max_examples=300)
 def test_what_is_loaded_makes_a_clock_and_finite_quotients(router):
     """Whatever figures are taken, each for itself and together, can be counted with."""
-    from neuromap.simulation.activity.energy import bits_off_chip
+    from neuromap.simulation.cost.energy import bits_off_chip
     from neuromap.simulation.noc.clock import RouterClock
 
     try:

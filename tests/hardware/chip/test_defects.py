@@ -14,10 +14,10 @@ from neuromap.hardware.check.check_program import Place, check_program
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.chip.defects_file import load_defects
-from neuromap.hardware.load.load_program import program_from_bytes
-from neuromap.hardware.program.forms.program_bytes import program_bytes
-from neuromap.hardware.routes.dead_routes import defect_map, route_blocked, unusable
-from neuromap.hardware.routes.xy_route import xy_route
+from neuromap.hardware.program.dead_routes import defect_map, route_blocked, unusable
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.hardware.program.xy_route import xy_route
+from neuromap.hardware.program_file import program_from_bytes
 
 PLAIN = settings(deadline=None, max_examples=60)
 

@@ -10,9 +10,9 @@ import safetensors.numpy
 import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.files.sealed import sealed_bytes
-from neuromap.hardware.load.load_program import program_from_bytes
-from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program.structure import LIST_TENSORS, OPTIONAL_TENSORS, program_tensors
+from neuromap.hardware.program_file import program_from_bytes
 
 
 def refusal(data):

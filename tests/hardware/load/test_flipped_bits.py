@@ -3,8 +3,8 @@
 import pytest
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.load.load_program import load_program, map_program, program_from_bytes
-from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.hardware.program_file import load_program, map_program, program_from_bytes
 
 
 def accepted(data, flipped_bits, step=1):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError
 from neuromap.files.sealed import sealed_bytes
-from neuromap.hardware.load.load_program import map_program, program_from_bytes
-from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
+from neuromap.hardware.program_file import map_program, program_from_bytes
 
 seeds = st.integers(0, 2**32)
 

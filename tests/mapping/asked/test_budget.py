@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.asked.budget import STAGES, Budget, OverBudget
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.budget import STAGES, Budget, OverBudget
 
 
 def layers_of(size: int) -> nm.Network:

@@ -6,8 +6,8 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.mapping.asked.options import Pins
-from neuromap.mapping.asked.pins_file import check_pins, load_pins
+from neuromap.mapping.options.options import Pins
+from neuromap.mapping.options.pins_file import check_pins, load_pins
 from neuromap.network import Dense, build_network
 
 WHOLE = """\

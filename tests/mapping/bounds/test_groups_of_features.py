@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from neuromap.mapping.bounds.windows import least_sources, masks
+from neuromap.mapping.bounds import least_sources, masks
 
 
 @settings(deadline=None, max_examples=60)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from neuromap.mapping.bounds.windows.window_axons import incidences
+from neuromap.mapping.bounds.window_axons import incidences
 
 
 @pytest.mark.parametrize("height", [1, 2, 3])

@@ -8,7 +8,7 @@ from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
 

@@ -11,14 +11,14 @@ from scipy import sparse
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.windows.least_sources import by_degrees, by_expansion, sources_beyond_palette
-from neuromap.mapping.bounds.windows.single_axons import single_axon_sources
-from neuromap.mapping.bounds.windows.whole_windows import areas, find_windows
-from neuromap.mapping.bounds.windows.window_axons import axons_of_windows
+from neuromap.mapping.bounds.single_axons import single_axon_sources
+from neuromap.mapping.bounds.whole_windows import areas, find_windows
+from neuromap.mapping.bounds.window_axons import axons_of_windows
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
 from neuromap.network.transforms.kinds import Conv
 

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NeuromapError
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
-from neuromap.mapping.bounds.mixtures.mixture import Demand, Group, Mixture
+from neuromap.mapping.bounds.mixture import Demand, Group, Mixture
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
 from neuromap.network.transforms.kinds import Conv
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.lists import move_groups
-from neuromap.mapping.lists.fill_cores import number_order, partition_groups, settle
-from neuromap.mapping.lists.fill_order import GroupOrder
-from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
-from neuromap.mapping.tile.cut import cut_order
+from neuromap.mapping.synapse_list import move_groups
+from neuromap.mapping.synapse_list.fill_cores import number_order, partition_groups, settle
+from neuromap.mapping.synapse_list.fill_order import GroupOrder
+from neuromap.mapping.synapse_list.neuron_groups import NeuronGroups, Room
+from neuromap.mapping.tile import cut_order
 
 FREE = Room(neurons=9, axons=30, output_axons=2**40, memory=2**40, list_bits=64, synapse_bits=25)
 

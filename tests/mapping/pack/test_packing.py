@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.pack import share_cores
+from neuromap.mapping.options.options import MappingOptions, Pins
+from neuromap.mapping.partition import share_cores
 from neuromap.mapping.partition.partition import Partition
 from neuromap.network import Conv, build_network
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.defects import Defects
-from neuromap.hardware.routes.dead_routes import route_blocked
-from neuromap.mapping.asked.options import PLACERS
+from neuromap.hardware.program.dead_routes import route_blocked
+from neuromap.mapping.options.options import PLACERS
 from neuromap.mapping.place import exchange, exchange_kernel, wiring
 from neuromap.mapping.place.board import best_reached, board_for
 from neuromap.mapping.place.layout_cost import weighted_hops

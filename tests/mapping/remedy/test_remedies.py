@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
+from neuromap.mapping.diagnosis.dry_run import dry_run
+from neuromap.mapping.diagnosis.early_refusal import refuse_early
+from neuromap.mapping.diagnosis.remedies import try_remedies, what_would_fit
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
-from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
-from neuromap.mapping.remedy.dry_run import dry_run
-from neuromap.mapping.remedy.early_refusal import refuse_early
-from neuromap.mapping.remedy.remedies import try_remedies, what_would_fit
+from neuromap.mapping.options.infeasible import Infeasibility, Remedy
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import Conv, Dense, build_network
 
 

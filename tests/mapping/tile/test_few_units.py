@@ -8,9 +8,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.tile.cut import cut_order, exchange_neurons, overlap_order
-from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
-from neuromap.mapping.tile.cut.tile_shapes import cut_single
+from neuromap.mapping.tile import cut_order, exchange_neurons, overlap_order
+from neuromap.mapping.tile.axon_demand import CORE_PRICE, AxonDemand
+from neuromap.mapping.tile.tile_shapes import cut_single
 
 NO_END = 10**12
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.asked.options import PARTITIONERS, Pins
-from neuromap.mapping.tile.cut.partitioners import CUTS
+from neuromap.mapping.options.options import PARTITIONERS, Pins
+from neuromap.mapping.tile.partitioners import CUTS
 from neuromap.network import Conv, build_network
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]

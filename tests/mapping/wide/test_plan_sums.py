@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.program.forms.program_bytes import program_bytes
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.wide.planned_sums import plan_sums
-from neuromap.mapping.wide.wide_node import wide_node
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.partial_sums.planned_sums import plan_sums
+from neuromap.mapping.partial_sums.wide_node import wide_node
 from neuromap.network import build_network
 from neuromap.network.transforms.kinds import Conv
 from neuromap.verification import measure

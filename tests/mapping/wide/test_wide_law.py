@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
-from neuromap.mapping.asked.options import PHASES, SPLITTERS, MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import PHASES, SPLITTERS, MappingOptions
 from neuromap.network import build_network
 from neuromap.verification import measure
 

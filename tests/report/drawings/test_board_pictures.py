@@ -16,18 +16,18 @@ from neuromap.files.messages import counted
 from neuromap.forms.standalone_svg import standalone
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
+from neuromap.report import html as html_module
 from neuromap.report import latency_report
+from neuromap.report.core_contents import core_map
 from neuromap.report.drawings.board_grid import MOST_SQUARES, board_grid
 from neuromap.report.drawings.draw_chip import draw_chip, node_class
 from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
+from neuromap.report.figure_files import figure_files, save_figures
+from neuromap.report.figure_folder import check_no_figure, figure_folder
 from neuromap.report.figures.core_map import CoreMap
-from neuromap.report.forms import html as html_module
-from neuromap.report.forms.figure_files import figure_files, save_figures
-from neuromap.report.forms.figure_folder import check_no_figure, figure_folder
-from neuromap.report.measuring.core_contents import core_map
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.noc.measure_traffic import measure_traffic
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = re.compile(r"\((\d+), (\d+)\) (east|west|north|south): (\d+) spikes? per tick, most in one tick")

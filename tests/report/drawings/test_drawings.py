@@ -16,18 +16,18 @@ from neuromap.forms.svg import element, shorten
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
 from neuromap.report.drawings.draw_network import draw_network
 from neuromap.report.drawings.draw_timeline import draw_timeline, longest_reach, shortest_reach
 from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.measuring.report_row import report_row
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.report.report_row import report_row
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 

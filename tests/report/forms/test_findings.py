@@ -10,7 +10,7 @@ from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
 from neuromap.explorer.search.tolerance import UNMEASURED
 from neuromap.forms.numbers import ALIKE
 from neuromap.network import build_network
-from neuromap.report.forms.findings import findings
+from neuromap.report.findings import findings
 
 NAMES = ["streaming", "hybrid", "sequential"]
 

@@ -10,14 +10,14 @@ import pytest
 from html_pages import Page
 from small_networks import network_of_any_names
 
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
 from neuromap.report.drawings.draw_overview import draw_narrow_overview
-from neuromap.report.forms.figure_files import MOST_EDGES
-from neuromap.report.forms.findings import findings
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.report.figure_files import MOST_EDGES
+from neuromap.report.findings import findings
+from neuromap.rollout.pattern import RolloutPattern
 
 pytestmark = pytest.mark.smoke
 

@@ -18,9 +18,9 @@ from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.report.count_copies import count_copies
+from neuromap.report.count_usage import count_usage
 from neuromap.report.figures.node_copies import copies_line
-from neuromap.report.measuring.count_copies import count_copies
-from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
 

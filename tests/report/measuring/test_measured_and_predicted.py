@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.mapping.asked.options import PHASES
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.mapping.options.options import PHASES
 from neuromap.network.build import build_network
 from neuromap.report.latency import latency_report
-from neuromap.report.measuring.report_row import report_row
+from neuromap.report.report_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import verify
 from neuromap.verification.observe import extend_frames, first_difference
 from neuromap.verification.wave import measure

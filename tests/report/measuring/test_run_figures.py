@@ -17,17 +17,17 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.forms.run_text import run_columns, run_lines
-from neuromap.report.forms.text import run_tables
-from neuromap.report.measuring.report_row import report_row
+from neuromap.report.report_row import report_row
+from neuromap.report.run_text import run_columns, run_lines
+from neuromap.report.text import run_tables
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.activity.steady_run import steady_window
+from neuromap.simulation.cost.steady_run import steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.find_late_spikes import find_late_spikes
 from neuromap.simulation.run.host_feed import HostFeed
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 RUN_KEYS = ("network_on_chip", "work", "energy", "node_times")
 ENERGY = {

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, to_csv, to_dict
-from neuromap.report.measuring.report_row import report_row
+from neuromap.report.report_row import report_row
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 LONGEST = 15
 

@@ -8,7 +8,7 @@ from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.once_per_network import once_per_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 def ring():

@@ -9,7 +9,7 @@ from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.feedback import OrderSearch
 from neuromap.rollout.cycles.sequential_values import IntegerProgram, greedy_values
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 @settings(max_examples=40, deadline=None)

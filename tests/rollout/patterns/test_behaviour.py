@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns import behaviour
-from neuromap.rollout.patterns.behaviour import (
+from neuromap.rollout import behaviour
+from neuromap.rollout.behaviour import (
     behaviour_classes,
     class_key,
     connected_acyclic_sets,
     count_behaviour_classes,
     equivalent,
 )
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
 STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"

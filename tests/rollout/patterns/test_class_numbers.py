@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.patterns import class_numbers as numbering
-from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key, equivalent
-from neuromap.rollout.patterns.class_numbers import all_class_numbers, class_numbers
-from neuromap.rollout.patterns.counting import enumerate_valid
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout import class_numbers as numbering
+from neuromap.rollout.behaviour import behaviour_classes, class_key, equivalent
+from neuromap.rollout.class_numbers import all_class_numbers, class_numbers
+from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.best_in_class import best_in_class
 
 EDGES = [("I", "A"), ("I", "B"), ("A", "B"), ("B", "A"), ("A", "O"), ("B", "O"), ("I", "O")]

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
+from neuromap.rollout.counting import count_valid, count_valid_patterns, enumerate_valid
 from neuromap.rollout.cycles.acyclic_sums import COUNTING
 from neuromap.rollout.cycles.dense_blocks import count_block
 from neuromap.rollout.cycles.frontier import sweep_block
-from neuromap.rollout.patterns.counting import count_valid, count_valid_patterns, enumerate_valid
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 
 def words(text):

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import class_key, equivalent
-from neuromap.rollout.patterns.counting import enumerate_valid
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import class_key, equivalent
+from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.pattern import RolloutPattern
 
 PRIME = 2**61 - 1
 

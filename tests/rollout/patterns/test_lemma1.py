@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
+from neuromap.rollout.counting import count_valid
 from neuromap.rollout.cycles import cycle_packing
-from neuromap.rollout.patterns.counting import count_valid
-from neuromap.rollout.patterns.lemma1 import lemma1_bounds
+from neuromap.rollout.lemma1 import lemma1_bounds
 
 
 def words(text):

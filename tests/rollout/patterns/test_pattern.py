@@ -9,7 +9,7 @@ from neuromap.errors import PatternError
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 MNIST = {

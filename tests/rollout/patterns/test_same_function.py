@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key, count_behaviour_classes, equivalent
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import behaviour_classes, class_key, count_behaviour_classes, equivalent
+from neuromap.rollout.pattern import RolloutPattern
 
 DEAD_END = [("I", "O"), ("I", "A"), ("A", "B"), ("I", "B")]
 

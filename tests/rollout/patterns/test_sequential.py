@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
+from neuromap.rollout import sequential
+from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.feedback import OrderSearch
 from neuromap.rollout.cycles.sequential_values import greedy_values
-from neuromap.rollout.patterns import sequential
-from neuromap.rollout.patterns.counting import enumerate_valid
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.sequential import enumerate_most_sequential, most_sequential, most_sequential_summary
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.sequential import enumerate_most_sequential, most_sequential, most_sequential_summary
 
 
 def words(text):

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.counting import enumerate_valid
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.theorem1 import check_theorem1, least_tableau
+from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.theorem1 import check_theorem1, least_tableau
 
 
 @st.composite

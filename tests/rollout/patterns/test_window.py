@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.theorem1 import RolloutWindow
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.theorem1 import RolloutWindow
 
 
 @st.composite

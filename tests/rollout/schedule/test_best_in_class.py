@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
 from neuromap.rollout import behaviour_classes, best_in_class, equivalent, maximum_cycle_ratio
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import pipelined_period
 
 

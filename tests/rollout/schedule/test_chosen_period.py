@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import behaviour_classes
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.behaviour import behaviour_classes
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period, execution_kind
 from neuromap.rollout.schedule.rollout import Rollout
 

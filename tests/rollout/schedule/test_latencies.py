@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio
 from neuromap.rollout.schedule.latencies import MAX_LATENCY
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio
 from neuromap.rollout.schedule.mean_period import FrameShifts, least_mean_period
 from neuromap.rollout.schedule.phases import pipelined_phases, sample_late

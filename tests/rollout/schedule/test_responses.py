@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.paths import block_paths
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout import block_paths
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import responses
 from neuromap.rollout.schedule.responses import FullResponse
 from neuromap.rollout.schedule.rollout import Rollout

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
 STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"

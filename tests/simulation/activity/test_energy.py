@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.simulation.activity.energy import Counts, bits_off_chip, energy_of, figures_lacking
+from neuromap.simulation.cost.energy import Counts, bits_off_chip, energy_of, figures_lacking
 
 counts = st.builds(
     Counts,

@@ -11,10 +11,10 @@ from scipy import stats
 
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError, StimulusError
-from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity, steady_figures
-from neuromap.simulation.activity.spread import spread_of
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity, steady_figures
+from neuromap.simulation.cost.spread import spread_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 ALONE = EngineChoice(threads=1)
 QUICK = {"n_stimuli": 2, "n_frames": 5, "threads": 1}

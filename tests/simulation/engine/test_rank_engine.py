@@ -11,7 +11,7 @@ from local_ranks import run_local
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
-from neuromap.simulation.ranks.simulate_on_ranks import RankEngine
+from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 
 CORE = {"axons": 64, "neurons": 32, "axon_types": 2}
 MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.hardware.routes.route_walk import route_difference, walk_routes
+from neuromap.hardware.program.route_walk import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.measuring.count_usage import count_usage
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.report.count_usage import count_usage
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
@@ -22,7 +22,7 @@ from neuromap.simulation.noc.delivery import delivered
 from neuromap.simulation.noc.measure_traffic import TrafficCounter, measure_traffic
 from neuromap.simulation.noc.mesh import LinkName, Mesh, ways_of
 from neuromap.simulation.run.tick_run import run_ticks
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 
 NUMPY = EngineChoice("numpy")
 

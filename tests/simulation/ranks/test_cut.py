@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.simulation.ranks.rank_program import far_wires, program_of_cores
-from neuromap.simulation.ranks.simulate_on_ranks import cut_cores
+from neuromap.simulation.mpi.rank_program import far_wires, program_of_cores
+from neuromap.simulation.mpi.simulate_on_ranks import cut_cores
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_cores=st.integers(1, 12), data=st.data())

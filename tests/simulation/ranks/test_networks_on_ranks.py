@@ -8,7 +8,7 @@ import pytest
 from local_ranks import run_local
 
 import neuromap as nm
-from neuromap.simulation.ranks.simulate_on_ranks import simulate_on_ranks
+from neuromap.simulation.mpi.simulate_on_ranks import simulate_on_ranks
 
 RECORD = nm.Recording("all", counts=True)
 

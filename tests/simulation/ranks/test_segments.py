@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from neuromap.files.unfinished import unfinished_name
-from neuromap.simulation.ranks import mpi_exchange
-from neuromap.simulation.ranks.mpi_exchange import note_segments, sweep_segments
+from neuromap.simulation.mpi import mpi_exchange
+from neuromap.simulation.mpi.mpi_exchange import note_segments, sweep_segments
 
 pytestmark = pytest.mark.skipif(
     not mpi_exchange.SHARED.is_dir() or not sys.platform.startswith("linux"), reason="no such memory here"
@@ -75,7 +75,7 @@ def test_a_segment_that_has_taken_the_name_since_stays(shared):
 
 RANK = """
 import os, time
-from neuromap.simulation.ranks.mpi_exchange import MpiExchange
+from neuromap.simulation.mpi.mpi_exchange import MpiExchange
 exchange = MpiExchange()
 print(os.getpid(), flush=True)
 time.sleep({})

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.simulation.ranks.start_ranks import Passed, start_ranks
+from neuromap.simulation.mpi.start_ranks import Passed, start_ranks
 
 RULE = "-" * 74
 MPICH_KILLED = f"""

@@ -14,14 +14,14 @@ from neuromap.errors import InputError
 from neuromap.hardware.check.check_program import check_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity
+from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
 from neuromap.simulation.run.simulate_batch import simulate_batch
-from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.stimulus import random_frames
 from neuromap.simulation.trace.frame_clock import FrameClock
-from neuromap.simulation.trace.reading.load_trace import load_trace
+from neuromap.simulation.trace.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
 
 

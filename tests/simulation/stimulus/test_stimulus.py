@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from neuromap.errors import InputError, StimulusError
 from neuromap.network.network import Network
-from neuromap.simulation.stimulus.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
+from neuromap.simulation.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
 
 SIZES = {"I": 3, "J": 2}
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.trace.reading.load_trace import load_trace
+from neuromap.simulation.trace.load_trace import load_trace
 from neuromap.simulation.trace.trace import Trace
 
 

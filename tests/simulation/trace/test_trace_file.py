@@ -19,9 +19,9 @@ from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
+from neuromap.simulation.trace import load_trace as reading
 from neuromap.simulation.trace.frame_counts import frame_counts
-from neuromap.simulation.trace.reading import load_trace as reading
-from neuromap.simulation.trace.reading.load_trace import load_trace
+from neuromap.simulation.trace.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
 
 

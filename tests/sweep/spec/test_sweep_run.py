@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import neuromap as nm
-from neuromap.sweep.spec.spec_file import load_sweep
-from neuromap.sweep.spec.sweep_run import runs_of
+from neuromap.sweep.spec_file import load_sweep
+from neuromap.sweep.sweep_run import runs_of
 
 
 def keys(path):

@@ -10,9 +10,9 @@ import neuromap as nm
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.network.network import Network
 from neuromap.network.transforms.kinds import Conv, Dense
-from neuromap.training.asked.chip_choice import choose_for_chip
-from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.chip_training import frames_are_alike
+from neuromap.training.options.chip_choice import choose_for_chip
+from neuromap.training.options.weight_kinds import WEIGHT_KINDS
 
 CHIP = nm.load_chip("truenorth")
 

@@ -5,7 +5,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
-from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
+from neuromap.training.options.weight_kinds import WEIGHT_KINDS
 
 
 def network():
@@ -24,9 +24,9 @@ def network():
 def test_all_is_computed_on_the_device_of_the_parameters(one_thread, kind):
     """PyTorch's device ``meta`` has shapes and no values, and refuses tensors of the processor as a GPU does."""
     torch = one_thread
-    from neuromap.training.loop.measure_frames import output_scores
-    from neuromap.training.model.rollout_model import RolloutModel
-    from neuromap.training.quantise.frame_model import FrameModel
+    from neuromap.training.torch.frame_model import FrameModel
+    from neuromap.training.torch.measure_frames import output_scores
+    from neuromap.training.torch.rollout_model import RolloutModel
 
     net = network()
     model = RolloutModel(net) if kind == "real" else FrameModel(net, dict.fromkeys(net.edges, kind))
@@ -43,7 +43,7 @@ def test_all_is_computed_on_the_device_of_the_parameters(one_thread, kind):
 def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
     torch = one_thread
     from neuromap.encoding import InputEncoding
-    from neuromap.training.quantise.frame_model import HostLayer
+    from neuromap.training.torch.frame_model import HostLayer
 
     encoding = InputEncoding("I", (2, 2, 3), code="layer", kernel=(3, 3), stride=(2, 2))
     layer = HostLayer(encoding, (4, 4, 1), torch.Generator()).to("meta").train()
@@ -53,9 +53,9 @@ def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
 
 
 def test_a_network_from_a_file_follows_its_device(one_thread):
-    from neuromap.training.export.network_model import NetworkModel
-    from neuromap.training.export.to_network import to_network
-    from neuromap.training.quantise.frame_model import FrameModel
+    from neuromap.training.torch.frame_model import FrameModel
+    from neuromap.training.torch.network_model import NetworkModel
+    from neuromap.training.torch.to_network import to_network
 
     model = NetworkModel(to_network(FrameModel(network()).eval())).to("meta")
     window = model.window(nm.RolloutPattern.streaming(model.network), {"I": one_thread.ones(3, 2, 4, 4, 1).to("meta")})

@@ -14,7 +14,7 @@ from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
-from neuromap.rollout.patterns.behaviour import equivalent
+from neuromap.rollout.behaviour import equivalent
 
 STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"
 
@@ -26,7 +26,7 @@ def torch(one_thread):
 
 @pytest.fixture(scope="module")
 def model_of(torch):
-    from neuromap.training.model.rollout_model import RolloutModel
+    from neuromap.training.torch.rollout_model import RolloutModel
 
     def make(network, seed=0):
         model = RolloutModel(network, seed).double()
@@ -77,7 +77,7 @@ def test_window_stream_and_definition_agree(torch, model_of, rolled, by_matrices
 @settings(max_examples=45, deadline=None)
 @given(data=st.data())
 def test_edges_do_what_their_matrices_do(torch, data):
-    from neuromap.training.model.edge_operators import apply_edge, weight_shape
+    from neuromap.training.torch.edge_operators import apply_edge, weight_shape
 
     rows, columns = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
     groups = data.draw(st.integers(1, 2))

@@ -12,13 +12,13 @@ NET = Path(__file__).parents[3] / "examples" / "digits" / "real" / "sr.toml"
 
 @pytest.fixture(scope="module")
 def model(one_thread):
-    from neuromap.training.model.rollout_model import RolloutModel
+    from neuromap.training.torch.rollout_model import RolloutModel
 
     return RolloutModel(nm.load_network(NET), 5).eval()
 
 
 def test_every_frame_is_that_of_one_process_until_one_is_ended(model, one_thread):
-    from neuromap.training.parallel.parallel_stream import ParallelStream
+    from neuromap.training.torch.parallel_stream import ParallelStream
 
     torch, pattern = one_thread, nm.RolloutPattern.streaming(model.network)
     frames = torch.rand((6, 3, 8, 8, 1))
@@ -37,7 +37,7 @@ def test_every_frame_is_that_of_one_process_until_one_is_ended(model, one_thread
 
 
 def test_a_batch_is_one_input_or_more(model):
-    from neuromap.training.parallel.parallel_stream import ParallelStream
+    from neuromap.training.torch.parallel_stream import ParallelStream
 
     with pytest.raises(InputError, match="batch 0: must be 1 or more"):
         ParallelStream(model, 0, 2)

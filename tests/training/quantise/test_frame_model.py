@@ -18,7 +18,7 @@ def torch(one_thread):
 
 @pytest.fixture(scope="module")
 def frame_model(torch):
-    from neuromap.training.quantise.frame_model import FrameModel
+    from neuromap.training.torch.frame_model import FrameModel
 
     return FrameModel
 
@@ -71,7 +71,7 @@ def test_weights_are_of_their_kind_and_stay_so_when_trained(torch, frame_model, 
 
 
 def test_no_gradient_where_no_spike_could_change(torch, one_thread):
-    from neuromap.training.quantise.frame_model import fire
+    from neuromap.training.torch.frame_model import fire
 
     distance = torch.tensor([-3.0, -0.25, 0.0, 0.5, 3.0], requires_grad=True)
     spikes = fire(distance)

@@ -22,7 +22,7 @@ def torch(one_thread):
 
 @pytest.fixture(scope="module")
 def layer(torch):
-    from neuromap.training.quantise.frame_model import HostLayer
+    from neuromap.training.torch.frame_model import HostLayer
 
     return HostLayer(LAYER, (5, 4, 2), torch.Generator().manual_seed(1))
 
@@ -72,7 +72,7 @@ def test_numbers_beyond_float32_are_told(torch, layer):
 
 
 def test_layers_that_do_not_fit_are_told(torch):
-    from neuromap.training.quantise.frame_model import HostLayer
+    from neuromap.training.torch.frame_model import HostLayer
 
     for shape, kernel in (((5, 5, 2), (3, 2)), ((5, 4, 2), (2**14, 2**14))):
         with pytest.raises(NetworkError, match=r"^inputs\.I: conv: [^\n]*$"):

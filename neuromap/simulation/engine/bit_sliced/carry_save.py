@@ -13,7 +13,7 @@ from typing import Any
 from numba import int16, njit
 
 from neuromap.simulation.engine.bit_sliced.sliced_layout import PLANE, SlicedImage, SlicedState
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, broadcast, get, load, store
+from neuromap.simulation.engine.kernel.lanes import INLINED, broadcast, get, load, store
 
 __all__ = ["load_plane", "plane_of", "store_plane", "sum_neuron"]
 

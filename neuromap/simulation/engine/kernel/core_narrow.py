@@ -13,21 +13,8 @@ from typing import Any
 import numpy as np
 from numba import int16, njit
 
-from neuromap.simulation.engine.kernel.layout import (
-    FLAGS,
-    HEADER,
-    LEAK,
-    LOW,
-    ON_BELOW,
-    ON_SPIKE,
-    THRESHOLD,
-    WEIGHTS,
-    Flag,
-    Image,
-    State,
-)
-from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import (
+from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.lanes import (
     INLINED,
     add_where,
     any_lane,
@@ -41,6 +28,19 @@ from neuromap.simulation.engine.kernel.vectors.lanes import (
     store_mask,
     where,
     widen,
+)
+from neuromap.simulation.engine.kernel.layout import (
+    FLAGS,
+    HEADER,
+    LEAK,
+    LOW,
+    ON_BELOW,
+    ON_SPIKE,
+    THRESHOLD,
+    WEIGHTS,
+    Flag,
+    Image,
+    State,
 )
 from neuromap.simulation.engine.kernel.workspace import Ahead, Scratch
 

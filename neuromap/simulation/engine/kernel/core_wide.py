@@ -12,9 +12,8 @@ import numpy as np
 from numba import int32, njit, uint32, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import axon_type
-from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State
-from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import (
+from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.lanes import (
     CALLED,
     INLINED,
     add_where,
@@ -32,6 +31,7 @@ from neuromap.simulation.engine.kernel.vectors.lanes import (
     where,
     widen,
 )
+from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State
 
 __all__ = ["tick_wide"]
 

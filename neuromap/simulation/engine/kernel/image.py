@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
+from neuromap.simulation.engine.kernel.extents import as_extent, extent
+from neuromap.simulation.engine.kernel.far import FarTargets
 from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty
 from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
 from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
-from neuromap.simulation.engine.kernel.together.far import FarTargets
-from neuromap.simulation.engine.kernel.vectors.extents import as_extent, extent
 
 __all__ = ["make_image", "make_state", "put_spikes", "read_only", "vector_groups"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba import njit
 
+from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.layout import FLAGS, FLOOR, GROWTH, HEADER, PEAK_WEIGHT, Flag, Image, State
-from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 
 __all__ = ["is_narrow"]
 

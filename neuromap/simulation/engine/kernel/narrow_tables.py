@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.kernel import layout as at
+from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.layout import Flag, Shape
-from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = ["INT16", "NarrowTables"]
 

@@ -23,11 +23,8 @@ from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import ask, ask_ahead, tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
-from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
-from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
-from neuromap.simulation.engine.kernel.ring import box_of, slot_of
-from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import (
+from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.lanes import (
     INLINED,
     clear_bytes,
     count_row,
@@ -38,6 +35,9 @@ from neuromap.simulation.engine.kernel.vectors.lanes import (
     put,
     trailing_zeros,
 )
+from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
+from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
+from neuromap.simulation.engine.kernel.ring import box_of, slot_of
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
     CONVOY,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.far import Far
 from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
-from neuromap.simulation.engine.kernel.together.far import Far
-from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
     "AXON_EVENTS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import float64, int64, njit, uint64
 
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, put
+from neuromap.simulation.engine.kernel.lanes import INLINED, get, put
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState
 
 __all__ = ["tick_joined"]

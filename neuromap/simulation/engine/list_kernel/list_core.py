@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.together.barrier import atomic_or
-from neuromap.simulation.engine.kernel.together.far import LINE, part_of, post_far
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, list_ones, prefetch, prefetch_far, put
+from neuromap.simulation.engine.kernel.barrier import atomic_or
+from neuromap.simulation.engine.kernel.far import LINE, part_of, post_far
+from neuromap.simulation.engine.kernel.lanes import INLINED, get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
 from neuromap.simulation.engine.list_kernel.joined_core import tick_joined
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam

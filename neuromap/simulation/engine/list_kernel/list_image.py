@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.list_program import ListProgram
+from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
+from neuromap.simulation.engine.kernel.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
-from neuromap.simulation.engine.kernel.together.barrier import BARRIER_WORDS
-from neuromap.simulation.engine.kernel.together.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListShape, ListState, ListTeam
 
 __all__ = ["first_list_cores", "make_list_image", "make_list_state", "make_list_team", "put_reached"]

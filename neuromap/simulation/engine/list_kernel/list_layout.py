@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.together.far import Far
+from neuromap.simulation.engine.kernel.far import Far
 
 __all__ = ["ListImage", "ListShape", "ListState", "ListTeam"]
 

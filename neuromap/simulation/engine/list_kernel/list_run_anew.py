@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, clear_values, copy_values
+from neuromap.simulation.engine.kernel.lanes import INLINED, clear_values, copy_values
 from neuromap.simulation.engine.list_kernel.list_layout import ListState, ListTeam
 
 __all__ = ["begin_list_run"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.together.barrier import wait
-from neuromap.simulation.engine.kernel.together.far import begin_far, end_far, far_is_ready, tell_finished
-from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
+from neuromap.simulation.engine.kernel.barrier import wait
+from neuromap.simulation.engine.kernel.far import begin_far, end_far, far_is_ready, tell_finished
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
 from neuromap.simulation.engine.list_kernel.list_core import compute, deliver_far, spread
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.vectors.emission import INT32, WORD, address, splat
+from neuromap.simulation.engine.kernel.emission import INT32, WORD, address, splat
 
 __all__ = ["tick_lanes", "tick_uniform_lanes"]
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import neuromap as nm
-from neuromap.cli.commands.live.pace import FASTEST, Player
+from neuromap.cli.commands.pace import FASTEST, Player
 from neuromap.cli.printing.watch_look import Watcher
 from neuromap.cli.printing.watch_screen import Pace, watch_screen
-from neuromap.simulation.live.live_run import LiveRun
-from neuromap.simulation.live.sources import GivenFrames
+from neuromap.simulation.run.live_run import LiveRun
+from neuromap.simulation.run.sources import GivenFrames
 
 
 @pytest.mark.parametrize("fed", [("--frames", "7", "--seed", "3"), ("--stimulus", "frames.safetensors")])

@@ -13,7 +13,7 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.ranks.simulate_on_ranks import RankEngine
+from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 
 CHOICES = [EngineChoice("numpy", threads=1), EngineChoice("fast", threads=1), EngineChoice("fast", threads=2)]
 

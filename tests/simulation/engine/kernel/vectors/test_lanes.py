@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from neuromap.simulation.engine.kernel.vectors import lanes as L
+from neuromap.simulation.engine.kernel import lanes as L
 
 DTYPES = [np.int8, np.int16, np.int32, np.int64]
 # Each is compiled in a second: all widths of lanes for the fewest and the most groups, and for all groups one.

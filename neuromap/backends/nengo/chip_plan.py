@@ -1,0 +1,106 @@
+"""What goes onto the chip, in units of Nengo: ensembles, what the host feeds them, and links between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.backends.nengo.chip_neuron import ChipNeuron
+from neuromap.forms.card import Card
+
+__all__ = ["ChipPlan", "EnsembleOnChip", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedFeed(Card):
+    """Values that the host sends an ensemble in every tick, m of them."""
+
+    weights: Floats  # (n, m): what a value of 1 adds to J
+    limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
+    is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def greatest(self) -> Floats:
+        """The greatest magnitude of what it adds to J, shape (n,)."""
+        if self.is_vector:
+            return np.asarray(np.linalg.norm(self.weights, axis=1) * self.limit[0])
+        return np.asarray(np.abs(self.weights) @ self.limit)
+
+
+class EnsembleOnChip(Protocol):
+    """What an ensemble is on any kind of chip."""
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+
+    @property
+    def feed(self) -> PlannedFeed | None:
+        """What the host sends."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedEnsemble(Card):
+    """An ensemble of n neurons."""
+
+    name: str  # of its node
+    neuron: ChipNeuron  # kind of its neurons
+    bias: Floats  # (n,): constant part of J
+    voltage: Floats  # (n,): before the first tick, in parts of the threshold
+    feed: PlannedFeed | None  # what the host sends
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+        return len(self.bias)
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.neuron.spike
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLink(Card):
+    """A connection from ensemble to ensemble on the chip."""
+
+    # source, target: positions of the ensembles
+    source: int
+    target: int
+    weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
+    greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
+    tau: float  # time constant of its filter in seconds; 0 where there is none
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class ChipPlan(Card):
+    """All that goes onto the chip."""
+
+    name: str  # of the network
+    dt: float  # seconds of a tick
+    ticks_per_step: int  # ticks in a step of Nengo, which is what a spike takes over a link
+    ensembles: tuple[PlannedEnsemble, ...]
+    links: tuple[PlannedLink, ...]

@@ -1,1 +1,0 @@
-"""What goes onto the chip of Nengo's back end, before and after it is put into integers."""

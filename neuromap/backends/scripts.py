@@ -1,0 +1,94 @@
+"""Run a script of another simulator in a process of its own, and take up what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from neuromap import errors
+from neuromap.backends.imported import Imported
+from neuromap.backends.script_formats import script_format
+from neuromap.errors import InputError, NeuromapError
+from neuromap.files.messages import show_name
+from neuromap.files.regular_file import read_bytes
+from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
+from neuromap.network.network_file import load_network
+
+__all__ = ["import_script"]
+
+_LARGEST = 2**24
+_STDERR = 2
+
+
+def import_script(format: str, script: str | Path, chip: str | None = None, *, width: int = 100) -> Imported:
+    """Run a script with a simulated chip in the place of its simulator; the script is executed, whatever it does.
+
+    It runs in the current folder, as ``python SCRIPT`` would run it, and may read stdin. What it prints goes to
+    stderr. Matplotlib shows no windows unless ``MPLBACKEND`` says which.
+
+    Parameters
+    ----------
+    format : str
+        Of :data:`neuromap.backends.script_formats.SCRIPT_FORMATS`.
+    script : str or Path
+        The script.
+    chip : str or None
+        A packaged chip or a chip file; by default the one that the script sets, else that of the format.
+    width : int
+        Columns of the text.
+
+    Returns
+    -------
+    Imported
+        Of the network that ran last.
+
+    Raises
+    ------
+    InputError
+        If there is no such format or script, or the script fails, runs no network or takes another device.
+    NotSupportedError
+        If the simulator is not installed, or something in the script is outside what the chip computes.
+    NetworkError, DoesNotFitError
+        If the network cannot be put into integers, or not onto the chip.
+    """
+    runner, name = script_format(format).runner, show_name(str(script))
+    try:
+        read_bytes(Path(script), "script", _LARGEST, InputError)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    with tempfile.TemporaryDirectory() as folder:
+        code = _run([runner, os.fspath(script), folder, _named_chip(chip), str(width)])
+        outcome = _outcome(Path(folder) / "outcome.json", name, code)
+        network = load_network(Path(folder) / "network.toml")
+    return Imported(network, outcome["figures"], outcome["text"])
+
+
+def _named_chip(chip: str | None) -> str:
+    """Name a chip so that it is found whatever the script makes the current folder."""
+    if chip is None:
+        return ""
+    load_chip(chip)
+    return str(Path(chip).resolve()) if is_chip_path(chip) else chip
+
+
+def _run(words: list[str]) -> int:
+    """Run a module; a session of its own, so that an interrupt comes to us, who end it."""
+    environment = {"MPLBACKEND": "Agg", **os.environ}
+    command = [sys.executable, "-P", "-m", *words]
+    return subprocess.run(command, env=environment, stdout=_STDERR, start_new_session=True, check=False).returncode
+
+
+def _outcome(path: Path, name: str, code: int) -> dict[str, Any]:
+    """Read what the runner wrote last; raise what it met."""
+    if not path.exists():
+        raise InputError(f"{name}: its process ended with exit code {code} in the middle; python {name} may tell why")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if "error" in found:
+        kind = getattr(errors, found["error"], NeuromapError)
+        raise kind(f"{name}: {found['message']}")
+    return found

@@ -1,1 +1,0 @@
-"""The commands that take from and give to other tools."""

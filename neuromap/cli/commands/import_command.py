@@ -1,0 +1,138 @@
+"""``neuromap import``: a network file out of a file or script of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, said_option
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.exchange.imported import Imported
+
+__all__ = ["EXAMPLES", "import_command"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap import onnx net.onnx -o net.toml
+  neuromap import brian2 examples/brian2/current.py
+  neuromap import brian2 examples/brian2/current.py -o current.toml
+  neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
+  neuromap import nir examples/nir/snntorch.nir --tool snntorch -o net.toml
+  neuromap import nir examples/nir/norse.nir --tool norse --html norse.html
+"""
+
+
+def import_command(
+    format: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2, nir, onnx.", show_default=False)
+    ],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file, or the script.", show_default=False)],
+    output: Annotated[str | None, file_option("--output", "-o", holds="the integer network")] = None,
+    chip: Annotated[
+        str | None,
+        said_option(
+            "--chip",
+            metavar="CHIP",
+            text="A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
+            "that of the script, or loihi1; of onnx none]",
+        ),
+    ] = None,
+    dt: Annotated[
+        float | None,
+        said_option(
+            "--dt",
+            metavar="SECONDS",
+            text="Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
+        ),
+    ] = None,
+    tool: Annotated[
+        str | None,
+        said_option(
+            "--tool",
+            metavar="TOOL",
+            text="Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
+        ),
+    ] = None,
+    html: Annotated[
+        str | None, file_option("--html", holds="the summary with pictures as one self-contained HTML page")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take over a network from another tool, and say what was kept, approximated and refused.
+
+    A file is data: nothing in it is executed. A script (brian2) is executed, as python SCRIPT would, on a
+    simulated chip: only import scripts that you would run; what it prints goes to stderr, and the network that ran last
+    is imported.
+    """
+    from neuromap.backends.script_formats import SCRIPT_FORMATS
+
+    files = {
+        "script" if format in SCRIPT_FORMATS else "file": source,
+        "chip file": None if chip is None else chip_file_of(chip),
+    }
+    check_destinations({"--output": output, "--output, its weights": _weights(output), "--html": html}, files)
+    options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
+    if format in SCRIPT_FORMATS:
+        if options:
+            raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
+        _import_script(format, source, output, chip, html, as_json=as_json)
+        return
+    from neuromap.exchange.formats import IMPORT_FORMATS, format_named
+    from neuromap.exchange.from_file import import_file
+    from neuromap.forms.formed import form
+
+    known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
+    format_named(format, known)
+    found = import_file(source, format, chip=chip, **options)
+    _write(found, output, html)
+    if as_json:
+        print_json({**form(found, "dict"), "file": output})
+        return
+    console = text_console()
+    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    print_written(console, output)
+    print_written(console, html)
+
+
+def _weights(output: str | None) -> str | None:
+    """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
+    if output is None or not output.lower().endswith(".toml"):
+        return None
+    return str(Path(output).with_suffix(".safetensors"))
+
+
+def _write(found: Imported, output: str | None, html: str | None) -> None:
+    """Write the network, then the page, which is made before either."""
+    from neuromap.files.whole_file import write_whole
+
+    page = None if html is None else found.to_html()
+    if output is not None:
+        found.network.save(output)
+    if html is not None and page is not None:
+        write_whole(html, page)
+
+
+def _import_script(
+    format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, as_json: bool
+) -> None:
+    """Run a script of another simulator on a chip, and write its network in integers."""
+    from neuromap.backends.scripts import import_script
+    from neuromap.cli.printing.script_page import import_of_script
+
+    found = import_script(format, script, chip, width=text_width())
+    _write(import_of_script(format, script, found), output, html)
+    if as_json:
+        print_json({"format": "neuromap import 1", "from": format, **found.figures, "file": output})
+        return
+    console = text_console()
+    console.print(found.text.rstrip("\n"), markup=False, soft_wrap=True)
+    print_written(console, output)
+    print_written(console, html)

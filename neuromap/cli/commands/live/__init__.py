@@ -1,1 +1,0 @@
-"""The commands that show a run while it runs."""

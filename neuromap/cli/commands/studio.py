@@ -1,0 +1,146 @@
+"""``neuromap studio``: networks, patterns and a running chip in the browser."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuromap.cli.arguments.options import ChipOption, ExecutionOption, chosen_chip, said_option
+from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.printing.text_output import print_error, print_line, text_console
+from neuromap.errors import InputError, NotSupportedError
+
+if TYPE_CHECKING:
+    from neuromap.datasets.image_set import ImageSet
+    from neuromap.network.network import Network
+
+__all__ = ["EXAMPLES", "studio"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap studio
+  neuromap studio examples/digits/sr.toml --pattern streaming --pattern sequential
+  neuromap studio examples/mnist/small.toml --data mnist:../mnist --port 9000
+  (umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token)
+  neuromap studio --host 0.0.0.0 --token-file token
+"""
+
+_MOST_IMAGES = 1000
+_VARIABLE = "NEUROMAP_STUDIO_TOKEN"
+_LONGEST_TOKEN_FILE = 2**20
+
+
+def studio(
+    networks: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[NET]...", help="Network files (TOML); the first is shown.", show_default=False),
+    ] = None,
+    patterns: Annotated[
+        list[str] | None,
+        said_option(
+            "--pattern",
+            metavar="PATTERN",
+            text="Rollout pattern: streaming, sequential, a name from the file, or its streaming edges; given twice, "
+            "two patterns run side by side.  [default: streaming]",
+        ),
+    ] = None,
+    execution: ExecutionOption = "windowed",
+    chip: ChipOption = None,
+    data: Annotated[
+        str | None,
+        said_option(
+            "--data",
+            metavar="SOURCE",
+            text="Labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits, if scikit-learn "
+            "is installed]",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Where to listen; beyond loopback it needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port to listen on.")] = 8765,
+    token_file: Annotated[
+        Path | None,
+        said_option(
+            "--token-file",
+            metavar="FILE",
+            text="File with the token that whoever opens the page must know: 16 letters, digits, - or _, or more.  "
+            "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]",
+        ),
+    ] = None,
+    token: Annotated[str | None, typer.Option("--token", hidden=True)] = None,
+    folder: Annotated[
+        Path | None,
+        said_option(
+            "--sessions",
+            metavar="FOLDER",
+            text="Where sessions are kept.  [default: neuromap/studio in $XDG_STATE_HOME or ~/.local/state]",
+        ),
+    ] = None,
+) -> None:
+    """Open a studio in the browser: edit patterns, run the chip live, change it while it runs, record and replay.
+
+    It prints the address to open and serves until it is interrupted. Only this machine can reach it, unless --host says
+    otherwise, which asks for a token. Needs the extra studio.
+    """
+    import neuromap as nm
+    from neuromap.studio.address import Address
+    from neuromap.studio.kept import KeptSessions, default_folder
+    from neuromap.studio.player.offer import Offer, example_network
+    from neuromap.studio.run_server import run_server
+    from neuromap.studio.scene.scene import Scene, SceneRun
+
+    if token is not None:
+        raise InputError(
+            f"--token: other users of this machine can read it in the list of processes; write the token to a file and "
+            f"give --token-file FILE, or set {_VARIABLE}"
+        )
+    address = Address(host, port, _token(token_file))
+    found = {_name(path, networks or []): nm.load_network(path) for path in networks or []}
+    example = example_network()
+    found.setdefault(example.name, example)
+    network: Network = next(iter(found.values()))
+    words = patterns or ["streaming"]
+    if len(words) > 2:
+        raise InputError(f"--pattern {words[2]}: is the third; at most two run side by side")
+    runs = tuple(SceneRun(read_pattern(network, word), execution) for word in words)
+    first = Scene(network, nm.load_chip(chosen_chip(chip)), runs)
+    kept = KeptSessions(folder or default_folder())
+    run_server(address, kept, Offer(found, _images(data)), first, lambda text: print_line(text_console(), text))
+
+
+def _token(file: Path | None) -> str:
+    """Read the token from its file, or from the environment where none is given; neither is seen by other users."""
+    from neuromap.files.messages import show_name
+    from neuromap.files.regular_file import read_bytes
+
+    if file is None:
+        return os.environ.get(_VARIABLE, "").strip()
+    try:
+        found = read_bytes(file, "token file", _LONGEST_TOKEN_FILE, InputError).decode("ascii", "replace").strip()
+    except InputError as error:
+        raise InputError(f"--token-file {show_name(str(file))}: {error}") from None
+    if not found:
+        raise InputError(f"--token-file {show_name(str(file))}: is empty; write the token into it, in one line")
+    return found
+
+
+def _name(path: Path, every: list[Path]) -> str:
+    """Name a network by its file, with its folder where two files are called alike."""
+    return path.stem if sum(other.stem == path.stem for other in every) == 1 else str(path)
+
+
+def _images(source: str | None) -> ImageSet | None:
+    from neuromap.datasets.sources import load_images
+
+    try:
+        return load_images(source or "digits", "test", limit=_MOST_IMAGES)
+    except NotSupportedError as error:
+        if source is not None:
+            raise
+        print_error(f"no images are offered: {error}")
+        return None

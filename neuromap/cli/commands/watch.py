@@ -1,0 +1,225 @@
+"""``neuromap watch``: a run in a terminal, while it goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.frame_options import MAX_TICKS, FrameOptions, check_run_length
+from neuromap.cli.arguments.option_blocks import with_option_blocks
+from neuromap.cli.arguments.options import said_option
+from neuromap.cli.printing.text_output import print_line, text_console
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+
+    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.simulation.run.live_run import LiveRun
+    from neuromap.simulation.run.sources import FrameSource
+
+__all__ = ["EXAMPLES", "watch"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap watch sr.nmp
+  neuromap watch sr.nmp --speed 2 --classes 10
+  neuromap watch sr.nmp --stimulus digits.safetensors --classes 10 --speed 0
+  neuromap watch sr.nmp --frames 10 --seed 7 --speed 1
+\b
+Keys: space pauses and goes on, t runs a tick, f a frame, + and - change the speed, q ends.
+"""
+
+_SPEED = 10.0
+_DRAWN = 0.1
+"""Seconds between two pictures."""
+_SIZE_WITHOUT = 24
+"""Rows of text of a terminal that does not say how many it has."""
+
+
+@dataclass(frozen=True)
+class WatchFrames(FrameOptions):
+    """Input frames of a watched run, which need not end."""
+
+    n_frames: Annotated[
+        int | None,
+        said_option(
+            "--frames",
+            "--random",
+            metavar="N",
+            text="Without --stimulus: make N random frames, frame 0 included, and end after them, as simulate does.  "
+            "[default: without end in a terminal, else 32]",
+        ),
+    ] = None
+
+
+@with_option_blocks
+def watch(
+    program_file: Annotated[
+        Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
+    ],
+    *,
+    fed: WatchFrames,
+    ticks: Annotated[
+        int | None, said_option("--ticks", metavar="N", text="End after so many ticks, whatever the frames.")
+    ] = None,
+    speed: Annotated[
+        float | None,
+        said_option(
+            "--speed",
+            metavar="S",
+            text="Ticks per second of wall time; 0 for as fast as it goes.  [default: 10 in a terminal, else 0]",
+        ),
+    ] = None,
+    classes: Annotated[
+        int | None,
+        said_option(
+            "--classes",
+            metavar="C",
+            text="Name the class of every frame of an output whose neurons C classes share equally: most spikes wins.",
+        ),
+    ] = None,
+    engine: EngineOptions,
+) -> None:
+    """Run a program tick by tick and show what it does: spikes of nodes, busy cores, frames of outputs, pace.
+
+    In a terminal the screen is drawn anew up to ten times a second; a stimulus is shown again and again. Elsewhere
+    every frame of an output is a line, and a stimulus ends after its last frame.
+    """
+    import neuromap as nm
+    from neuromap.simulation.engine.engine_choice import EngineChoice
+    from neuromap.simulation.run.live_run import LiveRun
+
+    in_terminal = sys.stdout.isatty()
+    wanted = _checked_speed(speed, _SPEED if in_terminal else 0.0)
+    if ticks is not None and not 1 <= ticks <= MAX_TICKS:
+        raise InputError(f"--ticks {ticks}: must be 1 to {MAX_TICKS}")
+    how = engine.arguments()
+    random = fed.random()
+    program = nm.load_program(program_file)
+    _check_classes(program, classes)
+    check_run_length(fed.n_frames, program)
+    source, n_ticks = _source(program, fed, random, in_terminal)
+    if ticks is not None:
+        n_ticks = ticks
+    choice = EngineChoice(how["engine"], how["threads"], how["noise_seed"])
+    run = LiveRun(program, source, choice)
+    if in_terminal:
+        _show(run, n_ticks, wanted, classes)
+    else:
+        _tell(run, n_ticks, wanted, classes)
+
+
+def _checked_speed(speed: float | None, default: float) -> float:
+    found = default if speed is None else speed
+    if not 0 <= found < float("inf"):
+        raise InputError(f"--speed {found:g}: must be 0 (as fast as it goes) or more ticks per second")
+    return found
+
+
+def _check_classes(program: ChipProgram, classes: int | None) -> None:
+    if classes is None:
+        return
+    sizes = {port.name: port.size for port in program.nodes if port.kind == "output"}
+    wrong = [f"{name} has {size}" for name, size in sizes.items() if classes < 1 or size % classes]
+    if wrong:
+        raise InputError(f"--classes {classes}: cannot share the neurons of an output equally; {wrong[0]}")
+
+
+def _source(
+    program: ChipProgram, fed: WatchFrames, random: object, in_terminal: bool
+) -> tuple[FrameSource | None, int | None]:
+    """Choose the input frames, and the ticks after which they end."""
+    from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+    from neuromap.simulation.run.run_length import ticks_to_run
+    from neuromap.simulation.run.sources import GivenFrames, RandomSource
+
+    assert isinstance(random, RandomFrames)
+    if in_terminal and fed.stimulus is None and fed.n_frames is None:
+        density = RandomSource(program, seed=fed.seed).density if fed.density is None else fed.density
+        return RandomSource(program, density, fed.seed), None
+    frames, made = choose_frames(program, fed.stimulus, random)
+    check_run_length(made["n_frames"], program)
+    is_endless = in_terminal and fed.stimulus is not None
+    return GivenFrames(program, frames), None if is_endless else ticks_to_run(program, made["n_frames"])
+
+
+def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
+    """Print a line for every frame of an output."""
+    from neuromap.cli.printing.watch_look import output_seen
+    from neuromap.cli.printing.watch_screen import frame_line, head_lines
+
+    console = text_console()
+    for line in head_lines(run.program):
+        print_line(console, line)
+    start = time.monotonic()
+    last = -1
+    while n_ticks is None or run.now < n_ticks:
+        if speed:
+            time.sleep(max(0.0, start + run.now / speed - time.monotonic()))
+        run.tick()
+        for shown in [one for one in run.outputs if one.tick > last]:
+            print_line(console, frame_line(output_seen(shown, classes)))
+        last = run.now - 1
+        if speed:
+            sys.stdout.flush()
+    strays = f", {run.n_strays} output spikes of no frame" if run.n_strays else ""
+    print_line(console, f"{run.now} ticks, {run.now * run.program.chip.tick_seconds:g} s of the chip{strays}")
+
+
+def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
+    """Draw the screen again and again, as keys ask for."""
+    from rich.live import Live
+
+    from neuromap.cli.commands.keys import pressed_keys
+    from neuromap.cli.commands.pace import Player
+    from neuromap.cli.printing.watch_look import Watcher
+    from neuromap.cli.printing.watch_screen import watch_screen
+
+    console, watcher = _screen(), Watcher(run.program, classes)
+    player = Player(speed, time.monotonic())
+
+    def picture(has_keys: bool) -> Group:
+        return watch_screen(run.program, watcher.look(run), player.pace, console, has_keys=has_keys)
+
+    def advance(most: int) -> None:
+        """Run so many ticks, or as many as there is time for until the next picture."""
+        began = run.now
+        until = time.monotonic() + _DRAWN
+        while run.now - began < most and (n_ticks is None or run.now < n_ticks):
+            run.tick()
+            if time.monotonic() > until:
+                break
+        player.ran(run.now - began, time.monotonic())
+
+    with pressed_keys() as keys, Live(console=console, auto_refresh=False, screen=True) as live:
+        while not player.ends and (n_ticks is None or run.now < n_ticks):
+            began = time.monotonic()
+            due = player.due(began)
+            advance(MAX_TICKS if due is None else due)
+            live.update(picture(keys is not None), refresh=True)
+            wait = 0.0 if due is None else max(0.0, began + _DRAWN - time.monotonic())
+            if keys is None:
+                time.sleep(wait)
+            elif key := keys(wait):
+                asked = player.press(key, time.monotonic())
+                if asked:
+                    advance(1 if asked == "tick" else run.ticks_to_frame)
+    console.print(picture(has_keys=False))
+
+
+def _screen() -> Console:
+    """Make the console of the terminal; some terminals say that they have no size."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    if console.width < 2 or console.height < 2:
+        console.size = (80, _SIZE_WITHOUT)
+    return console

@@ -1,1 +1,0 @@
-"""Weights and thresholds of graphs of operators that compute in frame code."""

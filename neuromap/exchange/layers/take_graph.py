@@ -1,0 +1,350 @@
+"""A graph of operators as a network: with weights where it is in frame code, else its structure, shapes and work."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.layers.edge_transforms import edge_transform
+from neuromap.exchange.layers.find_structure import find_structure
+from neuromap.exchange.layers.layer_shapes import layer_shapes
+from neuromap.exchange.layers.structure import Layer, Structure
+from neuromap.exchange.layers.take_weights import TakenWeights, take_weights
+from neuromap.exchange.layers.values import SpikeSums
+from neuromap.exchange.layers.votes import classes_of
+from neuromap.files.messages import counted, show_name
+from neuromap.formats.layers.operator import Operator
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers.simplify import simplified
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.transforms.kinds import Shape
+from neuromap.network.transforms.limits import as_shape
+
+
+def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:
+    """Make a network of a graph of operators."""
+    graph = simplified(graph)
+    structure = find_structure(graph)
+    if not structure.layers or not structure.outputs or not structure.inputs:
+        raise NotSupportedError(
+            f"{show_name(source)}: no output depends on an input through any weights or functions, so there is no "
+            "network to take over; export the model with its inputs"
+        )
+    try:
+        taken = take_weights(graph, structure, node_text(graph.name))
+    except NotSupportedError as reason:
+        return _structural(graph, structure, format, source, str(reason), chip)
+    notes = weight_notes(taken)
+    unread = tuple(
+        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
+    )
+    return Imported(
+        network=replace(taken.network, tables={"work": work} if (work := _work(structure, taken.dropped)) else {}),
+        format=format,
+        source=source,
+        producer=graph.producer,
+        kept=notes["kept"],
+        approximated=notes["approximated"],
+        refused=(*notes["refused"], *unread),
+        work=work,
+    )
+
+
+def _work(structure: Structure, without: Collection[str] = ()) -> dict[str, int]:
+    """Give the multiply-accumulates of nodes, if those of all are known."""
+    works = {layer.name: layer.work for layer in structure.layers if layer.name not in without}
+    return {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
+
+
+def _structural(
+    graph: OperatorGraph, structure: Structure, format: str, source: str, reason: str, chip: ChipSpec | None
+) -> Imported:
+    shapes, refused = _fitting_shapes(layer_shapes(graph, structure))
+    work = _work(structure)
+    nodes = {name: Node(name, shape) for name, shape in shapes.items()}
+    edges: dict[tuple[str, str], Edge] = {}
+    for layer in structure.layers:
+        for name, ways in layer.ways.items():
+            before, after = shapes[name], shapes[layer.name]
+            transform = None
+            if before is not None and after is not None:
+                transform = edge_transform(ways, before, after, layer.operators[-1])
+            edges[name, layer.name] = Edge(name, layer.name, transform)
+    network = Network(
+        name=node_text(graph.name),
+        nodes=nodes,
+        edges=edges,
+        outputs=structure.outputs,
+        tables={"work": work} if any(work.values()) else {},
+    )
+    notes = structure_notes(graph, structure, reason)
+    estimate = () if chip is None else (estimate_note(structure, shapes, chip),)
+    return Imported(
+        network=network,
+        format=format,
+        source=source,
+        producer=graph.producer,
+        kept=notes["kept"],
+        approximated=(*notes["approximated"], *estimate),
+        refused=(*notes["refused"], *refused),
+        work=work,
+    )
+
+
+def node_text(name: str) -> str:
+    """Make a network's name of what the source calls itself."""
+    return name if name and name.isprintable() and len(name) <= 100 else "network"
+
+
+def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape | None], tuple[Note, ...]]:
+    """Give shapes to all nodes, or to none where one is not known or larger than nodes may be."""
+    for name, shape in shapes.items():
+        if shape is None:
+            note = Note(
+                name,
+                "its shape is not known, so no node has one",
+                "give the source's inputs fixed sizes, and export it again",
+            )
+            return dict.fromkeys(shapes), (note,)
+        try:
+            as_shape(shape)
+        except NetworkError as error:
+            return dict.fromkeys(shapes), (Note(name, f"{error}; no node has a shape", "export it for smaller inputs"),)
+    return dict(shapes), ()
+
+
+# What became of a graph that is taken over with weights and thresholds.
+def weight_notes(taken: TakenWeights) -> Mapping[str, tuple[Note, ...]]:
+    """Say what was kept, approximated and refused."""
+    network = taken.network
+    computed = [node for name, node in network.nodes.items() if name not in network.inputs]
+    kept = [
+        Note(
+            "weights and thresholds",
+            f"{counted(len(computed), 'node')} in frame code; a neuron spikes iff its sum is at least its threshold, "
+            "the least sum at which the source gives its greater value",
+        ),
+        Note(", ".join(network.inputs), "reads frames of 0 and 1, as the source does"),
+    ]
+    for name, (low, high) in taken.values.items():
+        if (low, high) != (0.0, 1.0):
+            kept.append(
+                Note(name, f"silence stands for {low:g} and a spike for {high:g}; weights of its readers hold that")
+            )
+    refused = []
+    for end, found in taken.readout.items():
+        kept_here, refused_here = _readout(end, found, taken)
+        kept += kept_here
+        refused += refused_here
+    approximated = [
+        Note(name, "float weights are integers times a unit but for rounding", error=error, unit="of a unit")
+        for name, error in taken.rounded.items()
+    ]
+    approximated += [
+        Note(
+            name,
+            f"{counted(number, 'neuron')} of {network.nodes[name].size} lie so near a tie that the order of rounding "
+            "in the source decides",
+            error=float(number),
+            unit="neurons",
+        )
+        for name, number in taken.unsure.items()
+    ]
+    return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
+
+
+def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[list[Note], list[Note]]:
+    """Say what the host does with output spikes."""
+    outputs = ", ".join(taken.network.outputs)
+    if found is not None and len(found.weights) == 1:
+        (name,) = found.weights
+        size = taken.network.nodes[name].size
+        classes = classes_of(found, size)
+        if classes is not None and found.size == size:
+            return [], []  # the spikes themselves
+        if classes is not None and (np.diff(classes) >= 0).all():
+            text = (
+                f"counts the spikes of {name}, {size // found.size} of {size} for each of {found.size} classes, "
+                "in order of classes; this is the decision rule of neuromap accuracy"
+            )
+            return [Note(f"readout {end}", text)], []
+    text = f"is not taken over: it makes numbers of the spikes of {outputs}, where the network ends"
+    return [], [
+        Note(f"readout {end}", text, "compute it on the host, or end in groups of neurons that vote for classes")
+    ]
+
+
+# What became of the operators of a graph that is taken over as structure.
+_NODES = ["conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "add", "other"]
+_PRODUCTS = ("product", "multiply")
+
+
+def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> Mapping[str, tuple[Note, ...]]:
+    """Say what was kept, approximated and refused."""
+    joined = [one for layer in structure.layers for one in layer.operators]
+    ways = [way for layer in structure.layers for found in layer.ways.values() for way in found]
+    folded = {id(one): one for way in ways for one in way.folds}
+    kept = [
+        Note(
+            "nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted_kinds(joined, _NODES)}"
+        )
+    ]
+    ends = [one for one in joined if one.kind not in _NODES]
+    if ends:
+        kept.append(Note("in nodes", f"{_counted_calls(ends)}: end in the node whose value they take"))
+    moves = [one for one in folded.values() if one.kind not in ("function", "average")]
+    if moves:
+        kept.append(Note("on edges", f"{_counted_calls(moves)}: are no nodes, edges read through them"))
+    means = [one for one in folded.values() if one.kind == "average"]
+    if means:
+        kept.append(Note("on edges", f"{_counted_calls(means)}: are linear, edges carry them"))
+    approximated = []
+    functions = [one for one in folded.values() if one.kind == "function"]
+    if functions:
+        text = f"{_counted_calls(functions)}: stand before what reads them, where others read the same value without"
+        approximated.append(Note("functions on edges", text))
+    products = [layer.name for layer in structure.layers if any(one.kind in _PRODUCTS for one in layer.operators)]
+    if products:
+        text = "that multiply what they read: no sums, patterns and times take them as they are"
+        approximated.append(Note(_some(products), f"{counted(len(products), 'node')} {text}"))
+    several = [
+        f"{source} -> {layer.name}"
+        for layer in structure.layers
+        for source, found in layer.ways.items()
+        if len(found) > 1
+    ]
+    if several:
+        text = "that stand for several ways between the same nodes: a pattern takes them together"
+        approximated.append(Note(_some(several), f"{counted(len(several), 'edge')} {text}"))
+    refused = [
+        Note("operators", text, "write the model with operators of ONNX or ATen, or take the node as it is")
+        for text in graph.unread
+    ]
+    refused += [
+        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
+    ]
+    text = (
+        f"are not taken over, as this is not in frame code: {reason}; patterns, times and work hold, nothing is mapped"
+    )
+    refused.append(Note("weights", text, "train it with integer weights and step activations (docs/layers.md)"))
+    return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
+
+
+def _counted_kinds(operators: Iterable[Operator], kinds: Iterable[str]) -> str:
+    counts = Counter(one.called for one in operators if one.kind in kinds)
+    return _list(counts)
+
+
+def _counted_calls(operators: Iterable[Operator]) -> str:
+    return _list(Counter(one.called or one.kind for one in operators))
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = [f"{number} {name}" for name, number in most[:6]]
+    rest = sum(number for _, number in most[6:])
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+# A guess at the cores of a structure without weights: from fan-in, neurons and axons alone.
+
+
+def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> Note:
+    """Say how many cores a structure might take, and what that assumes."""
+    found = estimated_cores(structure, shapes, chip)
+    if found is None:
+        return Note(f"cores of {chip.name}", "are not estimated, as shapes are not known")
+    total = sum(found.values())
+    most = max(found, key=lambda name: found[name])
+    boards = counted(-(-total // max(1, chip.n_cores)), "board")
+    copies = ", a copy of a neuron for every axon but the first that it feeds" if chip.core_model == "crossbar" else ""
+    text = (
+        f"an estimate, nothing is mapped: {counted(total, 'core')}, {boards} of {chip.n_cores}; most for {most} "
+        f"({found[most]}); it assumes binary neurons, an axon per source and core, windows that are read patch by "
+        f"patch, sums of more than {chip.axons} axons cut into parts{copies}"
+    )
+    return Note(f"cores of {chip.name}", text)
+
+
+def estimated_cores(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> dict[str, int] | None:
+    """Estimate the cores of every node."""
+    # A core holds a patch of p x p places of a node, and features while it has neurons: as large a patch as its axons
+    # can read. Where one place reads more than a core has axons, its sum is cut into parts, each with neurons of its
+    # own. On crossbar cores an axon is fed by a neuron of its own: axons beyond one for every neuron that is read cost
+    # copies.
+    # gives ``None`` where a shape is not known
+    found = {}
+    for layer in structure.layers:
+        target = shapes[layer.name]
+        sources = [shapes[name] for name in layer.ways]
+        if target is None or any(shape is None for shape in sources):
+            return None
+        found[layer.name] = _cores(layer, target, shapes, set(structure.inputs), chip)
+    return found
+
+
+def _cores(
+    layer: Layer, target: Shape, shapes: Mapping[str, Shape | None], inputs: Collection[str], chip: ChipSpec
+) -> int:
+    """Try patches of all sizes, and take the fewest cores."""
+    best = None
+    feeding = sum(math.prod(shapes[name] or (0,)) for name in layer.ways if name not in inputs)
+    places = target[0] * target[1]
+    for side in range(1, max(target[0], target[1]) + 1):
+        rows, columns = min(side, target[0]), min(side, target[1])
+        axons = sum(_read(way.into, shapes[name] or target, target, (rows, columns))
+                    for name, ways in layer.ways.items() for way in ways)  # fmt: skip
+        parts = -(-axons // chip.axons)
+        if best is not None and parts > 1:
+            break
+        patches = -(-target[0] // rows) * -(-target[1] // columns)
+        tiles = _tiles(layer, target[2], chip.neurons // (rows * columns), chip.axons // max(axons, 1))
+        cores = parts * patches * tiles
+        if chip.core_model == "crossbar" and feeding:
+            cores += -(-max(0, patches * axons * tiles - feeding) // chip.neurons)
+        best = cores if best is None else min(best, cores)
+        if rows * columns >= places or rows * columns > chip.neurons:
+            break
+    return best or 1
+
+
+def _read(one: Operator, source: Shape, target: Shape, patch: tuple[int, int]) -> int:
+    """Count the sources that a patch of all features of one group reads."""
+    if one.kind in ("conv", "max_pool") and len(one.setting("kernel", ())) in (1, 2):
+        kernel = (*one.settings["kernel"], 1)[:2]
+        stride = (*one.setting("stride", (1, 1)), 1)[:2]
+        spans = [min(n, (p - 1) * s + k) for n, p, s, k in zip(source[:2], patch, stride, kernel, strict=True)]
+        features = source[2] if one.kind == "max_pool" else -(-source[2] // int(one.setting("groups", 1)))
+        return int(math.prod(spans) * features)
+    if one.kind in ("add", "multiply") and source[:2] == target[:2]:
+        return patch[0] * patch[1] * source[2]
+    if one.kind == "dense" and one.setting("weight_shape") and target[0] * target[1] > 1:
+        return patch[0] * patch[1] * int(one.settings["weight_shape"][1])
+    if one.kind == "product" and one.work:
+        return int(
+            -(-(patch[0] + patch[1]) * target[2] * one.work // math.prod(target) // 2)
+        )  # half of it from each factor
+    return math.prod(source)
+
+
+def _tiles(layer: Layer, features: int, neurons: int, windows: int) -> int:
+    """Count the cores that share the features of a patch: groups read windows of their own, several fit one core."""
+    groups = max((int(one.setting("groups", 1)) for one in layer.operators if one.kind == "conv"), default=1)
+    per_group = -(-features // groups)
+    together = min(windows, neurons // per_group)
+    if together >= 1:
+        return -(-groups // together)
+    return groups * -(-per_group // max(1, neurons))

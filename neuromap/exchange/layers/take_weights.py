@@ -1,0 +1,327 @@
+"""A graph of operators that computes in frame code, as a network with weights and thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.exchange.layers.compute import all_weights, compute
+from neuromap.exchange.layers.decide import Decision, decide
+from neuromap.exchange.layers.edge_transforms import square
+from neuromap.exchange.layers.layer_shapes import features_first, input_features_first
+from neuromap.exchange.layers.node_shapes import element_order, node_shape
+from neuromap.exchange.layers.structure import Layer, Structure, Way
+from neuromap.exchange.layers.units import integer_rows
+from neuromap.exchange.layers.values import SpikeSums
+from neuromap.exchange.layers.votes import classes_of, in_class_order
+from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.forms.card import Card
+from neuromap.network.build import build_network
+from neuromap.network.network import Network
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Conv, Identity, Pool, Shape
+from neuromap.network.transforms.limits import MAX_NEURONS
+from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.windows import Padding, output_length, window_pairs
+
+_DECIDES = (
+    "greater",
+    "greater_or_equal",
+    "less",
+    "less_or_equal",
+    "sign",
+    "heaviside",
+    "clip",
+    "floor",
+    "ceil",
+    "round",
+    "truncate",
+)
+"""Functions of which a node needs one to have two values."""
+
+
+@dataclass(frozen=True, eq=False)
+class TakenWeights(Card):
+    """A network with weights, and what its import cost."""
+
+    network: Network  # complete
+    # what the source makes of output spikes, by the tensor at the end of the graph; ``None`` where it is no sum
+    readout: Mapping[str, SpikeSums | None]
+    rounded: Mapping[str, float]  # nodes whose float weights are integers up to this many units
+    # nodes with thresholds that hang on how floating-point numbers are rounded, and how many of their neurons
+    unsure: Mapping[str, int]
+    values: Mapping[str, tuple[float, float]]  # what silence and a spike of every node stand for in the source
+    dropped: tuple[str, ...]  # nodes of the structure that only read spikes out
+
+
+def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> TakenWeights:
+    """Take weights and thresholds over."""
+    ends = _readouts(structure)
+    for layer in structure.layers:
+        if layer.name not in ends:
+            _check_decides(layer)
+    return _Taking(graph, structure, name, ends).taken()
+
+
+def _readouts(structure: Structure) -> set[str]:
+    """Name the last layers that decide nothing: sums that the source takes the greatest of, or the like."""
+    read = {source for layer in structure.layers for source in layer.ways}
+    return {layer.name for layer in structure.layers if layer.name not in read and not _decides(layer)}
+
+
+def _decides(layer: Layer) -> bool:
+    return any(one.kind == "max_pool" or one.setting("function", "") in _DECIDES for one in layer.operators)
+
+
+def _check_decides(layer: Layer) -> None:
+    """Refuse what needs no numbers to be known not to be in frame code, before large matrices are made."""
+    for one in layer.operators:
+        if one.kind in ("product", "multiply", "other", "conv_transpose"):
+            raise NotSupportedError(f"node {layer.name}: {one.called} is no sum of spikes")
+        if one.kind == "function" and "function" not in one.settings:
+            raise NotSupportedError(f"node {layer.name}: {one.called} takes more than two values")
+    if not _decides(layer):
+        names = [one.called for one in layer.operators if one.kind == "function"]
+        after = f"after {names[-1]} " if names else ""
+        raise NotSupportedError(f"node {layer.name}: its value {after}is a number, no step makes it a spike")
+
+
+class _Taking:
+    """Walks a graph, operator by operator, and makes a node wherever a layer ends."""
+
+    def __init__(self, graph: OperatorGraph, structure: Structure, name: str, ends: set[str]) -> None:
+        self._graph, self._structure, self._name = graph, structure, name
+        self._layers = {layer.operators[-1].gives: layer for layer in structure.layers if layer.name not in ends}
+        self._ends = ends
+        self._of_operator = {one.gives: layer.name for layer in structure.layers for one in layer.operators}
+        self._after_spikes = {one.gives for folds in structure.readout.values() for one in folds}
+        self._after_spikes |= {one.gives for layer in structure.layers if layer.name in ends for one in layer.operators}
+        self._opaque: set[str] = set()
+        self._tensors: dict[str, SpikeSums] = {}
+        self._nodes: dict[str, tuple[Shape, object]] = {}
+        self._edges: dict[tuple[str, str], MatrixSource] = {}
+        self._rounded: dict[str, float] = {}
+        self._unsure: dict[str, int] = {}
+        self._values: dict[str, tuple[float, float]] = {}
+
+    def taken(self) -> TakenWeights:
+        """Walk the graph."""
+        inputs = {tensor: name for name, tensor in self._structure.inputs.items()}
+        for tensor, shape in self._graph.inputs.items():
+            if tensor in inputs:
+                self._add_input(inputs[tensor], tensor, shape)
+        for one in self._graph.operators:
+            self._add(one)
+        outputs = tuple(dict.fromkeys(name for end in self._graph.outputs for name in self._tensors[end].weights))
+        computed = [name for name in outputs if name not in self._structure.inputs]
+        if not computed or len(computed) < len(outputs):
+            raise NotSupportedError(f"output {self._graph.outputs[0]}: is no node's")
+        readout = {end: None if end in self._opaque else self._tensors[end] for end in self._graph.outputs}
+        if len(computed) == len(readout) == 1:
+            readout = {end: self._by_class(computed[0], found) for end, found in readout.items()}
+        try:
+            network = build_network(self._nodes, self._edges, outputs=computed, name=self._name)
+        except NetworkError as error:
+            raise NotSupportedError(str(error)) from None
+        return TakenWeights(network, readout, self._rounded, self._unsure, self._values, tuple(sorted(self._ends)))
+
+    def _by_class(self, name: str, found: SpikeSums | None) -> SpikeSums | None:
+        """Put output neurons into the order of the classes that they vote for, where no node reads them."""
+        (rows, columns, features), theta = self._nodes[name]
+        size = rows * columns * features
+        classes = classes_of(found, size)
+        if found is None or classes is None or found.size == size or any(u == name for u, _ in self._edges):
+            return found
+        order = np.argsort(classes, kind="stable")
+        if (order == np.arange(size)).all():
+            return found
+        spread = np.broadcast_to(np.asarray(theta), (size,))
+        self._nodes[name] = ((found.size, 1, size // found.size), _least(spread[order]))
+        for (source, target), transform in self._edges.items():
+            if target == name:
+                self._edges[source, target] = MatrixTransform(transform.matrix()[order])
+        return in_class_order(found, order)
+
+    def _add_input(self, name: str, tensor: str, shape: TensorShape | None) -> None:
+        first = input_features_first(self._structure, name)
+        found = node_shape(shape, features_first=first)
+        if shape is None or found is None:
+            raise NotSupportedError(f"input {name}: its shape is not known")
+        if math.prod(shape) > MAX_NEURONS:
+            raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
+        self._nodes[name] = (found, None)
+        self._values[name] = (0.0, 1.0)
+        self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
+
+    def _add(self, one: Operator) -> None:
+        if any(tensor not in self._tensors for tensor in one.reads):
+            raise NotSupportedError(f"operator {one.name}: reads an input of which nothing is known")
+        if self._opaque.intersection(one.reads):
+            self._leave(one)
+            return
+        try:
+            found = compute(one, self._tensors)
+            layer = self._layers.get(one.gives)
+            self._tensors[one.gives] = found if layer is None else self._close(layer, found)
+        except NotSupportedError as reason:
+            if one.gives in self._after_spikes:
+                self._leave(one)
+                return
+            raise NotSupportedError(f"node {self._of_operator.get(one.gives, one.name)}: {reason}") from None
+        except (ValueError, IndexError):  # shapes that do not fit, which a file may claim
+            raise NotSupportedError(f"node {one.name}: its shapes do not fit") from None
+
+    def _leave(self, one: Operator) -> None:
+        """Leave what is read out to the source: only which spikes it depends on is known."""
+        held = [self._tensors[tensor] for tensor in one.reads]
+        weights = {name: part for found in held for name, part in found.weights.items()}
+        self._opaque.add(one.gives)
+        self._tensors[one.gives] = replace(held[0], weights=weights) if len(held) == 1 else _only(weights)
+
+    def _close(self, layer: Layer, found: SpikeSums) -> SpikeSums:
+        """Make a node of the value that a layer gives, and give the value of its spikes."""
+        first = features_first(layer)
+        shape = node_shape(found.shape, features_first=first)
+        if shape is None or not found.weights:
+            raise NotSupportedError("it depends on no spikes")
+        rows = integer_rows(all_weights(found))
+        decision = decide(rows, found.offset, found.pending)
+        order = element_order(found.shape, features_first=first)
+        theta = decision.theta[order]
+        signed = rows.weights.copy()
+        signed.data = signed.data * np.repeat(decision.sign, np.diff(signed.indptr))
+        matrix = signed[order]
+        is_or, start = bool((theta == 1).all()), 0
+        for source, part in found.weights.items():
+            mine = csr_array(matrix[:, start : start + part.shape[1]])
+            mine.eliminate_zeros()
+            start += part.shape[1]
+            before = self._nodes[source][0]
+            ways = layer.ways.get(source, ())
+            self._edges[source, layer.name] = fitted(mine, ways, before, shape, is_or=is_or)
+        self._nodes[layer.name] = (shape, _least(theta))
+        self._note(layer.name, rows.error, decision)
+        return _of_node(layer.name, found.shape, order, decision.low, decision.high)
+
+    def _note(self, name: str, error: float, decision: Decision) -> None:
+        self._values[name] = (decision.low, decision.high)
+        if error:
+            self._rounded[name] = error
+        if decision.n_unsure:
+            self._unsure[name] = decision.n_unsure
+
+
+def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
+    """Give a tensor of which only the nodes are known that it depends on."""
+    return SpikeSums((1,), {name: csr_array((1, part.shape[1])) for name, part in weights.items()}, np.zeros(1))
+
+
+def _least(theta: np.ndarray) -> object:
+    """Give one threshold for all where they are equal, so that it stands in the network file."""
+    return int(theta[0]) if (theta == theta[0]).all() else theta
+
+
+def _of_node(name: str, shape: TensorShape, order: np.ndarray, low: float, high: float) -> SpikeSums:
+    """Give the tensor whose elements are the spikes of a node's neurons."""
+    size = len(order)
+    entries = (np.full(size, high - low), (order, np.arange(size)))
+    return SpikeSums(shape, {name: csr_array(entries, shape=(size, size))}, np.full(size, low))
+
+
+# Integer matrices as transforms that network files say in few numbers: convolutions, pools, identities.
+
+
+def fitted(matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool) -> MatrixSource:
+    """Say a matrix as the transform that it was made by, where that gives the very same matrix."""
+    # matrix: neurons in the order of nodes
+    # is_or: whether all thresholds of the target are 1, as those of pools must be
+    # shapes: matrix (n_target, n_source)
+    for trial in _trials(matrix, ways, source, target, is_or=is_or):
+        found = trial.matrix()
+        if found.nnz == matrix.nnz and not (found - matrix).nnz:
+            return trial
+    return MatrixTransform(matrix)
+
+
+def _trials(
+    matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool
+) -> Iterator[Conv | Pool | Identity]:
+    if len(ways) != 1:
+        return
+    one = ways[0].into
+    try:
+        if source == target and matrix.nnz == matrix.shape[0]:
+            yield Identity(source, target)
+        if one.kind == "max_pool" and is_or and "kernel" in one.settings:
+            kernel, stride = square(one.settings["kernel"], one.setting("dilation")), square(one.settings["stride"])
+            if kernel is not None and stride is not None:
+                yield Pool(source, target, kernel, stride)
+        if one.kind == "conv":
+            yield from _convs(matrix, one, source, target)
+    except NetworkError:
+        return
+
+
+def _convs(matrix: csr_array, one: Operator, source: Shape, target: Shape) -> Iterator[Conv]:
+    kernel, stride = square(one.settings["kernel"], one.setting("dilation")), square(one.settings["stride"])
+    n = len(one.settings["kernel"])
+    before = square(tuple(one.setting("pads", (0,) * 2 * n)[:n]))
+    if kernel is None or stride is None or before is None:
+        return
+    groups = int(one.setting("groups", 1))
+    if n == 1:
+        before = (before[0], 0)
+        stride = (stride[0], 1)
+    if source[2] % groups or target[2] % groups:
+        groups = 1
+    if not any(before):
+        yield _conv(matrix, source, target, kernel, stride, "valid", groups)
+    # A network file pads as much on both sides as it must: a kernel that ends in zeros starts where the source's does.
+    lengths = zip(target[:2], stride, source[:2], before, kernel, strict=True)
+    grown = [max(k, 2 * p + length - (made - 1) * s) for made, s, length, p, k in lengths]
+    if all(
+        output_length(a, k, s, "same") == b for a, b, k, s in zip(source[:2], target[:2], grown, stride, strict=True)
+    ):
+        yield _conv(matrix, source, target, (grown[0], grown[1]), stride, "same", groups)
+
+
+def _conv(
+    matrix: csr_array,
+    source: Shape,
+    target: Shape,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: Padding,
+    groups: int,
+) -> Conv:
+    """Read the kernel of a convolution off its matrix."""
+    per_source, per_target = source[2] // groups, target[2] // groups
+    weights = np.zeros((*kernel, per_source, target[2]), np.int64)
+    rows, columns = (_cells(*along, padding) for along in zip(source[:2], target[:2], kernel, stride, strict=True))
+    features = np.arange(target[2])
+    read = np.arange(per_source)[:, None] + features // per_target * per_source
+    for a, (row, from_row) in rows.items():
+        for b, (column, from_column) in columns.items():
+            neurons = (row * target[1] + column) * target[2] + features
+            sources = (from_row * source[1] + from_column) * source[2] + read
+            picked = matrix[np.broadcast_to(neurons, sources.shape).ravel(), sources.ravel()]
+            weights[a, b] = _dense(picked).reshape(sources.shape)
+    return Conv(source, target, kernel, stride, padding, groups, weights)  # type: ignore[arg-type]
+
+
+def _dense(picked: object) -> NDArray[np.int64]:
+    return np.asarray(picked.toarray() if hasattr(picked, "toarray") else picked, np.int64)
+
+
+def _cells(length: int, windows: int, kernel: int, stride: int, padding: Padding) -> dict[int, tuple[int, int]]:
+    """For every cell of a kernel, one window in which it lies on the source, and the cell that it reads there."""
+    cell, read, window = window_pairs(length, windows, kernel, stride, padding)
+    kernel_cells, first = np.unique(cell, return_index=True)
+    return {int(k): (int(window[at]), int(read[at])) for k, at in zip(kernel_cells, first, strict=True)}

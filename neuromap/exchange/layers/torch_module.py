@@ -1,0 +1,56 @@
+"""PyTorch modules as networks."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuromap.errors import NotSupportedError
+from neuromap.exchange.imported import Imported
+from neuromap.exchange.layers.take_graph import take_graph
+from neuromap.files.foreign import foreign_boundary
+from neuromap.formats.pytorch.module_graph import read_module
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["from_torch"]
+
+
+def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path | ChipSpec | None = None) -> Imported:
+    """Take over a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        As it computes in evaluation; ``torch.export`` makes a graph of it.
+    example_input : torch.Tensor or tuple of torch.Tensor
+        Inputs as its ``forward`` takes them, the batch first.
+    chip : str, Path, ChipSpec or None
+        By whose cores an estimate counts, where weights are not taken over.
+
+    Returns
+    -------
+    Imported
+        With weights and thresholds where the network is in frame code, else its structure with shapes and work.
+
+    Raises
+    ------
+    InputError
+        If it is no module, or the inputs are none for it.
+    NotSupportedError
+        If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be taken
+        over.
+    """
+    if find_spec("torch") is None:
+        raise NotSupportedError(
+            "PyTorch: needs torch, which is not installed; pip install 'neuromap-rollouts[training]'"
+        )
+    spec = None if chip is None else load_chip(chip)
+    graph = read_module(module, example_input)
+    name = type(module).__name__
+    with foreign_boundary(f"a network of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
+        return take_graph(graph, format="pytorch", source=name, chip=spec)

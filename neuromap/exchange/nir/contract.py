@@ -1,0 +1,290 @@
+"""From primitives to neurons: what is no neuron becomes part of the maps between them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.exchange.nir.flat_graph import FlatGraph, flatten
+from neuromap.exchange.nir.parameters import spread
+from neuromap.exchange.nir.shapes import NEURONS, SPIKING, Shape, find_shapes, source_shape
+from neuromap.exchange.nir.signals import Filter, Signal, Term, merged, through
+from neuromap.exchange.nir.windows import conv_matrix, pool_matrix
+from neuromap.formats.nir.nir_graph import NirGraph, NirNode
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons(Value):
+    """A node whose neurons spike."""
+
+    node: NirNode  # with its parameters
+    shape: Shape  # of NIR
+    signal: Signal  # what arrives
+
+
+class Readout(NamedTuple):
+    """What an output takes that is no spike of a node."""
+
+    name: str  # the first node that is no neuron, or the output
+    kind: str  # its type
+    sources: tuple[str, ...]  # whose spikes it takes
+
+
+@dataclass(frozen=True, eq=False)
+class Contracted(Value):
+    """A graph whose nodes are inputs and neurons."""
+
+    inputs: dict[str, Shape]  # shapes
+    neurons: dict[str, Neurons]  # in the order of the graph
+    outputs: tuple[str, ...]  # nodes whose spikes an output takes as they are
+    readouts: tuple[Readout, ...]  # behind the last neurons; no chip computes them
+    nodes: dict[str, NirNode]  # all primitives, those of inner graphs as ``outer.inner``
+
+    @property
+    def read_out(self) -> tuple[str, ...]:
+        """Nodes whose spikes must leave a chip: outputs, and those that the host computes readouts from."""
+        behind = (source for readout in self.readouts for source in readout.sources if source in self.neurons)
+        return tuple(dict.fromkeys((*self.outputs, *behind)))
+
+
+def contract(graph: NirGraph) -> Contracted:
+    """Contract a graph."""
+    flat = flatten(graph)
+    for name, node in flat.nodes.items():
+        if node.kind == "Input" and flat.before[name]:
+            raise InputError(
+                f"edge {flat.before[name][0]} -> {name}: leads to an Input, whose values come from outside"
+            )
+    shapes = find_shapes(flat)
+    spiking = [name for name in _from_inputs(flat) if flat.nodes[name].kind in SPIKING]
+    if not spiking:
+        kinds = ", ".join(dict.fromkeys(node.kind for node in flat.nodes.values()))
+        raise NotSupportedError(f"graph: has no spiking neuron among {kinds}; needs one of {', '.join(SPIKING)}")
+    maker = Passing(flat, shapes)
+    sources = {name: node for name, node in flat.nodes.items() if node.kind in (*SPIKING, "Input")}
+    maker.run(sources)
+    inputs = {name: shapes[name] for name, node in sources.items() if node.kind == "Input"}
+    neurons = {}
+    for name in spiking:
+        if name not in shapes:
+            raise InputError(f"node {name}: its shape is not known; give its parameters one value per neuron")
+        neurons[name] = Neurons(flat.nodes[name], shapes[name], maker.arriving(name, shapes[name]))
+    outputs, readouts = _outputs(flat, maker)
+    return Contracted(inputs, neurons, outputs, readouts, flat.nodes)
+
+
+def _from_inputs(graph: FlatGraph) -> list[str]:
+    """List nodes in the order in which inputs reach them, then the others: files have them by name."""
+    after: dict[str, list[str]] = {name: [] for name in graph.nodes}
+    for target, sources in graph.before.items():
+        for source in sources:
+            after[source].append(target)
+    found = dict.fromkeys(name for name, node in graph.nodes.items() if node.kind == "Input")
+    todo = deque(found)
+    while todo:
+        for name in after[todo.popleft()]:
+            if name not in found:
+                found[name] = None
+                todo.append(name)
+    return list(found | dict.fromkeys(graph.nodes))
+
+
+def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
+    """Tell outputs that take spikes from those that take what is made of them."""
+    outputs: dict[str, None] = {}
+    readouts = []
+    for name, node in graph.nodes.items():
+        if node.kind != "Output":
+            continue
+        front, seen = list(graph.before[name]), set[str]()
+        while front:
+            here = front.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            kind = graph.nodes[here].kind
+            if kind in SPIKING:
+                outputs[here] = None
+            elif kind in ("Flatten", "Joint"):
+                front += graph.before[here]
+            else:
+                readouts.append(Readout(here, kind, _spiking_before(graph, here)))
+    return tuple(outputs), tuple(dict.fromkeys(readouts))
+
+
+def _spiking_before(graph: FlatGraph, name: str) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    front, seen = [name], {name}
+    while front:
+        for before in graph.before[front.pop()]:
+            if graph.nodes[before].kind in (*SPIKING, "Input"):
+                found[before] = None
+            elif before not in seen:
+                seen.add(before)
+                front.append(before)
+    return tuple(found)
+
+
+# Signals on their way through primitives that are no spiking neurons.
+
+
+_MOST_HELD = 2**27
+"""Weights of all maps of a graph, those that lead from input or neurons to each primitive."""
+
+
+class Passing:
+    """Signals of all nodes, each made once, after those that it takes."""
+
+    def __init__(self, graph: FlatGraph, shapes: dict[str, Shape]) -> None:
+        self._graph, self._shapes = graph, shapes
+        self.out: dict[str, Signal] = {}
+        self.refused: dict[str, str] = {}
+        """Nodes whose values are no sums of spikes, with the reason."""
+
+    def run(self, sources: dict[str, NirNode]) -> None:
+        """Pass the spikes of all sources on."""
+        for name in sources:
+            if name not in self._shapes:
+                continue
+            n = math.prod(self._shapes[name])
+            eye = csr_array(diags_array(np.ones(n)))
+            self.out[name] = Signal(self._shapes[name], (Term(name, eye),), np.zeros(n))
+        waiting = {name: 0 for name in self._graph.nodes if name not in sources}
+        after: dict[str, list[str]] = {}
+        for name in waiting:
+            for before in self._graph.before[name]:
+                after.setdefault(before, []).append(name)
+                waiting[name] += before in waiting
+        ready = [name for name, count in waiting.items() if not count]
+        done = held = 0
+        while ready:
+            name = ready.pop()
+            done += 1
+            if name in self._shapes:
+                self.out[name] = self._pass(name, self._graph.nodes[name])
+                held += sum(term.matrix.nnz for term in self.out[name].terms)
+            if held > _MOST_HELD:
+                raise NotSupportedError(
+                    f"node {name}: its maps and those before hold more than {_MOST_HELD} weights; put neurons between "
+                    "them, or split the graph"
+                )
+            for next_one in after.get(name, ()):
+                waiting[next_one] -= 1
+                if not waiting[next_one]:
+                    ready.append(next_one)
+        if done < len(waiting):
+            knot = next(name for name, count in waiting.items() if count)
+            raise InputError(f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it")
+
+    def arriving(self, name: str, shape: Shape) -> Signal:
+        """Add up what arrives at a node."""
+        size, constant = math.prod(shape), np.zeros(math.prod(shape))
+        terms: list[Term] = []
+        for before in self._graph.before[name]:
+            if before in self.refused:
+                raise NotSupportedError(self.refused[before])
+            if before not in self.out:
+                raise InputError(f"node {before}: no input reaches it, and its shape is not known; remove it")
+            signal = self.out[before]
+            if math.prod(signal.shape) != size:
+                raise InputError(
+                    f"edge {before} -> {name}: joins values of shape {list(signal.shape)} and {list(shape)}; they must "
+                    "have as many"
+                )
+            if not all(np.isfinite(held).all() for held in (signal.constant, *(t.matrix.data for t in signal.terms))):
+                raise InputError(f"edge {before} -> {name}: its maps multiply to numbers without end; scale them down")
+            terms += signal.terms
+            constant = constant + signal.constant
+        return Signal(shape, merged(terms), constant)
+
+    def _pass(self, name: str, node: NirNode) -> Signal:
+        """Send what arrives at a node that is no source through it."""
+        before = self._graph.before[name]
+        at = next((self._shapes[u] for u in before if u in self._shapes), self._shapes[name])
+        bad = next((u for u in before if u in self.refused), None)
+        if bad is not None:
+            self.refused[name] = self.refused[bad]
+            return Signal(self._shapes[name], (), np.zeros(math.prod(self._shapes[name])))
+        kind, shape = node.kind, self._shapes[name]
+        signal = self.arriving(name, at if kind not in NEURONS else shape)
+        if kind in ("Linear", "Affine"):
+            return self._linear(name, node, signal, shape)
+        if kind in ("Conv1d", "Conv2d"):
+            found = through(name, conv_matrix(name, node, source_shape(node, at), shape), signal, shape)
+            bias = spread(name, node, "bias", shape[:1])
+            return found._replace(constant=found.constant + np.repeat(bias, math.prod(shape[1:])))
+        if kind in ("SumPool2d", "AvgPool2d"):
+            return through(name, pool_matrix(name, node, at, shape), signal, shape)
+        if kind == "Scale":
+            terms = [_scaled(name, term, spread(name, node, "scale", shape)) for term in signal.terms]
+            return Signal(shape, tuple(terms), signal.constant * spread(name, node, "scale", shape))
+        if kind == "Delay":
+            return Signal(shape, merged(_delayed(name, spread(name, node, "delay", shape), signal)), signal.constant)
+        if kind in NEURONS:
+            return self._leaky(name, node, signal)
+        return signal._replace(shape=shape, terms=tuple(_via(term, name) for term in signal.terms))
+
+    def _linear(self, name: str, node: NirNode, signal: Signal, shape: Shape) -> Signal:
+        weight = node.parameters["weight"]
+        if weight.shape[1] != len(signal.constant):
+            raise InputError(
+                f"node {name} ({node.kind}): weight: found shape {list(weight.shape)}; {len(signal.constant)} values "
+                "arrive, so many columns are needed"
+            )
+        found = through(name, csr_array(weight), signal, shape)
+        return found._replace(constant=found.constant + spread(name, node, "bias", shape))
+
+    def _leaky(self, name: str, node: NirNode, signal: Signal) -> Signal:
+        """Take a leaky integrator for a filter where it can be one; its gain is that of its neuron's current."""
+        shape = self._shapes[name]
+        nothing = Signal(shape, (), np.zeros(math.prod(shape)))
+        equation = {
+            "LI": "tau dv/dt = v_leak - v + r I",
+            "CubaLI": "tau_mem dv/dt = v_leak - v + r I, tau_syn dI/dt = -I + w_in S",
+            "I": "dv/dt = r I",
+        }[node.kind]
+        if node.kind != "LI" or any(term.filter for term in signal.terms):
+            self.refused[name] = (
+                f"node {name} ({node.kind}): {equation}: a neuron that reads it would integrate more than twice; "
+                "CubaLIF is what chips compute, or an LI before an LIF"
+            )
+            return nothing
+        r, tau = (spread(name, node, key, shape) for key in ("r", "tau"))
+        terms = [_scaled(name, term, r)._replace(filter=Filter(name, tau)) for term in signal.terms]
+        constant = signal.constant * r + spread(name, node, "v_leak", shape)
+        return Signal(shape, tuple(terms), constant)
+
+
+def _scaled(name: str, term: Term, scale: Floats) -> Term:
+    return _via(term._replace(matrix=csr_array(diags_array(scale) @ term.matrix)), name)
+
+
+def _via(term: Term, name: str) -> Term:
+    return term._replace(via=None if term.via is None else (*term.via, name))
+
+
+def _delayed(name: str, delay: Floats, signal: Signal) -> list[Term]:
+    """Delay values, each by its own time: terms of one delay each."""
+    if (delay < 0).any():
+        raise InputError(f"node {name} (Delay): delay: found {delay.min():g}; needs 0 s or more")
+    times = np.unique(delay)
+    if len(times) * max(1, len(signal.terms)) > 4096:
+        raise NotSupportedError(f"node {name} (Delay): has {len(times)} different delays; at most 4096 are allowed")
+    terms = []
+    for term in signal.terms:
+        for time in times:
+            mine = diags_array((delay == time).astype(np.float64))
+            matrix = term.matrix if len(times) == 1 else csr_array(mine @ term.matrix)
+            matrix.eliminate_zeros()
+            terms.append(_via(term._replace(matrix=matrix, delay=term.delay + float(time)), name))
+    return terms

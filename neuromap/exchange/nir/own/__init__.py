@@ -1,1 +1,0 @@
-"""NIR graphs that this package writes: integer networks there and back without a loss."""

@@ -1,0 +1,270 @@
+"""Traces as timelines for ui.perfetto.dev: when every node shows its frames, and when every core works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.times import Time
+from neuromap.errors import InputError
+from neuromap.exchange.exported import Exported
+from neuromap.exchange.imported import Note
+from neuromap.exchange.trace_given import figures_of, frame_ticks, trace_given
+from neuromap.files.given import needs, path_given
+from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_whole
+from neuromap.formats.perfetto import (
+    Clock,
+    Event,
+    counter,
+    instant,
+    name_process,
+    name_thread,
+    slice_of,
+    trace_text,
+)
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program_file import load_program
+from neuromap.simulation.trace.trace import Trace
+
+
+def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None = None) -> tuple[Note, ...]:
+    """Write a trace as a timeline for ui.perfetto.dev, whole or not at all.
+
+    Nodes are one process, with a thread and a counter of spikes each; every chip is one, with a thread for each core
+    that spiked. Ticks are as long as the chip's.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a run.
+    path : str or Path
+        Ends in ``.json`` by custom.
+    program : ChipProgram, optional
+        That of the trace, which knows on which chip its cores are and where; else cores have their number only.
+
+    Returns
+    -------
+    tuple of Note
+        What the timeline leaves out.
+
+    Raises
+    ------
+    InputError
+        If there is no trace, the program is another's, or the file cannot be written.
+    NotSupportedError
+        If the trace comes from a file of version 1.
+    """
+    path = path_given("to_perfetto", path)
+    found = _checked(trace_given("to_perfetto", trace), program)
+    shown = shown_ticks(found)
+    write_whole(path, _text(found, program, shown))
+    return _unsaid(found, program, shown)
+
+
+def export_perfetto(source: Path, *, program: str | Path | None = None) -> Exported:
+    """Make such a file of a trace file, for ``neuromap export``."""
+    loaded = None if program is None else load_program(program)
+    trace = _checked(trace_given(str(source), source), loaded)
+    shown = shown_ticks(trace)
+    text = _text(trace, loaded, shown)
+    return Exported(
+        trace.name,
+        "perfetto",
+        {f"{source.stem}.json": text},
+        figures={**figures_of(trace), "ticks shown": shown.n_ticks, "events": text.count('\n{"ph":')},
+        kept=(
+            Note("nodes", "a thread for each: a slice for every frame, and a counter of spikes per tick"),
+            Note("cores", "a thread for each that spiked: a slice for every tick in which it did"),
+        ),
+        refused=_unsaid(trace, loaded, shown),
+    )
+
+
+def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
+    """Refuse a program that is not that of the trace."""
+    if program is None:
+        return trace
+    needs("to_perfetto", program, ChipProgram)
+    n_cores = int(np.max(trace.core, initial=-1)) + 1 if trace.core is not None else 0
+    labels = {(one.name, one.pattern, one.execution, one.period) for one in (trace, program)}
+    if len(labels) > 1 or n_cores > program.n_cores:
+        raise InputError(
+            f"program {program.name} ({program.pattern}, {program.execution}): is not that of the trace, "
+            f"{trace.name} ({trace.pattern}, {trace.execution}); give the one that was simulated"
+        )
+    return trace
+
+
+def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
+    return trace_text(events_of(trace, program, shown.n_ticks), _about(trace, shown))
+
+
+def _about(trace: Trace, shown: Shown) -> dict[str, Any]:
+    return {
+        "network": trace.name,
+        "pattern": trace.pattern,
+        "execution": trace.execution,
+        "frame_period_ticks": _number(trace.period),
+        "tick_seconds": trace.tick_seconds,
+        "frames": trace.n_frames,
+        "ticks": trace.n_ticks,
+        "ticks_shown": shown.n_ticks,
+        "events_left_out": shown.left_out,
+    }
+
+
+def _number(time: Time) -> int | float:
+    return time if isinstance(time, int) else float(time)
+
+
+def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[Note, ...]:
+    notes = []
+    if shown.left_out:
+        text = (
+            f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out; a file has at most "
+            f"{MAX_EVENTS:,}"
+        )
+        notes.append(Note("ticks", text, "simulate fewer frames, or record fewer neurons"))
+    if trace.potential_table is not None:
+        notes.append(Note("potentials", "are left out", "to_neo and the trace's own file have them"))
+    if program is None:
+        text = "have their number only: a trace does not say where they are"
+        notes.append(Note("cores", text, "give the program too"))
+    return tuple(notes)
+
+
+# What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.
+
+
+MAX_EVENTS = 500_000
+"""Events of a file: about 70 MB, which a browser still opens."""
+_NEURONS_NAMED = 32
+"""Neurons that a slice names; it counts them all."""
+_NODES = 1
+"""Number of the process of nodes; those of chips follow."""
+Ints = NDArray[np.int64]
+
+
+class Shown(NamedTuple):
+    """How much of a run a timeline shows."""
+
+    n_ticks: int  # ticks from 0 on that are shown
+    left_out: int  # events of later ticks
+
+
+def shown_ticks(trace: Trace, most: int = MAX_EVENTS) -> Shown:
+    """Say how many ticks fit into a file of so many events, names of processes and threads aside."""
+    marks = [*(frame_ticks(trace, node)[1] for node in range(len(trace.nodes))), _core_ticks(trace)[1]]
+    for node in range(len(trace.nodes)):
+        marks += [_counter_steps(trace, node)[0], *_strays(trace, node)[:1]]
+    every = np.sort(np.concatenate(marks)) if marks else np.zeros(0, np.int64)
+    if len(every) <= most:
+        return Shown(trace.n_ticks, 0)
+    n_ticks = int(every[most])  # this tick no longer fits as a whole
+    return Shown(n_ticks, int((every >= n_ticks).sum()))
+
+
+def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterator[Event]:
+    """Make the events of the first ticks of a run."""
+    clock = Clock(trace.tick_seconds or 0)
+    cores = np.unique(trace.core[trace.tick < n_ticks]) if trace.core is not None else np.zeros(0, np.int32)
+    chip = _chips(program, cores)
+    pids = {name: _NODES + 1 + k for k, name in enumerate(sorted(set(chip), key=chip.index))}
+    first = _NODES + 1 + len(pids)  # numbers of threads are none of a process
+    label = f" ({trace.pattern}, {trace.execution})" if trace.pattern else ""
+    yield from name_process(_NODES, f"nodes of {trace.name}{label}")
+    for name, pid in pids.items():
+        yield from name_process(pid, name)
+    for node, port in enumerate(trace.nodes):
+        yield from name_thread(_NODES, first + node, f"node {port.name} ({port.kind})")
+    tids = {int(core): (pids[chip[k]], first + len(trace.nodes) + k) for k, core in enumerate(cores)}
+    for core, (pid, tid) in tids.items():
+        at = "" if program is None else f" at ({', '.join(map(str, program.coordinates[core]))})"
+        yield from name_thread(pid, tid, f"core {core}{at}")
+    for node in range(len(trace.nodes)):
+        yield from _node_events(trace, node, clock, first + node, n_ticks)
+    yield from _core_events(trace, clock, tids, n_ticks)
+
+
+def _chips(program: ChipProgram | None, cores: NDArray[np.int32]) -> list[str]:
+    """Name the chip of every core, as columns and rows of chips are counted."""
+    if program is None:
+        return ["chip"] * len(cores)
+    place = program.coordinates[cores] // np.array(program.chip.cores)
+    if program.chip.chips == (1, 1):
+        return [f"chip {program.chip.name}"] * len(cores)
+    return [f"chip ({x}, {y}) of {program.chip.name}" for x, y in place]
+
+
+def _core_ticks(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """Order the spikes by tick and core: that order, and of every tick of a core its tick and where it begins there."""
+    assert trace.core is not None
+    order = np.lexsort((trace.core, trace.tick))
+    tick, core = trace.tick[order], trace.core[order]
+    head = np.flatnonzero(run_heads(tick, core))
+    return order, tick[head], head
+
+
+def _counter_steps(trace: Trace, node: int) -> tuple[Ints, Ints]:
+    """Give the ticks at which a node's spikes per tick change, and how many there are from then on."""
+    tick, count = np.unique(trace.spikes(trace.nodes[node].name)[:, 0], return_counts=True)
+    silent = np.setdiff1d(tick + 1, tick)
+    ticks = np.concatenate([tick, silent])
+    counts = np.concatenate([count, np.zeros(len(silent), np.int64)])
+    order = np.argsort(ticks)
+    ticks, counts = ticks[order], counts[order]
+    changes = (np.diff(counts, prepend=0) != 0) & (ticks < trace.n_ticks)
+    return ticks[changes], counts[changes]
+
+
+def _strays(trace: Trace, node: int) -> tuple[Ints, Ints]:
+    """Give the ticks in which spikes of a node belong to no frame, and how many they are."""
+    tick, count = np.unique(trace.strays(trace.nodes[node].name)[:, 0], return_counts=True)
+    return tick, count
+
+
+def _node_events(trace: Trace, node: int, clock: Clock, tid: int, n_ticks: int) -> Iterator[Event]:
+    port = trace.nodes[node]
+    tick, index = trace.spikes(port.name).T
+    frames, at = frame_ticks(trace, node)
+    begin, end = np.searchsorted(tick, at), np.searchsorted(tick, at, side="right")
+    for i, t, a, b in zip(frames[at < n_ticks], at, begin, end, strict=False):
+        says = {"frame": int(i), "tick": int(t), "spikes": int(b - a), "neurons": _few(map(str, index[a:b]), b - a)}
+        yield slice_of(clock, int(t), _NODES, tid, f"frame {i}", says)
+    for t, n in zip(*_strays(trace, node), strict=True):
+        if t < n_ticks:
+            yield instant(clock, int(t), _NODES, tid, f"{counted(int(n), 'spike')} of no frame", {"tick": int(t)})
+    for t, n in zip(*_counter_steps(trace, node), strict=True):
+        if t < n_ticks:
+            yield counter(clock, int(t), _NODES, f"node {port.name}", "spikes per tick", int(n))
+
+
+def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n_ticks: int) -> Iterator[Event]:
+    assert trace.core is not None
+    assert trace.neuron is not None
+    order, ticks, head = _core_ticks(trace)
+    end = np.append(head, len(order))[1:]
+    names = [port.name for port in trace.nodes]
+    for t, a, b in zip(ticks, head, end, strict=True):
+        if t >= n_ticks:
+            return
+        mine = order[a:b]
+        pid, tid = tids[int(trace.core[mine[0]])]
+        spoken = (
+            f"{names[trace.node[k]]}[{trace.index[k]}]" if trace.node[k] >= 0 else f"neuron {trace.neuron[k]}"
+            for k in mine
+        )
+        says = {"tick": int(t), "spikes": int(b - a), "neurons": _few(spoken, b - a)}
+        yield slice_of(clock, int(t), pid, tid, counted(int(b - a), "spike"), says)
+
+
+def _few(names: Iterator[str], n_names: int) -> str:
+    """Name the first neurons."""
+    first = [name for name, _ in zip(names, range(_NEURONS_NAMED), strict=False)]
+    return ", ".join(first) + (f" and {n_names - len(first)} more" if n_names > len(first) else "")

@@ -1,1 +1,0 @@
-"""Traces for other tools: timelines, spike trains, spike files (``docs/traces.md``)."""

@@ -1,0 +1,370 @@
+"""The fronts as a picture: cores against every other objective that tells the rows apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from itertools import pairwise
+
+from neuromap.errors import DoesNotFitError
+from neuromap.explorer.answer.advice import figure_text, has_given_weights
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import Listing, constant_objectives, front_words, is_known, list_rows
+from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
+from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
+from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.front_legend import LegendNotes, draw_legend, shape
+from neuromap.forms.numbers import seconds
+from neuromap.forms.standalone_svg import standalone
+from neuromap.forms.svg import drawing, element, label, number, shorten
+from neuromap.rollout.schedule.execution import execution_kind
+
+
+def draw_front(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str | None:
+    """Draw the rows, one panel per objective that tells them apart, against cores."""
+    # Rows of the given pattern's class are strong, others muted; rows in windowed execution are squares, pipelined ones
+    # circles. Numbers are those of the table. A stair joins the best of a panel: strong for the given class, muted for
+    # all classes.
+    # gives one ``<svg>`` element, whose colours are classes of ``templates/front.css``; ``None`` where no row has cores
+    return picture(exploration, list_rows(exploration, limits, every=every), limits)
+
+
+def picture(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> str | None:
+    """Draw as :func:`draw_front` does, with the numbers of a listing that is there already."""
+    numbers = {id(row): n for n, row in listing.all}
+    rows = [(numbers.get(id(row)), row) for row in exploration.rows if row.status in ("mapped", "not mapped")]
+    if not rows:
+        return None
+    shown = [row for _, row in rows]
+    same = constant_objectives(shown)
+    panels = [
+        objective
+        for objective in OBJECTIVES
+        if objective != CORES and objective not in same and is_known(shown, objective)
+    ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
+    columns, width = min(len(panels), 2), 2 * WIDTH  # legend and notes need the room of two panels
+    drawn = []
+    for objective in panels:
+        known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
+        drawn.append(Panel(objective, known, limits or Limits(), one_front=exploration.deadline is not None))
+    beside = any(panel.has_neighbours for panel in drawn)
+    energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
+    notes = LegendNotes(beside=beside, given_weights=energy)
+    parts, top = draw_legend(exploration, shown, limits or Limits(), width, notes)
+    for k, panel in enumerate(drawn):
+        x, y = (k % columns) * WIDTH, top + (k // columns) * HEIGHT
+        place = f"translate({number(x)} {number(y)})"
+        parts.append(element("g", *panel.parts(), transform=place, class_="panel"))
+    height = top + HEIGHT * -(-len(panels) // columns)
+    titles = ", ".join(o.title for o in panels)
+    return drawing(width, height, parts, f"Rollouts of {exploration.network.name}: cores against {titles}")
+
+
+def constant_line(exploration: Exploration) -> str:
+    """Say which objectives are the same in all rows, and so are no panel; empty where none is."""
+    rows = [row for row in exploration.rows if row.status in ("mapped", "not mapped")]
+    same = [(o, value) for o, value in constant_objectives(rows).items() if o != CORES]
+    if not same:
+        return ""
+    words = [f"{o.title} is {with_unit(value, o.base_unit)}" for o, value in same]
+    return f"The same in all rows: {', '.join(words)}."
+
+
+def standalone_svg(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str:
+    """Write the picture as a file of its own, with its style and a legend."""
+    drawn = draw_front(exploration, limits, every=every)
+    if drawn is None:
+        raise DoesNotFitError("picture of the front: no row fits a chip, so there is nothing to draw")
+    width, height = (float(drawn.split(f' {name}="')[1].split('"')[0]) for name in ("width", "height"))
+    chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
+    notes = [f"Times as predicted from the schedule, each row on the time axis of its execution; {chips}."]
+    notes += [line] if (line := constant_line(exploration)) else []
+    style = files("neuromap.explorer").joinpath("templates", "front.css").read_text(encoding="utf-8")
+    parts = [
+        element("style", f"\n{style}"),
+        label(18, 26, f"{exploration.network.name}: rollouts and their fronts", "name", "start"),
+        element("g", drawn[drawn.index(">") + 1 : -len("</svg>")], transform="translate(0 30)"),
+        *(label(18, height + 46 + 20 * k, line, "small", "start") for k, line in enumerate(notes)),
+    ]
+    return standalone(drawing(width, height + 40 + 20 * len(notes), parts, f"Rollouts of {exploration.network.name}"))
+
+
+# One panel of the front's picture: an objective against cores, with marks, stairs and limits.
+
+
+WIDTH, HEIGHT = 470.0, 330.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 22.0, 34.0, 46.0
+_RADIUS = 5.5
+_CROWDED = 60
+"""Rows from which marks are drawn smaller."""
+_MOST_NAMED = 6
+"""Rows that one tooltip names."""
+_Numbered = tuple[int | None, ExploredRow]
+
+
+class Panel:
+    """One panel; all coordinates within it."""
+
+    # one_front: whether every class has weights of its own, so that there is one front
+
+    def __init__(
+        self, objective: Objective, rows: Sequence[_Numbered], limits: Limits, *, one_front: bool = False
+    ) -> None:
+        self.objective, self.rows, self.limits, self.one_front = objective, rows, limits, one_front
+        unit = objective.base_unit
+        values = [self._y_value(row) for _, row in rows]
+        self.bound: float | None = getattr(limits, objective.name)
+        self.scale, self.unit = scale_for(min(value for value in values if value > 0 or value == max(values)), unit)
+        self.x = _axis([self._x_value(row) for _, row in rows], limits.cores, whole=True)
+        bound = None if self.bound is None else self.bound / self.scale
+        scaled = [value / self.scale for value in values]
+        self.y = _axis(scaled, bound, whole=all(abs(value - round(value)) < 1e-6 for value in scaled))
+        self.small = len(rows) > _CROWDED
+
+    @staticmethod
+    def _x_value(row: ExploredRow) -> float:
+        return value_of(row, CORES).number or 0.0
+
+    def _y_value(self, row: ExploredRow) -> float:
+        return value_of(row, self.objective).number or 0.0
+
+    def _across(self, cores: float) -> float:
+        return _LEFT + self.x.place(cores) * (WIDTH - _LEFT - _RIGHT)
+
+    def _up(self, value: float) -> float:
+        return HEIGHT - _BOTTOM - self.y.place(value / self.scale) * (HEIGHT - _TOP - _BOTTOM)
+
+    def parts(self) -> list[str]:
+        """Draw it, from the back to the front."""
+        return [*self._frame(), *self._bounds(), *self._stairs(), *self._marks()]
+
+    def _frame(self) -> Iterable[str]:
+        bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+        better = "less is better" if self.objective.sign > 0 else "more is better"
+        yield label(_LEFT - 44, 18, f"{self.objective.title} [{self.unit}], {better}", "axis", "start")
+        yield label(right, HEIGHT - 10, "cores, less is better", "axis", "end")
+        for tick, text in zip(self.y.ticks, self.y.labels(), strict=True):
+            y = self._up(tick * self.scale)
+            yield element("path", d=f"M{number(_LEFT)} {number(y)}H{number(right)}", class_="grid")
+            yield label(_LEFT - 8, y + 4, text, "small", "end")
+        for tick, text in zip(self.x.ticks, self.x.labels(), strict=True):
+            x = self._across(tick)
+            yield element("path", d=f"M{number(x)} {number(_TOP)}V{number(bottom)}", class_="grid")
+            yield label(x, bottom + 17, text, "small")
+        yield element("path", d=f"M{number(_LEFT)} {number(_TOP)}V{number(bottom)}H{number(right)}", class_="rule")
+
+    def _bounds(self) -> Iterable[str]:
+        if self.limits.cores is not None and self.x.low <= self.limits.cores <= self.x.high:
+            line = f"M{number(self._across(self.limits.cores))} {number(_TOP)}V{number(HEIGHT - _BOTTOM)}"
+            yield element("path", d=line, title=f"limit: {self.limits.cores} cores at most", class_="limit")
+        if self.bound is not None and self.y.low <= self.bound / self.scale <= self.y.high:
+            most = "at most" if self.objective.sign > 0 else "at least"
+            tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, self.objective.base_unit)}"
+            line = f"M{number(_LEFT)} {number(self._up(self.bound))}H{number(WIDTH - _RIGHT)}"
+            yield element("path", d=line, title=tip, class_="limit")
+
+    @cached_property
+    def stairs(self) -> dict[str, list[tuple[float, float]]]:
+        """Corners of the stairs, as (cores, value times sign)."""
+        mapped = [row for _, row in self.rows if row.status == "mapped"]
+        groups = {} if self.one_front else {"every": mapped}
+        groups["same"] = [row for row in mapped if not row.needs_retraining]
+        sign = self.objective.sign
+        return {k: _stair((self._x_value(row), sign * self._y_value(row)) for row in v) for k, v in groups.items() if v}
+
+    def _stairs(self) -> Iterable[str]:
+        # what a few cores reach more reach too: a stair goes on to the right; left of its first step nothing is known
+        end = _TOP if self.objective.sign > 0 else HEIGHT - _BOTTOM
+        for name, points in self.stairs.items():
+            places = [(self._across(x), self._up(self.objective.sign * y)) for x, y in points]
+            line = f"M{number(places[0][0])} {number(end)}V{number(places[0][1])}"
+            line += "".join(f"H{number(x)}V{number(y)}" for x, y in places[1:])
+            title = "best of the given class" if name == "same" and not self.one_front else "best of all classes"
+            yield element("path", d=f"{line}H{number(WIDTH - _RIGHT)}", title=title, class_=f"stair {name}")
+
+    @cached_property
+    def places(self) -> dict[tuple[float, float], dict[str, list[_Numbered]]]:
+        """Rows by the place of their figures, and there by the kind of their mark."""
+        places: dict[tuple[float, float], dict[str, list[_Numbered]]] = {}
+        for n, row in self.rows:
+            place = round(self._across(self._x_value(row)), 1), round(self._up(self._y_value(row)), 1)
+            places.setdefault(place, {}).setdefault(self._kind(row), []).append((n, row))
+        return places
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether marks of equal figures stand beside each other, away from the place of their figures."""
+        return any(len(kinds) > 1 for kinds in self.places.values())
+
+    def _marks(self) -> Iterable[str]:
+        marks: list[tuple[int, str]] = []
+        named: list[tuple[list[int], float, float]] = []
+        for (x, y), kinds in self.places.items():
+            for k, (kind, members) in enumerate(sorted(kinds.items())):
+                shifted = x + (k - (len(kinds) - 1) / 2) * 2 * _RADIUS  # one beside the other where all is equal
+                rank = ("open" not in kind) + 2 * ("front" in kind) + 4 * ("same" in kind)
+                marks.append((rank, self._mark(shifted, y, kind, members)))
+            on = [n for members in kinds.values() for n, row in members if n is not None and row.status == "mapped"]
+            if on and any(self._is_on_stair(row) for members in kinds.values() for _, row in members):
+                named.append((sorted(on), x - (len(kinds) - 1) * _RADIUS, y))
+        return [mark for _, mark in sorted(marks, key=lambda pair: pair[0])] + self._numbers(named)
+
+    def _is_on_stair(self, row: ExploredRow) -> bool:
+        point = self._x_value(row), self.objective.sign * self._y_value(row)
+        return row.status == "mapped" and any(point in points for points in self.stairs.values())
+
+    def _kind(self, row: ExploredRow) -> str:
+        words = ["other" if row.needs_retraining else "same"]
+        if row.status != "mapped":
+            words.append("open")
+        elif row.on_front or (row.on_class_front and not row.needs_retraining):
+            words.append("front")
+        if self.limits and not self.limits.allows(row):
+            words.append("outside")
+        return " ".join([*words, execution_kind(row.candidate.execution)])
+
+    def _mark(self, x: float, y: float, kind: str, members: Sequence[_Numbered]) -> str:
+        r = _RADIUS - (0.0 if "front" in kind else 1.5) - (1.0 if self.small else 0.0)
+        parts = []
+        if "open" in kind:  # somewhere at or right of here
+            end = min(x + (18 if self.small else 30), WIDTH - 4)
+            parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
+            tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
+            parts.append(element("path", d=tip, class_="reach"))
+            if self.objective.bound is not None:  # somewhere above, too, or below where more is better
+                back = self.objective.sign * 5
+                end = max(y - back * (18 if self.small else 30) / 5, 4)
+                base = end + back
+                tip = f"M{number(x - 3)} {number(base)}L{number(x)} {number(end)}L{number(x + 3)} {number(base)}"
+                parts.append(element("path", d=f"M{number(x)} {number(y)}V{number(end)}{tip}", class_="reach"))
+        parts.append(shape(kind.split()[-1], x, y, r))
+        return element("g", *parts, title=_tip(members), class_=f"mark {kind}")
+
+    def _numbers(self, named: Iterable[tuple[list[int], float, float]]) -> list[str]:
+        """Write the table's numbers beside the marks of the stairs, as far as they do not cover each other."""
+        made: list[str] = []
+        taken: list[tuple[float, float, float]] = []
+        for numbers, x, y in sorted(named):
+            text = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
+            # towards the better side of the stair, where no row is
+            right, base = x - _RADIUS - 1, y + (15.0 if self.objective.sign > 0 else -8.0)
+            left = right - 7.0 * len(text)
+            anchor = "end"
+            if left < _LEFT:  # the axis has its figures there
+                anchor, left, right = "start", x + _RADIUS + 1, x + _RADIUS + 1 + 7.0 * len(text)
+            if any(left < b and a < right and abs(base - other) < 12 for a, b, other in taken):
+                continue
+            taken.append((left, right, base))
+            made.append(label(right if anchor == "end" else left, base, text, "count", anchor))
+        return made
+
+
+def _axis(values: Sequence[float], bound: float | None, *, whole: bool = False) -> Axis:
+    """Make an axis that shows a limit too, unless it is so far away that the rows would be squeezed together."""
+    if bound is not None and 0.5 * min(values) <= bound <= 2 * max(values):
+        values = [*values, bound]
+    return make_axis(values, whole=whole)
+
+
+def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep the points that no other equals or beats in both coordinates, from left to right."""
+    kept: list[tuple[float, float]] = []
+    for x, y in sorted(set(points)):
+        if not kept or y < kept[-1][1]:
+            kept.append((x, y))
+    return kept
+
+
+def _told(row: ExploredRow) -> list[Objective]:
+    """Objectives whose figures a tooltip tells: accuracy where there is a deadline."""
+    return [objective for objective in OBJECTIVES if objective != ACCURACY or row.accuracy_bound is not None]
+
+
+def _tip(members: Sequence[_Numbered]) -> str:
+    lines = []
+    for n, row in members[:_MOST_NAMED]:
+        head = f"#{n} " if n is not None else ""
+        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in _told(row))
+        run_as = f"{row.candidate.execution}, {row.candidate.chip}"
+        lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
+    if len(members) > _MOST_NAMED:
+        lines.append(f"and {len(members) - _MOST_NAMED} more")
+    return "\n".join(lines)
+
+
+# Axes of the front's picture: from values to places, with round ticks, linear or logarithmic.
+_WIDE = 12.0
+"""Largest over smallest value from which an axis is logarithmic."""
+_MOST_TICKS = 7
+_LEAST_ROOM = 5e-4
+"""Room at both ends, as a part of the largest value, at least: figures that differ by less are alike in the picture."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale between two values."""
+
+    # low, high: values at the ends
+    low: float
+    high: float
+    is_log: bool  # whether equal ratios are equally far apart
+    ticks: tuple[float, ...]  # round values within the ends
+
+    def place(self, value: float) -> float:
+        """Give the place of a value: 0 at ``low``, 1 at ``high``; values beyond the ends lie at the ends."""
+        if self.is_log:
+            part = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            part = (value - self.low) / (self.high - self.low)
+        return min(1.0, max(0.0, part))
+
+    def labels(self) -> list[str]:
+        """Write the ticks, with as many digits as tell them apart."""
+        plain = [figure(float(f"{tick:.9g}")) for tick in self.ticks]
+        if len(set(plain)) == len(plain):
+            return plain
+        steps = [b - a for a, b in pairwise(self.ticks)]
+        digits = max(0, -math.floor(math.log10(min(steps)) + 1e-9))
+        return [f"{tick:.{digits}f}" for tick in self.ticks]
+
+
+def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
+    """Make the axis for some values, logarithmic where they reach over more than a decade."""
+    # whole: whether only whole numbers are meant, so that ticks are whole
+    least, most = min(values), max(values)
+    if least > 0 and most / least > _WIDE:
+        low, high = least / 1.3, most * 1.3
+        return Axis(low, high, True, _log_ticks(low, high))
+    room = (most - least) * 0.12 or most * 0.25 or 1.0
+    room = max(room, most * _LEAST_ROOM)
+    if whole:
+        room = max(room, 0.5 if most > least else 1.0)
+    low, high = max(0.0, least - room), most + room
+    if least < 0.45 * most:
+        low = 0.0  # most of the way down to 0: then the axis starts there
+    step = _round_step((high - low) / 5)
+    if whole:
+        step = max(1.0, step)
+    first = math.ceil(low / step - 1e-9)
+    ticks = tuple(k * step for k in range(first, math.floor(high / step + 1e-9) + 1))
+    return Axis(low, high, False, ticks)
+
+
+def _round_step(value: float) -> float:
+    """Find the least of 1, 2, 5 times a power of ten that is not below a value."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= value * (1 - 1e-9))
+
+
+def _log_ticks(low: float, high: float) -> tuple[float, ...]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+        ticks = tuple(d * 10.0**e for e in range(first, last + 1) for d in digits if low <= d * 10.0**e <= high)
+        if len(ticks) <= _MOST_TICKS:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / _MOST_TICKS)]

@@ -1,1 +1,0 @@
-"""Candidates mapped, verified and measured, in worker processes and across interruptions."""

@@ -1,0 +1,310 @@
+"""Measurements of candidates: taken from the store, begun ahead by workers, or made now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from neuromap.errors import DoesNotFitError, InputError, NeuromapError, VerificationError
+from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.search.results import measured_of, record_of
+from neuromap.explorer.search.setting import Setting
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.jobs.ahead import Ahead
+from neuromap.jobs.runners import Workers, job_runner
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.budget import Budget, Stage
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.tile.tilings import Tilings
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.cost.measure_steady_activity import steady_figures
+from neuromap.simulation.cost.spread import Spread
+from neuromap.sweep.run_store import RunStore
+from neuromap.sweep.sweep_run import RunOutcome, SweepRun, network_digest, told_options
+from neuromap.verification.law import hold_against_reference
+from neuromap.version import __version__
+
+
+class Measurements:
+    """Gives what came of candidates, each mapped and simulated once; a context manager."""
+
+    # store: file of the rows that are kept; ``None`` to keep them in memory only
+
+    def __init__(
+        self,
+        setting: Setting,
+        name_of: Callable[[tuple[int, ...]], str],
+        store: str | Path | None = None,
+        workers: Workers = Workers(),  # noqa: B008 - a value
+        until: float | None = None,
+    ) -> None:
+        self._must_be_verified = setting.verify
+        on_cluster = workers.scheduler is not None
+        alone = workers.processes == 1 and not on_cluster
+        work = RowWork.of(setting, until, alone=alone, on_cluster=on_cluster)
+        self._kept = KeptRows(store, setting, name_of)
+        self._runner = job_runner(measure_row, work, workers, "explore")
+        self._ahead = Ahead(self._runner)
+        self._open = ExitStack()
+
+    def __enter__(self) -> Measurements:
+        with ExitStack() as opening:
+            opening.enter_context(self._kept)
+            opening.enter_context(self._runner)
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._open.close()
+
+    @property
+    def at_once(self) -> int:
+        """Candidates that are measured at the same time."""
+        return self._runner.at_once
+
+    def has(self, fingerprint: str) -> bool:
+        """Whether a candidate was measured before, so that nothing has to be mapped."""
+        return self._known(fingerprint) is not None
+
+    def prepare(self, fingerprint: str, candidate: Candidate) -> None:
+        """Begin to measure a candidate that is likely to be asked for."""
+        if self._known(fingerprint) is None:
+            self._ahead.prepare(fingerprint, candidate)
+
+    def get(self, fingerprint: str, candidate: Candidate) -> Measured:
+        """Measure a candidate, unless that was done before."""
+        known = self._known(fingerprint)
+        if known is not None:
+            return known
+        measured = self._ahead.get(fingerprint, candidate)
+        self._kept.add(fingerprint, candidate, measured)
+        return measured
+
+    def _known(self, fingerprint: str) -> Measured | None:
+        """Look up a result; one that was not held against the reference is none where it must be."""
+        found = self._kept.get(fingerprint)
+        if found is not None and found.status == "mapped" and self._must_be_verified and found.verified is None:
+            return None
+        return found
+
+
+# The work of a worker: one candidate measured, whatever machine it is on.
+class RowWork(NamedTuple):
+    """What all rows have in common."""
+
+    version: str  # of neuromap, of the command that asks
+    setting: Setting  # what candidates are mapped with
+    # when mappings end their searches: by the monotonic clock, which all processes of a machine share
+    until: float | None
+    # the same by the clock on the wall, all that machines share; ``None`` where all workers are on this one
+    until_on_cluster: float | None
+    # tilings of rows that were mapped before, where one process maps them all: what is known would travel to other
+    # workers once, and never come back
+    known: dict[str, Tilings] | None
+
+    @classmethod
+    def of(cls, setting: Setting, until: float | None, *, alone: bool, on_cluster: bool) -> RowWork:
+        """Make it for workers of this machine, only this process (``alone``), or those of a cluster."""
+        on_wall = None if until is None or not on_cluster else until - time.monotonic() + time.time()
+        return cls(__version__, setting, until, on_wall, {} if alone else None)
+
+    @property
+    def until_here(self) -> float | None:
+        """When mappings end their searches, by the monotonic clock of the process that asks."""
+        if self.until_on_cluster is None:
+            return self.until
+        return self.until_on_cluster - time.time() + time.monotonic()
+
+
+def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
+    """Measure a candidate."""
+    if work.version != __version__:
+        raise NeuromapError(
+            f"a worker has neuromap {__version__}, this command {work.version}; install one version everywhere"
+        )
+    return evaluate(work.setting, job[1], work.known, work.until_here)
+
+
+# ``KeptRows``: what was measured, in the store in which sweeps keep their runs, or in memory.
+class KeptRows:
+    """Rows by fingerprint; a context manager."""
+
+    # A row of the store is named as reports show it, and has beside its figures a record with a checksum, from which it
+    # is taken up again. One that was cut short is kept in memory only.
+    # store: file of the rows; ``None`` for memory only
+
+    def __init__(self, store: str | Path | None, setting: Setting, name_of: Callable[[tuple[int, ...]], str]) -> None:
+        self._path, self._setting, self._name_of = store, setting, name_of
+        self._store: RunStore | None = None
+        self._known: dict[str, Measured | None] = {}
+        self._digests: dict[int, str] = {}
+
+    def __enter__(self) -> KeptRows:
+        self._store = None if self._path is None else RunStore(self._path)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._store is not None:
+            self._store.__exit__(kind, error, trace)
+
+    def get(self, fingerprint: str) -> Measured | None:
+        """Look up a row; ``None`` where there is none."""
+        if fingerprint not in self._known:
+            record = None if self._store is None else self._store.record(fingerprint)
+            try:
+                self._known[fingerprint] = None if record is None else measured_of(fingerprint, record)
+            except InputError as error:
+                raise InputError(f"store {self._path}: row {fingerprint[:12]}, {error}; name another file") from None
+        return self._known[fingerprint]
+
+    def add(self, fingerprint: str, candidate: Candidate, measured: Measured) -> None:
+        """Keep a row: it is on the disk when the call returns."""
+        self._known[fingerprint] = measured
+        if self._store is not None and not measured.cut_short:
+            outcome = _outcome(measured, self._setting.chips[candidate.chip].tick_seconds)
+            self._store.keep(self._run(fingerprint, candidate), outcome, record_of(fingerprint, measured))
+
+    def _run(self, fingerprint: str, candidate: Candidate) -> SweepRun:
+        network, told = self._setting.network_of(candidate.values), self._setting.stimulus
+        if id(network) not in self._digests:
+            self._digests[id(network)] = network_digest(network)
+        return SweepRun(
+            key=fingerprint,
+            network=network.name,
+            network_digest=self._digests[id(network)],
+            pattern=self._name_of(candidate.values),
+            execution=candidate.execution,
+            chip=candidate.chip,
+            chip_figures="{}",
+            seed=told.get("seed"),
+            n_frames=told["n_frames"],
+            density=told.get("density"),
+            mapping=told_options(options_of(candidate)),
+            n_stimuli=told["n_stimuli"],
+            asked_by="explore",
+        )
+
+
+def _outcome(measured: Measured, tick_seconds: float) -> RunOutcome:
+    """Say what became of a row as a sweep would: times are those of the schedule that was mapped."""
+    if measured.status == "does not fit":
+        return RunOutcome("does not fit", "map", DoesNotFitError.exit_code, measured.message)
+    period = measured.frame_period_ticks
+    found = {
+        "frame_period_ticks": None if period is None else float(period),
+        "sampling_frequency_hz": None if period is None else 1.0 / (period * tick_seconds),
+        "predicted_first_response_ticks": measured.first_response_ticks,
+        "predicted_full_response_ticks": measured.full_response_ticks,
+        "worst_case_reaction_ticks": measured.worst_case_reaction_ticks,
+        "cores": measured.cores,
+        "joules_per_frame": measured.energy_joules,
+        "verified": measured.verified,
+    }
+    figures = {key: value for key, value in found.items() if value is not None}
+    if measured.verified is False:
+        return RunOutcome("mapped", "simulate", VerificationError.exit_code, "chip and reference differ", figures)
+    return RunOutcome("mapped", figures=figures)
+
+
+# Map one candidate and measure it: the work of a process that helps a search.
+
+
+_BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
+"""Stages that may find, with more time, that a network fits."""
+_LEAST_SECONDS = 1e-6
+"""Of a mapping that begins when the time is over: its searches end at once."""
+_SEARCHED = 0.5
+"""Share of the time left in which a row's mapping may search; verifying and measuring it take about as long again."""
+_MOST_TILES = 10_000
+"""Tiles that are kept from row to row; they take as much memory as the cores of a row, some kilobytes each."""
+
+
+def evaluate(
+    setting: Setting, candidate: Candidate, known: dict[str, Tilings] | None = None, until: float | None = None
+) -> Measured:
+    """Map a candidate, measure its energy, verify it."""
+    network = setting.network_of(candidate.values)
+    rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
+    options = options_of(candidate, None if until is None else _seconds_of_searches(setting, until))
+    budget = Budget(options.seconds)
+    tilings = None if known is None else _kept(known, candidate.chip)
+    try:
+        mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
+    except DoesNotFitError as error:
+        hurried = tuple(stage for stage in _BEFORE_REFUSALS if budget.is_over(stage))
+        _forget(known, candidate.chip, hurried)
+        return Measured("does not fit", message=str(error), cut_short=hurried)
+    _forget(known, candidate.chip, mapped.cut_short)
+    timed, program = mapped.rollout, mapped.program
+    scale = 1 if timed.is_tick_level else program.ticks_per_step
+    outputs = network.outputs
+    verified = None
+    if setting.verify:
+        verified = hold_against_reference(timed, program, setting.stimuli[0], None, setting.engine).verified
+    energy, measured_in_haste = _energy(setting, program, until)
+    return Measured(
+        "mapped",
+        schedule="ticks" if timed.is_tick_level else "steps",
+        frame_period_ticks=program.period,
+        first_response_ticks=min(timed.first_response(name) for name in outputs) * scale,
+        full_response_ticks=max(timed.full_response(name) for name in outputs) * scale,
+        worst_case_reaction_ticks=min(timed.worst_case_reaction(name, scale) for name in outputs),
+        full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
+        cores=program.n_cores,
+        energy_joules=None if energy is None else energy.mean,
+        energy_half_width_joules=None if energy is None else energy.half_width,
+        verified=verified,
+        cut_short=(*mapped.cut_short, *measured_in_haste),
+    )
+
+
+def _seconds_of_searches(setting: Setting, until: float) -> float:
+    """Give the mapper what is left, or a part of it where the row is verified and measured after that."""
+    left = until - time.monotonic()
+    return max(_LEAST_SECONDS, left * (_SEARCHED if setting.verify else 1))
+
+
+def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOptions:
+    """Give the options of the mapper with which a candidate is mapped."""
+    return MappingOptions(
+        splitters=candidate.splitters,  # type: ignore[arg-type]
+        ticks_per_step=candidate.ticks_per_step,
+        wide=candidate.wide,  # type: ignore[arg-type]
+        wide_ticks=candidate.wide_ticks,
+        phases=candidate.phases,  # type: ignore[arg-type]
+        seconds=seconds,
+    )
+
+
+def _forget(known: dict[str, Tilings] | None, chip: str, cut_short: Sequence[str]) -> None:
+    """Keep no tilings of a mapping in a hurry: they are not those that a row finds with time."""
+    if known is not None and cut_short:
+        known.pop(chip, None)
+
+
+def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
+    """Tilings for a chip, begun anew where they have become many; no option in which candidates differ changes them."""
+    if chip not in known or known[chip].n_tiles > _MOST_TILES:
+        known[chip] = Tilings(MappingOptions())
+    return known[chip]
+
+
+def _energy(setting: Setting, program: ChipProgram, until: float | None) -> tuple[Spread | None, tuple[str, ...]]:
+    """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short."""
+    # Where the chip has no figures, or the time is over, nothing is run.
+    if not program.chip.energy:
+        return None, ()
+    if until is not None and time.monotonic() > until:
+        return None, ("energy",)
+    if until is not None and len(setting.stimuli) > 1:
+        began = time.monotonic()
+        first = steady_figures(program, setting.stimuli[:1], setting.engine).joules_spread
+        now = time.monotonic()
+        if now + (now - began) * len(setting.stimuli) > until:
+            return first, ("energy",)
+    return steady_figures(program, setting.stimuli, setting.engine).joules_spread, ()

@@ -1,0 +1,275 @@
+"""From a program and edits to the program that runs then, and the state that it goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.faults.edit import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
+from neuromap.faults.links_in_use import Links, cut_ways, links_in_use
+from neuromap.faults.struck_program import with_stuck, without_ways
+from neuromap.files.given import needs
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine_state import CurrentState, EngineState
+
+Bools = NDArray[np.bool_]
+
+
+def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
+    """Change a program by hand.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        As it was mapped.
+    edits : sequence of Edit
+        In any order, but for two of one threshold or weight: thresholds add up, the last weight counts.
+
+    Returns
+    -------
+    ChipProgram
+        The very same where there are no edits.
+
+    Raises
+    ------
+    InputError
+        If the program has no such node, neuron, core or link, or the chip cannot hold the value.
+    """
+    needs("apply_edits", program, ChipProgram)
+    now = program
+    for edit in edits:
+        if isinstance(edit, ThresholdEdit):
+            now = with_threshold(now, edit)
+        elif isinstance(edit, WeightEdit):
+            now = with_weight(now, edit)
+    dead = [edit for edit in edits if isinstance(edit, DeadLink)]
+    if dead:
+        links = Links(*(np.array(column, np.int64) for column in zip(*map(_ends, dead), strict=True)))
+        _require_links(program, dead)
+        now = without_ways(now, cut_ways(program, links, program.wires))
+    silent = _silent(program, edits)
+    return with_stuck(now, silent, fires=False) if silent.any() else now
+
+
+def settled_state(program: ChipProgram, edits: Sequence[Edit], state: EngineState) -> EngineState:
+    """Take from silent neurons what they hold, so that they do not fire once more.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        As it was mapped.
+    edits : sequence of Edit
+        Those that are in force from now on.
+    state : EngineState
+        What the chip holds.
+
+    Returns
+    -------
+    EngineState
+        For :meth:`neuromap.simulation.run.live_run.LiveRun.put`.
+    """
+    silent = _silent(program, edits)
+    if not silent.any():
+        return state
+    held = state.currents
+    if held is not None:
+        kept = ~silent[held.due[:, 1], held.due[:, 2]]
+        current, resting = (np.where(silent, 0, table) for table in (held.current, held.resting))
+        held = CurrentState(current, resting, held.due[kept], held.amounts[kept])
+    return replace(state, potentials=np.where(silent, 0, state.potentials), currents=held)
+
+
+def _silent(program: ChipProgram, edits: Sequence[Edit]) -> Bools:
+    silent = np.zeros(program.shape, np.bool_)
+    for edit in edits:
+        if isinstance(edit, SilentCore):
+            if edit.core >= program.n_cores:
+                raise InputError(f"core {edit.core}: program {program.name} has cores 0 to {program.n_cores - 1}")
+            silent[edit.core] = True
+    return silent
+
+
+def _ends(link: DeadLink) -> tuple[int, int, int]:
+    return link.x, link.y, int(link.upwards)
+
+
+def _require_links(program: ChipProgram, dead: Sequence[DeadLink]) -> None:
+    used = links_in_use(program)
+    there = set(zip(used.x.tolist(), used.y.tolist(), used.upwards.tolist(), strict=True))
+    for link in dead:
+        if _ends(link) not in there:
+            raise InputError(f"{link.what.removesuffix(' is dead')}: no spike of program {program.name} crosses it")
+
+
+# Thresholds of neurons in a program, raised or lowered.
+_T = TypeVar("_T", bound=np.integer)
+
+
+def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
+    """Raise or lower thresholds."""
+    # A frame neuron on a crossbar compares with 0, and its leak is its threshold taken from the sum; so its leak moves.
+    core, neuron = at = places_of(program, edit.node, edit.index)
+    if isinstance(program, Program):
+        table = program.neurons
+        compares_with_0 = (table.threshold[at] == 0) & (table.negative_threshold[at] == 0) & (table.reset_mode[at] == 0)
+        frames = core[compares_with_0], neuron[compares_with_0]
+        others = core[~compares_with_0], neuron[~compares_with_0]
+        leak = _moved(table.leak, frames, -1, program.chip.leak_range[0], -1, edit)
+        threshold = _moved(table.threshold, others, 1, 1, program.chip.threshold_range[1], edit)
+        return replace(program, neurons=replace(table, leak=leak, threshold=threshold))
+    if isinstance(program, ListProgram):
+        step = 1 << program.chip.lists.threshold_shift
+        most = ((1 << program.chip.threshold_bits) - 1) * step
+        threshold = _moved(program.neurons.threshold, at, step, 0, most, edit)
+        return replace(program, neurons=replace(program.neurons, threshold=threshold))
+    raise NotSupportedError(f"{edit.what}: cores of {program.chip.name} are of another kind")
+
+
+def _moved(
+    table: NDArray[_T],
+    at: tuple[NDArray[np.int64], NDArray[np.int64]],
+    step: int,
+    low: int,
+    high: int,
+    edit: ThresholdEdit,
+) -> NDArray[_T]:
+    """Add ``step`` for every 1 of the edit, within bounds."""
+    if not len(at[0]):
+        return table
+    held = table[at].astype(np.int64)
+    moved = held + step * edit.by
+    if moved.min() < low or moved.max() > high:
+        least, most = sorted(int(room / step) for room in (low - held.min(), high - held.max()))
+        raise InputError(f"{edit.what}: the chip's neurons can change theirs by {least} to {most}; stay within")
+    found = table.copy()
+    found[at] = moved
+    return found
+
+
+# The weight of one connection in a program, changed.
+_MOST_AXONS = 8
+
+
+def with_weight(program: ChipProgram, edit: WeightEdit) -> ChipProgram:
+    """Change the weight of a connection."""
+    # A crossbar has bits where axons and neurons cross, and a neuron one weight for every type of axon: what a
+    # connection can weigh is a sum over the axons that bring its source here.
+    places = list(zip(*(part.tolist() for part in places_of(program, edit.target, edit.target_index)), strict=True))
+    if isinstance(program, Program):
+        return _on_crossbars(program, edit, places)
+    if isinstance(program, ListProgram):
+        return _in_lists(program, edit, places)
+    raise NotSupportedError(f"{edit.what}: cores of {program.chip.name} are of another kind")
+
+
+def _on_crossbars(program: Program, edit: WeightEdit, places: Sequence[tuple[int, int]]) -> Program:
+    crossbar = program.crossbar.copy()
+    for core, neuron in places:
+        siblings = np.packbits(_of_target(program, core, edit.target), bitorder="little")
+        axons = [a for a in _sources(program, edit, core) if (crossbar[core, a] & siblings).any()][:_MOST_AXONS]
+        weights = program.neurons.weights[core, neuron, program.axon_types[core, axons]].tolist()
+        chosen = _subset(edit, weights)
+        byte, bit = neuron // 8, np.uint8(1 << neuron % 8)
+        for k, axon in enumerate(axons):
+            crossbar[core, axon, byte] &= ~bit
+            if k in chosen:
+                crossbar[core, axon, byte] |= bit
+    return replace(program, crossbar=crossbar)
+
+
+def _subset(edit: WeightEdit, weights: Sequence[int]) -> tuple[int, ...]:
+    """Choose axons whose weights add up to what is asked for, as few as can be."""
+    every = range(len(weights))
+    sums = {
+        sum(weights[k] for k in some): some
+        for n in reversed(range(len(weights) + 1))
+        for some in combinations(every, n)
+    }
+    if edit.weight not in sums or not weights:
+        raise _refusal(edit, sorted(sums) if weights else [])
+    return sums[edit.weight]
+
+
+def _in_lists(program: ListProgram, edit: WeightEdit, places: Sequence[tuple[int, int]]) -> ListProgram:
+    table = program.synapses
+    weight, lists_of = table.weight.copy(), table.synapse_list
+    step = 1 << program.chip.lists.threshold_shift
+    most = 1 << (program.chip.weight_bits - 1)
+    for core, neuron in places:
+        lists = table.axons[core] + np.array(_sources(program, edit, core), np.int64)
+        mine = np.flatnonzero(np.isin(lists_of, lists) & (table.neuron == neuron))
+        if not len(mine):
+            raise _refusal(edit, [])
+        if not -most <= edit.weight < most:
+            raise InputError(f"{edit.what}: weights of {program.chip.name} are {-most} to {most - 1}")
+        weight[mine] = 0
+        weight[mine[0]] = edit.weight * step
+    return replace(program, synapses=replace(table, weight=weight))
+
+
+def _sources(program: ChipProgram, edit: WeightEdit, core: int) -> list[int]:
+    found: list[int] = axons_from(program, edit.source, edit.source_index, core).tolist()
+    return found
+
+
+def _of_target(program: Program, core: int, target: str) -> NDArray[np.bool_]:
+    position = [port.name for port in program.nodes].index(target)
+    found: NDArray[np.bool_] = (program.neuron_node[core] == position) & ~program.is_relay[core]
+    return found
+
+
+def _refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
+    if not values:
+        return InputError(f"{edit.what}: no axon brings {edit.source}[{edit.source_index}] there; choose another pair")
+    shown = ", ".join(map(str, values[:12])) + (", ..." if len(values) > 12 else "")
+    return InputError(f"{edit.what}: the axons there can add up to {shown}; choose one of these")
+
+
+# Where the neurons of a node are in a program, and what feeds them.
+
+
+Ints = NDArray[np.int64]
+
+
+def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:
+    """Find a node by its name."""
+    for position, port in enumerate(program.nodes):
+        if port.name == node and not (inside and port.kind == "input"):
+            return position
+    names = ", ".join(port.name for port in program.nodes if not (inside and port.kind == "input"))
+    raise InputError(f"node {node!r:.60}: program {program.name} has {names}")
+
+
+def places_of(program: ChipProgram, node: str, index: int | None) -> tuple[Ints, Ints]:
+    """Find cores and neurons that compute a node, or one neuron of it; copies each."""
+    position = position_of(program, node, inside=True)
+    mine = program.neuron_node == position
+    if index is not None:
+        mine &= program.neuron_index == index
+    whose = f"node {node}" if index is None else f"{node}[{index}]"
+    if program.is_part is not None and (mine & program.is_part).any():
+        raise InputError(f"{whose}: its sum is cut into parts (docs/wide-neurons.md); edit a neuron that fits a core")
+    core, neuron = np.nonzero(mine & ~program.is_relay)
+    if not len(core):
+        size = program.nodes[position].size
+        raise InputError(f"{whose}: is not in program {program.name}; neurons of {node} are 0 to {size - 1}")
+    return core, neuron
+
+
+def axons_from(program: ChipProgram, node: str, index: int, core: int) -> Ints:
+    """Find the axons of a core that carry spikes of a neuron: from the host, its copies or its relays."""
+    position = position_of(program, node, inside=False)
+    host, wires = program.host, program.wires
+    fed = (host.core == core) & (host.node == position) & (host.index == index)
+    mine = wires.target_core == core
+    source = wires.core[mine], wires.neuron[mine]
+    sent = (program.neuron_node[source] == position) & (program.neuron_index[source] == index)
+    return np.unique(np.concatenate([host.axon[fed].astype(np.int64), wires.target_axon[mine][sent]]))

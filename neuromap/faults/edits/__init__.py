@@ -1,1 +1,0 @@
-"""Single changes of a program, chosen by hand: what a person at a running chip turns."""

@@ -1,1 +1,0 @@
-"""Struck programs on stimuli: what their outputs say, and runs in which spikes are lost under way."""

@@ -1,1 +1,0 @@
-"""Drawings for elsewhere: as PDF for papers, as images in notebooks."""

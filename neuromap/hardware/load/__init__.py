@@ -1,1 +1,0 @@
-"""Program files, read and checked."""

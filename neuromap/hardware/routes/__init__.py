@@ -1,1 +1,0 @@
-"""Ways of spikes over the board, along x first, then along y: walked, and blocked by defects."""

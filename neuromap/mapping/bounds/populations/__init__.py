@@ -1,1 +1,0 @@
-"""What populations read, relays and splitters followed back, and in how many cores a source is read for that."""

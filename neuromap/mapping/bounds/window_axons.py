@@ -1,0 +1,219 @@
+"""How many axons the neurons of a convolution take, if a core holds n of them (docs/lower-bounds.md has the proofs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.bounds.whole_windows import TOO_MANY, WholeWindows, areas
+
+Ints = NDArray[np.int64]
+NO_LIMIT = 4096
+"""Axons up to which all is told where the core is not known."""
+IMPOSSIBLE = -TOO_MANY
+"""Sources with one axon where neurons cannot lie so: far below 0, whatever is added."""
+
+
+def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
+    """Bound the axons that n neurons take in one core."""
+    # Say that the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
+    # others two or more, so axons are sources plus *double* ones. The double ones are bounded from below twice:
+    # - by the sources that are read less those with one axon, which are at most the sum of what the positions allow;
+    # - by what the positions demand: position by position its sources less those with one axon. A source lies in so
+    #   many
+    # windows at most, in p at most, so the double ones are at least the sum of all demands over that number.
+    # The best p counts, and for it the neurons shared out so that the positions allow most.
+    # gives axons that any n of the rows take at least
+    # shapes: single (windows.features + 1,); returns (min(most, rows) + 1,)
+    return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single, limit)
+
+
+def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
+    """Bound the axons that n neurons take in one core for several feeds, whose sources share the types."""
+    # shapes: single (features + 1,); returns (most + 1,)
+    features, sources = max(f.features for f in feeds), sum(f.sources for f in feeds)
+    overlap = max(f.overlap for f in feeds)
+    read: Ints = np.sum([f.channels * areas(f, most) for f in feeds], axis=0)  # by p positions, at least
+    if (single == sources).all():  # no source is double: as few positions as possible
+        positions = -(-np.arange(most + 1) // features)  # of n neurons, rounded up
+        fewest: Ints = read[positions]
+        return fewest
+    least = np.full(most + 1, TOO_MANY)
+    least[0] = 0
+    allowed = np.full(most + 1, IMPOSSIBLE)  # by no position: only no neuron can lie there
+    allowed[0] = 0
+    for p in range(1, most + 1):
+        allowed = _allowed_by_one_more(allowed, single)
+        possible = allowed >= 0
+        by_reads = read[p] - allowed
+        by_demands = -(-(p * sources - allowed) // min(overlap, p))
+        axons = read[p] + np.maximum(np.maximum(by_reads, by_demands), 0)
+        least[possible] = np.minimum(least[possible], axons[possible])
+        if read[p] >= least.max():
+            break  # more positions only take more
+    by_sets = axons_by_sets(feeds, read, sources - single, most, limit)
+    if by_sets is not None:
+        least = np.maximum(least, by_sets)
+    # more neurons take no fewer axons than some of them do, so the bound of fewer neurons holds as well
+    return np.maximum.accumulate(least)
+
+
+def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
+    """Add up the sources with one axon over one position more: the most for n neurons at all positions together."""
+    # ``before[n]`` is the sum without it, below 0 where n do not fit there; every position holds one or more.
+    n = len(before)
+    allowed = np.full(n, IMPOSSIBLE)
+    for m in range(1, min(len(single), n)):
+        allowed[m:] = np.maximum(allowed[m:], before[: n - m] + single[m])
+    return allowed
+
+
+# How many neurons some positions hold if only so many of their sources have two axons: every set of positions counts.
+#
+# A source has one axon only if it may in every window that reads it. So of the sources that any q of the positions
+# read, those with one axon are at most what these q allow; a position of few neurons, which allows much, is no help
+# to the others (docs/lower-bounds.md has the proof).
+EFFORT = 100_000_000
+"""Steps up to which sets of positions are looked at."""
+
+
+def axons_by_sets(feeds: Sequence[WholeWindows], read: Ints, double: Ints, most: int, limit: int) -> Ints | None:
+    """Bound the axons that n neurons take in one core by what every set of their positions demands."""
+    # Say that D sources have two axons. Any q positions read ``read[q]`` sources or more, and those of m neurons ask
+    # for ``double[m]`` with two axons; window by window, these D sources can be counted so often at most.
+    # read: sources that 0, 1, ... positions read at least
+    # double: sources of a window with two axons, where the position holds m neurons, at least; rising
+    # gives ``limit + 1`` for more neurons than fit; ``None`` where it would take too long
+    # shapes: double (features + 1,); returns (most + 1,)
+    positions = int(np.searchsorted(read[: most + 1], limit, side="right")) - 1
+    if positions < 1:
+        return None
+    windows = _windows_of_double(feeds, read[: positions + 1], limit - int(read[1]))
+    if windows.size * (int(windows.max()) + 1) * (len(double) - 1) > EFFORT:
+        return None
+    held = _most_neurons(double, windows)
+    least = np.full(most + 1, limit + 1)
+    least[0] = 0
+    for p in range(1, positions + 1):
+        for doubles in range(limit - int(read[p]) + 1):
+            fit = slice(1, int(held[p, doubles]) + 1)
+            least[fit] = np.minimum(least[fit], read[p] + doubles)
+    return least
+
+
+def _windows_of_double(feeds: Sequence[WholeWindows], read: Ints, most: int) -> Ints:
+    """Bound how often 0, 1, ... sources are counted in the windows of q positions; shape (positions + 1, most + 1)."""
+    q, doubles = np.arange(len(read))[:, None], np.arange(most + 1)[None, :]
+    overlap, sources = max(f.overlap for f in feeds), sum(f.sources for f in feeds)
+    in_windows = doubles * np.minimum(overlap, q)
+    but_for_the_rest = sources * q - read[:, None] + doubles  # each of the others that are read is counted once or more
+    least: Ints = np.minimum(np.minimum(in_windows, but_for_the_rest), sources * q)
+    counted = times_counted(feeds, len(read) - 1, most)
+    return least if counted is None else np.minimum(least, counted)
+
+
+def _most_neurons(double: Ints, windows: Ints) -> Ints:
+    """Find the most neurons at p positions whose every q, the fullest first, demand no more than there is."""
+    # gives -1 where none can lie so
+    # shapes: double (features + 1,); windows (positions + 1, D); returns (positions + 1, D)
+    positions, demand = len(windows) - 1, np.arange(int(windows.max()) + 1)
+    held = np.full((*windows.shape, len(demand)), -1, np.int16)
+    held[0, :, 0] = 0
+    for m in range(len(double) - 1, 0, -1):
+        more = int(double[m])
+        if more >= len(demand):
+            continue
+        for p in range(positions):
+            before = held[p, :, : len(demand) - more]
+            able = (before >= 0) & (demand[more:] <= windows[p + 1, :, None])
+            after = held[p + 1, :, more:]
+            np.maximum(after, before + np.int16(m), out=after, where=able)
+    most: Ints = held.max(axis=2).astype(np.int64)
+    return most
+
+
+# How often places are counted in the windows of q positions: at most, over all sets of positions and of places.
+#
+# Windows are three columns wide and move by one. A column of h positions and one of g places have at most as many
+# pairs as intervals side by side; columns meet their neighbours, so the best sums come out of one column after the
+# other (docs/lower-bounds.md has the proof).
+
+
+WIDTH = 3
+"""Columns of a window."""
+POSITIONS, PLACES = 16, 40
+"""Positions and places up to which pairs are counted."""
+NEVER = -(10**6)
+"""Far below what any columns have."""
+
+
+def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> Ints | None:
+    """Bound how often 0, 1, ... sources are counted in the windows of q positions."""
+    # gives ``None`` where windows are not of one size, three columns wide, and moved by one
+    # shapes: returns (positions + 1, most + 1)
+    height, channels = feeds[0].size[0], sum(feed.channels for feed in feeds)
+    if any(feed.size != (height, WIDTH) or feed.stride != (1, 1) for feed in feeds):
+        return None
+    most_places = min(PLACES, -(-most // channels))
+    pairs = incidences(height, min(positions, POSITIONS), most_places)
+    counted = np.repeat(height * WIDTH * channels * np.arange(positions + 1)[:, None], most + 1, axis=1)
+    for q in range(1, len(pairs)):
+        # sources of a channel are places; the more channels share them out evenly, the more is counted
+        of_places = _concave(np.append(pairs[q], height * WIDTH * q))
+        share = np.minimum(np.arange(most + 1) / channels, len(of_places) - 1)
+        here = np.floor(channels * np.interp(share, np.arange(len(of_places)), of_places) + 1e-6).astype(np.int64)
+        counted[q] = np.minimum(counted[q], here)
+    return counted
+
+
+def _concave(values: Ints) -> NDArray[np.float64]:
+    """Give the least concave sequence that is nowhere below another."""
+    hull = values.astype(np.float64)
+    for middle in range(1, len(values) - 1):
+        left, right = np.arange(middle)[:, None], np.arange(middle + 1, len(values))[None, :]
+        slope = (values[right] - values[left]) / (right - left)
+        hull[middle] = max(hull[middle], float((values[left] + slope * (middle - left)).max()))
+    return hull
+
+
+def incidences(height: int, positions: int, places: int) -> Ints:
+    """Bound the pairs of a position and a place in its window."""
+    # positions, places: how many there are at most
+    # shapes: returns (positions + 1, places + 1)
+    meet = _meetings(height, positions, places)
+    shape = (positions + 1, places + 1)
+    # by positions and places of the last column, then by those of all columns so far
+    best = np.full((*shape, *shape), NEVER)
+    best[0, 0, 0, 0] = 0
+    while True:
+        more = np.maximum(best, _one_column_more(best, meet))
+        if (more == best).all():
+            break
+        best = more
+    pairs: Ints = np.maximum.accumulate(np.maximum.accumulate(best.max(axis=(0, 1)), axis=0), axis=1)
+    return pairs
+
+
+def _one_column_more(best: Ints, meet: Ints) -> Ints:
+    """Append any column; it meets its own places, and each of the two columns those of the other."""
+    more = np.full(best.shape, NEVER)
+    n_positions, n_places = meet.shape
+    for h in range(n_positions):
+        over_places = (best + meet[h][None, :, None, None]).max(axis=1)
+        for g in range(n_places):
+            sums = (over_places + meet[:, g][:, None, None]).max(axis=0) + meet[h, g]
+            more[h, g, h:, g:] = sums[: n_positions - h, : n_places - g]
+    return more
+
+
+def _meetings(height: int, positions: int, places: int) -> Ints:
+    """Bound the pairs of a column of h positions and a column of g places, so many rows high; shape (h + 1, g + 1)."""
+    # h positions reach h + height - 1 places or more, and are counted height times; those beyond g are lost. Likewise
+    # the other way round.
+    h, g = np.arange(positions + 1)[:, None], np.arange(places + 1)[None, :]
+    of_positions = height * h - np.maximum(0, h + height - 1 - g)
+    of_places = height * g - np.maximum(0, g + height - 1 - h)
+    pairs: Ints = np.maximum(np.minimum(np.minimum(of_positions, of_places), h * g), 0)
+    return pairs

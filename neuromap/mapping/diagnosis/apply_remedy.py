@@ -1,0 +1,195 @@
+"""Apply a remedy: what should be mapped, changed as a refusal proposes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.synapse_lists import SynapseLists
+from neuromap.mapping.diagnosis.smaller_networks import hidden_sources, with_features, with_pools
+from neuromap.mapping.options.infeasible import Infeasibility, Remedy
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.weights import as_weight_source
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["Request", "apply_remedy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What should be mapped, onto what, and how.
+
+    Attributes
+    ----------
+    rollout : Rollout
+        Network with weights, pattern, execution.
+    chip : ChipSpec
+        Chip or board.
+    options : MappingOptions
+        Strategies, limits and pins.
+    """
+
+    rollout: Rollout
+    chip: ChipSpec
+    options: MappingOptions = field(default_factory=MappingOptions)
+
+
+def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Request:
+    """Change a request as a remedy of its refusal says.
+
+    Parameters
+    ----------
+    request : Request
+        What was refused.
+    refusal : Infeasibility
+        Says on which node.
+    remedy : Remedy
+        One of the refusal's, with a value.
+
+        ``groups`` cuts the edges into the node into so many groups, each with the weights that it has now;
+        ``weights`` sets every weight into it to 1; ``features`` leaves it only so many features, ``source_features``
+        the hidden nodes that it reads; ``pool`` lets it read its sources through OR-pooling; ``chip`` takes a packaged
+        chip; ``chip.cores`` makes the board large enough for so many cores that work; ``chip.reach`` holds along x and
+        y; any other ``chip.`` is a figure of the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are
+        fields of the options.
+
+    Returns
+    -------
+    Request
+
+    Raises
+    ------
+    InputError
+        If the remedy is advice, or the network or chip does not allow it.
+    """
+    lever, value = remedy.lever, remedy.value
+    if value is None:
+        raise InputError(f"remedy {lever}: is advice without a value; choose one with a value")
+    if lever in ("groups", "weights"):
+        network = _with_other_edges(request.rollout.network, refusal.node, lever, value)
+        return replace(request, rollout=_of_network(request.rollout, network))
+    if lever in ("features", "source_features", "pool"):
+        return replace(request, rollout=_smaller(request.rollout, refusal.node, lever, value))
+    if lever == "chip":
+        return replace(request, chip=load_chip(str(value)))
+    if lever.startswith("chip."):
+        return replace(request, chip=_with_figure(request.chip, lever.removeprefix("chip."), value))
+    if lever.startswith("pins."):
+        return replace(request, options=_with_pin(request.options, lever.removeprefix("pins."), refusal.node, value))
+    if lever in {f.name for f in fields(MappingOptions)}:
+        changes: dict[str, Any] = {lever: value}
+        return replace(request, options=replace(request.options, **changes))
+    raise InputError(f"remedy {lever}: is not known; remedies are those of a refusal")
+
+
+def _smaller(rollout: Rollout, node: str | None, lever: str, value: Any) -> Rollout:
+    network = rollout.network
+    if node is None or node not in network.nodes:
+        raise InputError(f"remedy {lever}: is for a node, and none is named")
+    if lever == "pool":
+        pattern = with_pools(rollout.pattern, node, value)
+        return _of_network(rollout, pattern.network, pattern)
+    thinned = [node] if lever == "features" else hidden_sources(network, node)
+    if not thinned:
+        raise InputError(f"remedy {lever}: node {node} reads no hidden node")
+    return _of_network(rollout, with_features(network, dict.fromkeys(thinned, value)))
+
+
+def _with_pin(options: MappingOptions, table: str, node: str | None, value: Any) -> MappingOptions:
+    lengths = {"tiles": 3, "cores": None, "regions": 4}
+    length = len(value) if isinstance(value, tuple) else None
+    if node is None or table not in lengths or lengths[table] != length:
+        raise InputError(f"remedy pins.{table}: {value} is no pin of a node")
+    changes: dict[str, Any] = {table: {**getattr(options.pins, table), node: value}}
+    return replace(options, pins=replace(options.pins, **changes))
+
+
+def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
+    changes: dict[str, Any]
+    if figure == "cores":
+        unusable = chip.n_cores - chip.n_usable_cores
+        columns = max(chip.columns, math.isqrt(value + unusable - 1) + 1)
+        rows = max(chip.rows, -(-(value + unusable) // columns))
+        changes = {"cores": (columns, rows), "chips": (1, 1)}
+    elif figure == "reach":
+        changes = {"reach": (value, value)}
+    elif figure in {f.name for f in fields(ChipSpec)}:
+        changes = {figure: value}
+    elif figure in {f.name for f in fields(SynapseLists)}:
+        changes = {"synapse_lists": replace(chip.lists, **{figure: value})}
+    else:
+        raise InputError(f"remedy chip.{figure}: is no figure of a chip")
+    return replace(chip, **changes)
+
+
+def _of_network(rollout: Rollout, network: Network, pattern: RolloutPattern | None = None) -> Rollout:
+    if pattern is None:
+        pattern = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
+    latencies = rollout.latencies if rollout.is_tick_level else None
+    return Rollout(network, pattern, rollout.execution, latencies, rollout.least_period)
+
+
+def _with_other_edges(network: Network, node: str | None, lever: str, value: Any) -> Network:
+    edges = {
+        key: Edge(*key, _grouped(edge, int(value)) if lever == "groups" else _plain(edge)) if key[1] == node else edge
+        for key, edge in network.edges.items()
+    }
+    return replace(network, edges=edges)
+
+
+def _plain(edge: Edge) -> MatrixSource:
+    matrix = edge.matrix().copy()
+    matrix.data = np.ones(matrix.nnz, np.int64)
+    return MatrixTransform(matrix)
+
+
+def _grouped(edge: Edge, groups: int) -> MatrixSource:
+    """Cut an edge into groups; each keeps the weights that it has now."""
+    transform = edge.transform
+    if isinstance(transform, Conv):
+        return _grouped_conv(transform, groups)
+    if isinstance(transform, Dense):
+        return _grouped_dense(transform, groups)
+    raise InputError(f"edge {edge.label}: a transform of kind {getattr(transform, 'kind', None)} has no groups")
+
+
+def _grouped_conv(conv: Conv, groups: int) -> Conv:
+    assert conv.weights is not None, "the network was refused by the mapper, so it has weights"
+    grouped = replace(conv, groups=groups, weights=None)  # refuses what does not divide
+    old = conv.weights.tensor(conv.weight_shape)
+    new = np.empty(grouped.weight_shape, np.int64)
+    per_source, per_target = new.shape[2], conv.target_shape[2] // groups
+    for group in range(groups):
+        first = group * per_source % old.shape[2]  # counted from the first feature of the group that was
+        targets = slice(group * per_target, (group + 1) * per_target)
+        new[..., targets] = old[:, :, first : first + per_source, targets]
+    return replace(grouped, weights=as_weight_source(new))
+
+
+def _grouped_dense(dense: Dense, groups: int) -> Dense:
+    grouped = replace(dense, groups=groups, weights=None)
+    matrix = dense.matrix()
+    blocks = [
+        matrix[_of_group(dense.target_shape, groups, g)][:, _of_group(dense.source_shape, groups, g)].toarray()
+        for g in range(groups)
+    ]
+    return replace(grouped, weights=as_weight_source(np.array(blocks)))
+
+
+def _of_group(shape: tuple[int, int, int], groups: int, group: int) -> NDArray[np.int64]:
+    """Neurons of a group of features, row-major."""
+    index = np.arange(math.prod(shape)).reshape(*shape[:2], groups, shape[2] // groups)
+    return index[:, :, group].ravel()

@@ -1,0 +1,205 @@
+"""Does it fit, and what would: the answer without placement refined or a program written."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import DoesNotFitError
+from neuromap.files.given import needs
+from neuromap.files.messages import counted
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.diagnosis.apply_remedy import Request
+from neuromap.mapping.diagnosis.early_refusal import is_held, may_change_schedule, refuse_early
+from neuromap.mapping.diagnosis.node_demands import NodeDemand, demands_of
+from neuromap.mapping.diagnosis.outline import Outline, map_in_outline
+from neuromap.mapping.diagnosis.remedies import what_would_fit
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.infeasible import Infeasibility
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.options.progress import Progress
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["DryRun", "dry_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class DryRun(Card):
+    """Whether a rollout fits a chip, and if not, what would help.
+
+    Attributes
+    ----------
+    network, pattern, execution : str
+        Names.
+    chip : ChipSpec
+        Chip or board.
+    fits : bool
+        Whether it maps as asked for.
+    cores : int or None
+        Cores that it takes; ``None`` where it does not fit.
+    bound : CoreBound or None
+        Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit, or
+        where the schedule may be made anew, for splitters or since it is in ticks, and nothing was mapped.
+    schedule : {"steps", "ticks"}
+        ``"ticks"`` where splitters stand on edges without slack.
+    split : tuple of (str, str)
+        Edges whose spikes go over splitters.
+    nodes : tuple of NodeDemand
+        Nodes that are not inputs, in the network's order; empty where a delay does not fit.
+    problems : tuple of Infeasibility
+        Why it does not fit, and what is met once the first remedy of each before it is applied.
+    cores_with_remedies : int or None
+        Cores that it takes with the first remedy of every problem; ``None`` where it fits, or no remedies were found
+        that map together.
+    """
+
+    network: str
+    pattern: str
+    execution: str
+    chip: ChipSpec
+    fits: bool
+    cores: int | None
+    bound: CoreBound | None
+    schedule: str
+    split: tuple[tuple[str, str], ...]
+    nodes: tuple[NodeDemand, ...]
+    problems: tuple[Infeasibility, ...]
+    cores_with_remedies: int | None
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "chip": self.chip.name,
+            "fits": f"in {self.cores} of {counted(self.chip.n_usable_cores, 'core')}" if self.fits else "no",
+            **{f"problem {k}": problem.statement for k, problem in enumerate(self.problems, start=1)},
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        bound = self.bound
+        return {
+            "network": self.network,
+            "chip": self.chip.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "fits": self.fits,
+            "cores": self.cores,
+            "usable_cores": self.chip.n_usable_cores,
+            "core_bound": None if bound is None else {"total": bound.total, "by": bound.by},
+            "schedule": self.schedule,
+            "split_edges": [f"{u} -> {v}" for u, v in self.split],
+            "axons_per_core": self.chip.axons,
+            "neurons_per_core": self.chip.neurons,
+            "nodes": [vars(node).copy() for node in self.nodes],
+            "problems": [problem.to_dict() for problem in self.problems],
+            "cores_with_remedies": self.cores_with_remedies,
+        }
+
+
+def dry_run(
+    rollout: Rollout,
+    chip: str | Path | ChipSpec = "truenorth",
+    options: MappingOptions | None = None,
+    *,
+    seconds: float | None = 20.0,
+    progress: Progress | None = None,
+) -> DryRun:
+    """Say whether a rollout fits a chip, and what would help if it does not.
+
+    Ticks, relays, splitters, tiles and cores are those of the mapping; no placement is refined and no program written.
+    Where that is refused, remedies are applied and tried.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network with weights, valid pattern, execution.
+    chip : str, path or ChipSpec
+        Name of a packaged chip, a chip file, or a chip.
+    options : MappingOptions, optional
+        As for :func:`neuromap.mapping.map_rollout.map_with_stages`.
+    seconds : float or None
+        Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
+        takes; with ``options.seconds`` its searches and the remedies share those.
+    progress : callable, optional
+        Called with parts done, parts in all, and the name of the last or of the remedy that is tried.
+
+    Returns
+    -------
+    DryRun
+
+    Raises
+    ------
+    NetworkError
+        If shapes, weights or thresholds are missing.
+    ChipError, InputError
+        If chip, options or pins are wrong.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> net = nm.load_network("examples/digits/sr.toml")
+    >>> found = dry_run(nm.Rollout(net, "streaming"))
+    >>> found.fits, found.problems
+    (True, ())
+    """
+    needs("dry_run", rollout, Rollout)
+    options = MappingOptions() if options is None else options
+    needs("dry_run: options", options, MappingOptions)
+    spec = load_chip(chip)
+    request = Request(rollout, spec, options)
+    began = time.monotonic()
+    found: Outline | None = None
+    problems: tuple[Infeasibility, ...] = ()
+    with_remedies: int | None = None
+    try:
+        early = refuse_early(request)
+        if early is not None:
+            raise early
+        options = options.after(time.monotonic() - began)
+        found = map_in_outline(replace(request, options=options), progress)
+    except DoesNotFitError as refusal:
+        if request.options.seconds is not None:  # they are for the answer and the remedies together
+            left = max(0.0, request.options.seconds - (time.monotonic() - began))
+            seconds = left if seconds is None else min(seconds, left)
+        answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
+        problems, with_remedies = answer.problems, answer.cores
+    budget = Budget(request.options.after(time.monotonic() - began).seconds)
+    legal = _legalised(request, found)
+    # the bound depends on the schedule: where that may change it is not known without a mapping
+    is_known = found is not None or not may_change_schedule(request)
+    nodes = () if legal is None else tuple(demands_of(legal, spec, found))
+    # a neuron that leads to no output may ask for more than any core has, and is left out
+    is_mappable = found is not None or is_held(nodes, spec)
+    return DryRun(
+        network=rollout.network.name,
+        pattern=rollout.pattern.name or "unnamed",
+        execution=rollout.execution,
+        chip=spec,
+        fits=found is not None,
+        cores=None if found is None else found.n_cores,
+        bound=core_bound(legal, spec, budget=budget) if legal is not None and is_mappable and is_known else None,
+        schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
+        split=tuple(sorted(found.split)) if found is not None else (),
+        nodes=nodes,
+        problems=problems,
+        cores_with_remedies=with_remedies,
+    )
+
+
+def _legalised(request: Request, found: Outline | None) -> Legalised | None:
+    if found is not None:
+        return found.network
+    try:
+        return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
+    except DoesNotFitError:
+        return None

@@ -1,1 +1,0 @@
-"""The program of a placed partition."""

@@ -1,0 +1,123 @@
+"""Infeasibility as data: what does not fit, by how much, and what would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from neuromap.errors import DoesNotFitError
+from neuromap.forms.card import Card
+
+__all__ = ["Infeasibility", "Limit", "Remedy", "count_cores", "refuse"]
+
+Limit = Literal[
+    "axons", "axon_types", "copies", "cores", "delay", "neuron", "output_axons", "potential", "reach", "routes",
+    "synapse_memory", "weights",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Remedy(Card):
+    """One lever that would help.
+
+    Attributes
+    ----------
+    lever : str
+        What to change (docs/mapping.md has the list): ``groups``, ``weights`` and ``pool`` of the edges into the node;
+        ``features`` of the node, ``source_features`` of those that it reads;
+        ``chip``, another chip; ``chip.axons`` and other figures of the chip; ``splitters`` and other fields of
+        :class:`~neuromap.mapping.options.options.MappingOptions`; ``pins.tiles`` and other pins of the node.
+    value : int, str, bool, tuple of int or None
+        What to change it to; ``None`` where the remedy is advice that no program can follow.
+    text : str
+        The remedy as half a sentence.
+    tried : bool
+        Whether it was applied and the network then mapped (:mod:`neuromap.mapping.diagnosis.remedies`); else it was
+        computed for this limit alone, and another limit may be met next.
+    cores : int or None
+        Cores that the network then took.
+    """
+
+    lever: str
+    value: int | str | bool | tuple[int, ...] | None
+    text: str
+    tried: bool = False
+    cores: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text} (tried: {count_cores(self.cores)})" if self.tried and self.cores else self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "lever": self.lever,
+            "value": self.value,
+            "text": self.text,
+            "tried": self.tried,
+            "cores": self.cores,
+        }
+
+
+def count_cores(number: int) -> str:
+    """Write a number of cores."""
+    return f"{number} core{'s' * (number != 1)}"
+
+
+@dataclass(frozen=True)
+class Infeasibility(Card):
+    """A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
+
+    Attributes
+    ----------
+    limit : str
+        The resource that is short, one of ``Limit``.
+    node : str or None
+        The node of the network; ``None`` where the network as a whole is too large.
+    demand, bound : int
+        What is needed and what the chip has, in units of the resource.
+    statement : str
+        Who needs what, as a sentence without its subject's prefix.
+    remedies : tuple of Remedy
+        What would help, best first.
+    """
+
+    limit: Limit
+    node: str | None
+    demand: int
+    bound: int
+    statement: str
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def gap(self) -> int:
+        """By how much the demand exceeds the bound."""
+        return self.demand - self.bound
+
+    @property
+    def message(self) -> str:
+        """The refusal in one line."""
+        head = f"node {self.node}: " if self.node else ""
+        tail = "; ".join(str(remedy) for remedy in self.remedies)
+        gap = f" ({self.gap} too many)" if self.bound else ""  # a bound of 0: the chip has nothing of the kind
+        return f"{head}{self.statement}{gap}" + (f"; {tail}" if tail else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "limit": self.limit,
+            "node": self.node,
+            "demand": self.demand,
+            "bound": self.bound,
+            "gap": self.gap,
+            "message": self.message,
+            "remedies": [remedy.to_dict() for remedy in self.remedies],
+        }
+
+
+def refuse(
+    limit: Limit, node: str | None, demand: int, bound: int, statement: str, remedies: Sequence[Remedy] = ()
+) -> DoesNotFitError:
+    """Make the exception that carries the refusal; the caller raises it."""
+    data = Infeasibility(limit, node, int(demand), int(bound), statement, tuple(remedies))
+    return DoesNotFitError(data.message, data)

@@ -1,0 +1,147 @@
+"""Pins as a file: tile shapes, cores and regions per node, and edges with splitters (docs/mapping.md).
+
+::
+
+    format = 1
+    splitters = ["H1 -> H2"]
+
+    [tiles]
+    H1 = [4, 4, 16]
+
+    [cores]
+    H2 = 5
+
+    [regions]
+    H1 = [0, 0, 7, 7]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuromap.errors import InputError
+from neuromap.files.given import path_given
+from neuromap.files.messages import did_you_mean, show_name
+from neuromap.files.toml_file import read_toml
+from neuromap.files.toml_table import TomlTable
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.options.options import Pins
+from neuromap.network.edge import EdgeKey
+from neuromap.network.edge_table import parse_edge
+from neuromap.network.network import Network
+
+__all__ = ["check_pins", "load_pins"]
+
+MAX_FILE_BYTES = 1 << 20
+MOST = 2**24
+"""Greatest number in a pins file; no node has more neurons, no board more cores."""
+
+
+def load_pins(path: str | Path) -> Pins:
+    """Read a file of pins.
+
+    Parameters
+    ----------
+    path : str or Path
+        TOML with ``format = 1``; ``splitters``, ``[tiles]``, ``[cores]`` and ``[regions]`` are optional.
+
+    Returns
+    -------
+    Pins
+        :func:`check_pins` holds them against a network and a chip.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or breaks the format: one line with file, key and value.
+    """
+    path = path_given("load_pins", path)
+    origin = show_name(str(path))
+    try:
+        top = TomlTable(read_toml(Path(path), "pins file", MAX_FILE_BYTES, InputError), "", InputError)
+        top.check_format(1, "pins file")
+        top.allow(("format", "splitters", "tiles", "cores", "regions"))
+        tiles, cores, regions = (top.table(key) for key in ("tiles", "cores", "regions"))
+        shape = _Numbers("rows, columns, features", 3, 1)
+        corners = _Numbers("x0, y0, x1, y1", 4, 0)
+        splitters = top.texts("splitters") if "splitters" in top else []
+        return Pins(
+            tiles={node: _three(shape.read(tiles, node)) for node in tiles.values},
+            cores={node: cores.integer(node, 1, MOST) for node in cores.values},
+            regions={node: _four(corners.read(regions, node)) for node in regions.values},
+            splitters=frozenset(parse_edge(edge, f"splitters[{i}]") for i, edge in enumerate(splitters)),
+        )
+    except InputError as error:
+        raise InputError(f"{origin}: {error}") from None
+
+
+class _Numbers:
+    """A list of so many integers."""
+
+    def __init__(self, names: str, count: int, least: int) -> None:
+        self._count, self._least = count, least
+        self._allowed = f"are {count} integers [{names}], each from {least} to {MOST}"
+
+    def read(self, table: TomlTable, key: str) -> list[int]:
+        found = table.integers(key, self._allowed)
+        if len(found) != self._count or not all(self._least <= n <= MOST for n in found):
+            raise table.wrong(key, self._allowed)
+        return found
+
+
+def _three(numbers: list[int]) -> tuple[int, int, int]:
+    rows, columns, features = numbers
+    return rows, columns, features
+
+
+def _four(numbers: list[int]) -> tuple[int, int, int, int]:
+    x0, y0, x1, y1 = numbers
+    return x0, y0, x1, y1
+
+
+def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
+    """Hold pins against a network and a chip."""
+    for table in ("tiles", "cores", "regions"):
+        for node in getattr(pins, table):
+            _check_node(node, table, network)
+    for node, tile in pins.tiles.items():
+        shape = network.nodes[node].shape
+        if len(tile) != 3 or min(tile) < 1:
+            raise InputError(f"pins: tiles.{node}: found {list(tile)}; allowed are three integers from 1")
+        if shape is not None and any(t > n for t, n in zip(tile, shape, strict=True)):
+            raise InputError(
+                f"pins: tiles.{node}: found {list(tile)}; allowed are tiles of up to {list(shape)}, the node's shape"
+            )
+    for node, cores in pins.cores.items():
+        size = network.nodes[node].size
+        if not 1 <= cores <= size:
+            raise InputError(f"pins: cores.{node}: found {cores}; allowed are 1 to {size}, the neurons of the node")
+    for node, region in pins.regions.items():
+        _check_region(node, region, chip)
+    for edge in sorted(pins.splitters):
+        _check_edge(edge, network)
+
+
+def _check_node(node: str, table: str, network: Network) -> None:
+    on_chip = [n for n in network.nodes if n not in network.inputs]
+    if node not in on_chip:
+        why = "is an input, whose spikes the host delivers" if node in network.nodes else "is unknown"
+        raise InputError(f"pins: {table}.{node}: {why}; allowed are {', '.join(on_chip)}" + did_you_mean(node, on_chip))
+
+
+def _check_region(node: str, region: tuple[int, int, int, int], chip: ChipSpec) -> None:
+    fits = len(region) == 4 and 0 <= region[0] <= region[2] < chip.columns and 0 <= region[1] <= region[3] < chip.rows
+    if not fits:
+        raise InputError(
+            f"pins: regions.{node}: found {list(region)}; allowed are corners [x0, y0, x1, y1] on {chip.name}, "
+            f"x0 <= x1 from 0 to {chip.columns - 1} and y0 <= y1 from 0 to {chip.rows - 1}"
+        )
+
+
+def _check_edge(edge: EdgeKey, network: Network) -> None:
+    allowed = [f"{u} -> {v}" for u, v in network.edges if u not in network.inputs]
+    label = f"{edge[0]} -> {edge[1]}"
+    if label not in allowed:
+        why = "starts in an input, whose spikes the host delivers" if edge in network.edges else "is no edge"
+        listed = f"allowed are {', '.join(allowed)}" if allowed else "no edge lies between nodes on the chip"
+        raise InputError(f"pins: splitters {label}: {why}; {listed}" + did_you_mean(label, allowed))

@@ -1,0 +1,305 @@
+"""Which nodes of a network are summed in parts, taken up one by one as they turn out not to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from neuromap.arrays.ragged import ragged_ranges, rank_in_run
+from neuromap.arrays.value import Value
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.core.crossbar_core import CrossbarCore
+from neuromap.mapping.legalise.legalised import Matrix
+from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
+from neuromap.mapping.options.infeasible import Infeasibility
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.partial_sums.clocks import clock
+from neuromap.mapping.partial_sums.inputs_of_a_core import inputs_of_a_core
+from neuromap.mapping.partial_sums.require_widths import refuse_gathering, refuse_kinds, require_widths
+from neuromap.mapping.partial_sums.wide_node import WideNode, wide_node
+from neuromap.network.network import Network
+
+_WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})
+"""Limits of a core that a part may keep where its neuron does not."""
+
+
+class PlannedSums:
+    """Plans partial sums of the nodes that a core cannot hold."""
+
+    # planned: nodes that are summed in parts so far, in the order in which they were taken up
+
+    def __init__(self, network: Network, chip: ChipSpec, options: MappingOptions) -> None:
+        self._network, self._chip, self._options = network, chip, options
+        self._nodes: dict[str, WideNode] = {}
+        self.planned: Mapping[str, PartialSums] = {}
+
+    def take_up(self, refusal: Infeasibility) -> bool:
+        """Plan the node of a refusal, or plan it with smaller parts; say whether that may help."""
+        name = refusal.node
+        if self._options.wide == "refuse" or name is None or refusal.limit not in _WIDE_LIMITS:
+            return False
+        part_of = {f"{node} part": node for node in self.planned}
+        if name in part_of:
+            name = part_of[name]
+            widest = self.planned[name].most_inputs
+            if widest == 1:
+                return False
+            self._plan(name, widest // 2)
+            return True
+        if name in self.planned or name not in self._network.nodes or self._network.is_spiking:
+            return False
+        self._nodes[name] = wide_node(self._network, name)
+        self._plan(name, None)
+        return True
+
+    def _plan(self, name: str, most_inputs: int | None) -> None:
+        sums = plan_sums(self._nodes[name], self._chip, self._options.wide_ticks, most_inputs)
+        self.planned = {**self.planned, name: sums}
+
+
+# Plan partial sums: how the sums of a wide node are cut, for one number of ticks (docs/wide-neurons.md).
+Ints = NDArray[np.int64]
+
+
+def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inputs: int | None = None) -> PartialSums:
+    """Cut the sums of a node into parts that fit the chip's cores."""
+    # ticks: T: spikes that a slice sends in a frame, at most; by default as many as a sum can have, which takes fewest
+    # neurons
+    # most_inputs: inputs of a run that neurons which share cores read at most; by default as many as a core has axons
+    # for
+    core = core_of(chip)
+    if most_inputs is None:
+        most_inputs = inputs_of_a_core(node, core, chip.weight_range)
+    run = cut_inputs(node.together, node.shapes, most_inputs)
+    sums = _sums_of_runs(node.matrix, run)
+    most = int(sums.total.max(initial=1))
+    ticks = most if ticks is None else min(ticks, most)
+    wires = _slices(sums, ticks)
+    layers = [wires.layer]
+    leftover = np.flatnonzero(sums.total[wires.base] > ticks)
+    clear_parts = None
+    if len(leftover) and wires.layer.window > 1:
+        clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), chip.weight_range, leftover)
+    n = node.matrix.shape[0]
+    lift, clear = None, None
+    if wires.layer.window > 1 or not all(_fits(core, signs, node.threshold) for signs in _heaviest(wires, n)):
+        lift, clear = _lift(node, sums, chip)
+        for merged in _merged(wires, node, core, lift, clear):
+            layers.append(merged.layer)
+            wires = merged
+    gather = sparse.csr_array(
+        (wires.sign, (wires.layer.of_neuron, np.arange(len(wires.sign)))), shape=(n, len(wires.sign))
+    )
+    found = PartialSums(
+        ticks=ticks,
+        runs=int(run.max(initial=0)) + 1,
+        most_inputs=most_inputs,
+        layers=tuple(layers),
+        gather=gather,
+        threshold=node.threshold,
+        clear_parts=clear_parts,
+        lift=lift,
+        clear=clear,
+        spike_delay=chip.delay[0],
+    )
+    require_widths(node.name, found, chip)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums(Value):
+    """Sums of one run and sign: weights (b, s), none negative, and for each its neuron, sign and greatest value."""
+
+    matrix: Matrix
+    of_neuron: Ints
+    sign: Ints
+    total: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Wires(Value):
+    """What a layer sends: the layer, the sign of what each of its neurons counts, and, for slices, their sums."""
+
+    layer: Layer
+    sign: Ints
+    base: Ints
+
+
+def _sums_of_runs(matrix: Matrix, run: Ints) -> _Sums:
+    entries = matrix.tocoo()
+    row, column = entries.coords
+    n = matrix.shape[0]
+    key = (run[column] * n + row) * 2 + (entries.data < 0)
+    kinds, place = np.unique(key, return_inverse=True)
+    size = np.abs(entries.data)
+    weights = sparse.csr_array((size, (place, column)), shape=(len(kinds), matrix.shape[1]))
+    total = np.bincount(place, size, minlength=len(kinds)).astype(np.int64)
+    return _Sums(weights, kinds // 2 % n, 1 - 2 * (kinds % 2), total)
+
+
+def _slices(sums: _Sums, ticks: int) -> _Wires:
+    count = -(-sums.total // ticks)
+    base = np.repeat(np.arange(len(count)), count)
+    offset = ragged_ranges(0, count) * ticks
+    layer = Layer(
+        sparse.csr_array(sums.matrix[base]),
+        sums.of_neuron[base],
+        offset,
+        np.minimum(ticks, sums.total[base] - offset),
+    )
+    return _Wires(layer, sums.sign[base], base)
+
+
+def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
+    """Make the clocks of the gathering neurons."""
+    # Lifted by W, none falls below 0 nor reaches its threshold 2 W + theta before it is asked, by another W; a spike or
+    # the last clock brings it back to 0.
+    n = node.matrix.shape[0]
+    above, below = (
+        np.bincount(sums.of_neuron, sums.total * (sums.sign == sign), minlength=n).astype(np.int64) for sign in (1, -1)
+    )
+    everyone = np.arange(n)
+    lift = clock(max(1, int(np.maximum(below, above - node.threshold + 1).max())), chip.weight_range, everyone)
+    clear = clock(-max(1, 2 * lift.total + int(node.threshold.max()) - 1), chip.weight_range, everyone)
+    return lift, clear
+
+
+def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clear: Clock) -> list[_Wires]:
+    """Join wires of one neuron and sign until a core takes those that are left; layer by layer."""
+    n = node.matrix.shape[0]
+    clocks = np.array([lift.weight] * (2 * lift.axons) + [clear.weight] * clear.axons)
+    layers: list[_Wires] = []
+    while True:
+        room = [_room(signs, clocks, node.name, core) for signs in _heaviest(wires, n)]
+        if all(spare >= 0 for _, spare in room):
+            return layers
+        wires = _merge(wires, min(_joined(wires, n, min(held for held, _ in room)), core.axons))
+        layers.append(wires)
+
+
+def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int, int]:
+    """Count the wires that a core takes beside the clocks, and how many more that is than a neuron has."""
+    axons = core.axons_alone(np.concatenate([signs, clocks])[None, :], np.ones(1, np.int64))
+    if axons is None:
+        raise refuse_kinds(name, np.concatenate([np.unique(signs), clocks]), core)
+    held, least = len(signs) - (axons - core.axons), len(np.unique(signs))
+    if held < least:
+        raise refuse_gathering(name, core, axons - (len(signs) - least))
+    return held, held - len(signs)
+
+
+def _heaviest(wires: _Wires, n: int) -> list[Ints]:
+    """Signs of what neurons gather: of the one with most wires among those with wires of both signs, and of one."""
+    each = _wires_of_sign(wires, n)
+    found = []
+    for mine in (each.all(axis=0), each.any(axis=0) & ~each.all(axis=0)):
+        if mine.any():
+            neuron = int(np.argmax(each.sum(axis=0) * mine))
+            found.append(np.repeat([1, -1], each[:, neuron]))
+    return found
+
+
+def _wires_of_sign(wires: _Wires, n: int) -> Ints:
+    """Count the wires of every neuron, those of positive sums first; shape (2, n)."""
+    counts = [np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)]
+    return np.stack(counts).astype(np.int64)
+
+
+def _fits(core: CrossbarCore, signs: Ints, threshold: Ints) -> bool:
+    """Whether a core takes a frame neuron that gathers this, whatever its threshold."""
+    extremes = np.array([threshold.min(), threshold.max()])
+    needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
+    return all(axons is not None and axons <= core.axons for axons in needed)
+
+
+def _joined(wires: _Wires, n: int, room: int) -> int:
+    """Count the wires that have to be joined into one so that no neuron gathers more than there is room for."""
+    each = _wires_of_sign(wires, n)
+    joined = 2
+    while (-(-each // joined)).sum(axis=0).max() > room:  # ends: there is room for one wire of each sign
+        joined += 1
+    return joined
+
+
+def _merge(wires: _Wires, joined: int) -> _Wires:
+    order = np.lexsort((wires.sign, wires.layer.of_neuron))
+    key = wires.layer.of_neuron[order] * 2 + (wires.sign[order] > 0)
+    group = key * len(key) + rank_in_run(key) // joined
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    matrix = sparse.csr_array((np.ones(len(order), np.int64), (place.ravel(), order)), shape=(len(first), len(order)))
+    most = np.asarray(matrix @ wires.layer.most).astype(np.int64)
+    layer = Layer(matrix, wires.layer.of_neuron[order][first], np.zeros(len(first), np.int64), most)
+    return _Wires(layer, wires.sign[order][first], np.zeros(0, np.int64))
+
+
+# Cut what a node reads into runs of inputs, so that no core is asked for more of a run than it has axons for.
+
+
+def cut_inputs(together: Matrix, shapes: Sequence[tuple[int, int, int]], most: int) -> Ints:
+    """Assign every input of a node to a run."""
+    # Inputs go edge by edge and feature by feature, so that neurons with shared windows share runs. Whole feature
+    # planes stay together where they fit. Runs are about as large as each other.
+    # most: inputs that a group reads of a run at most
+    # shapes: together (g, s); returns (s,)
+    order, plane = _by_features(shapes)
+    reads = sparse.csc_array(together)[:, order]
+    run = _fill(reads, plane, most)
+    assert run is not None, "there is no limit to the runs"
+    widest = int(np.diff(together.indptr).max(initial=0))
+    n_runs = int(run.max(initial=0)) + 1
+    for limit in range(max(1, -(-widest // n_runs)), most):  # the least limit with as many runs balances them
+        balanced = _fill(reads, plane, limit, n_runs)
+        if balanced is not None:
+            run = balanced
+            break
+    found = np.empty(len(order), np.int64)
+    found[order] = run
+    return found
+
+
+def _by_features(shapes: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
+    """Order inputs by edge and feature; return the order, and the plane of each input in it."""
+    orders, planes, start, plane = [], [], 0, 0
+    for rows, columns, features in shapes:
+        place = np.arange(rows * columns * features).reshape(rows * columns, features)
+        orders.append(start + place.T.ravel())
+        planes.append(plane + np.repeat(np.arange(features), rows * columns))
+        start, plane = start + place.size, plane + features
+    return np.concatenate(orders), np.concatenate(planes)
+
+
+def _fill(reads: sparse.csc_array, plane: Ints, most: int, most_runs: int | None = None) -> Ints | None:
+    """Fill runs one after the other; ``None`` where that takes more than ``most_runs``."""
+    run = np.zeros(reads.shape[1], np.int64)
+    held = np.zeros(reads.shape[0], np.int64)
+    number = 0
+    for unit in _units(reads, plane, most):
+        readers, times = np.unique(
+            reads.indices[reads.indptr[unit.start] : reads.indptr[unit.stop]], return_counts=True
+        )
+        if (held[readers] + times > most).any():
+            number += 1
+            held[:] = 0
+            if most_runs is not None and number >= most_runs:
+                return None
+        held[readers] += times
+        run[unit] = number
+    return run
+
+
+def _units(reads: sparse.csc_array, plane: Ints, most: int) -> Iterator[slice]:
+    """Yield what stays together: planes that no group reads too much of, else single inputs."""
+    ends = np.flatnonzero(np.diff(plane, append=-1)) + 1
+    start = 0
+    for end in ends.tolist():
+        readers = reads.indices[reads.indptr[start] : reads.indptr[end]]
+        if end - start == 1 or np.bincount(readers, minlength=1).max(initial=0) <= most:
+            yield slice(start, end)
+        else:
+            yield from (slice(k, k + 1) for k in range(start, end))
+        start = end

@@ -1,1 +1,0 @@
-"""Routes: every axon that a neuron feeds gets a copy of that neuron."""

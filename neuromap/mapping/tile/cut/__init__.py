@@ -1,1 +1,0 @@
-"""Orders of neurons, and where to cut them."""

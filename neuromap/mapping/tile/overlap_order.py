@@ -1,0 +1,219 @@
+"""Orders for populations without rows and columns: neurons that read the same sources stand next to each other.
+
+Tiles are grown: the next neuron is the one that misses the smallest share of its items among those that the tile reads
+already, and the first of a tile is one that was near the tile before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges, rows_of_entries
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.tile.axon_demand import AxonDemand
+from neuromap.mapping.tile.cut_order import compiled_for, pays
+
+Ints = NDArray[np.int64]
+BUCKETS = 64
+"""Steps of the share of its items that a neuron is missing."""
+EACH = 8
+"""Times that an item is looked at, about; more where a tile holds few of its readers."""
+FEW = 1024
+"""Neurons up to which all are looked at in every step, where the loop is not compiled."""
+WITHOUT_COMPILER = 10_000_000
+"""Items looked at up to which so few neurons do not wait for a compiler."""
+
+
+def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
+    """Order the neurons of a population by what they read in common."""
+    # shapes: copies (n,)
+    alive = np.flatnonzero(copies > 0)
+    n = len(copies)
+    begin, readers = _readers_of_items(demand, alive)
+    if n <= FEW and not pays(EACH * len(demand.items), without_compiler=WITHOUT_COMPILER):
+        limits = (demand.limit, core.neurons)
+        return grow_few(BUCKETS, demand.indptr, demand.items, begin, readers, copies, limits)
+    degree = np.diff(demand.indptr)
+    order = np.empty(len(alive), np.int64)
+    head = np.full(BUCKETS + 1, -1, np.int64)
+    links = np.full((2, n), -1, np.int64)
+    state = np.zeros((2, n), np.int64)  # items missing; 0 unplaced, 1 in a bucket, 2 passed over, 3 placed
+    state[0] = degree
+    grow = compiled_for(_grow, EACH * len(demand.items))
+    stamp = np.zeros(len(demand.price), np.int64)
+    scratch = np.empty(n, np.int64)
+    grow(
+        BUCKETS, alive, demand.indptr, demand.items, begin, readers, copies, demand.limit, core.neurons, head, links,
+        state, stamp, scratch, order,
+    )  # fmt: skip
+    return order
+
+
+def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
+    """Turn the demand round: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
+    alive = np.zeros(len(demand.indptr) - 1, bool)
+    alive[neurons] = True
+    reader = rows_of_entries(demand.indptr)
+    kept = alive[reader]
+    order = np.argsort(demand.items[kept], kind="stable")
+    begin = np.searchsorted(demand.items[kept][order], np.arange(len(demand.price) + 1))
+    return begin, reader[kept][order]
+
+
+def _grow(
+    buckets: int,
+    alive: Any,
+    indptr: Any,
+    items: Any,
+    begin: Any,
+    readers: Any,
+    load: Any,
+    axons: int,
+    neurons: int,
+    head: Any,
+    links: Any,
+    state: Any,
+    stamp: Any,
+    touched: Any,
+    order: Any,
+) -> int:
+    """Fill ``order`` tile by tile; return how many tiles there are."""
+    missing, mode = state[0], state[1]
+    after, before = links[0], links[1]
+    placed, seed, clock, near = 0, 0, 0, -1
+    while placed < len(alive):
+        clock += 1
+        first_out = -1
+        read, taken, n_touched, lowest = 0, 0, 0, 0
+        while True:
+            chosen = -1
+            while lowest < len(head):
+                if head[lowest] < 0:
+                    lowest += 1
+                    continue
+                n = head[lowest]
+                head[lowest] = after[n]
+                if after[n] >= 0:
+                    before[after[n]] = -1
+                mode[n] = 2
+                if read + missing[n] <= axons and taken + load[n] <= neurons:
+                    chosen = n
+                    break
+                if first_out < 0:
+                    first_out = n
+            if chosen < 0 and taken == 0 and near >= 0:
+                chosen = near
+            if chosen < 0:  # nothing that is related fits: the next that is unplaced, if it does
+                while seed < len(alive) and mode[alive[seed]] == 3:
+                    seed += 1
+                if seed == len(alive):
+                    break
+                n = alive[seed]
+                if taken > 0 and (mode[n] == 2 or read + missing[n] > axons or taken + load[n] > neurons):
+                    break
+                chosen = n
+            if mode[chosen] == 0:
+                touched[n_touched] = chosen
+                n_touched += 1
+            mode[chosen] = 3
+            order[placed] = chosen
+            placed += 1
+            taken += load[chosen]
+            for k in range(indptr[chosen], indptr[chosen + 1]):
+                item = items[k]
+                if stamp[item] == clock:
+                    continue
+                stamp[item] = clock
+                read += 1
+                for j in range(begin[item], begin[item + 1]):
+                    n = readers[j]
+                    if mode[n] == 0:
+                        touched[n_touched] = n
+                        n_touched += 1
+                    elif mode[n] == 1:
+                        if before[n] >= 0:
+                            after[before[n]] = after[n]
+                        else:
+                            head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = after[n]
+                        if after[n] >= 0:
+                            before[after[n]] = before[n]
+                    missing[n] -= 1
+                    if mode[n] <= 1:
+                        mode[n] = 1
+                        first = head[missing[n] * buckets // (indptr[n + 1] - indptr[n])]
+                        after[n] = first
+                        before[n] = -1
+                        if first >= 0:
+                            before[first] = n
+                        head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = n
+                        lowest = min(lowest, missing[n] * buckets // (indptr[n + 1] - indptr[n]))
+        near = first_out
+        for k in range(n_touched):
+            n = touched[k]
+            missing[n] = indptr[n + 1] - indptr[n]
+            if mode[n] != 3:
+                mode[n] = 0
+        for k in range(len(head)):
+            head[k] = -1
+    return clock
+
+
+# Tiles grown by overlap where neurons are few: a step for every neuron, each over arrays of all of them.
+#
+# What :mod:`neuromap.mapping.tile.overlap_order` does item by item, in the same order. Dense populations have few
+# neurons and many items: the plain loop takes seconds for what is a hundred steps here; a compiler takes half a
+# second.
+
+
+_NEVER = np.iinfo(np.int64).max
+_LATER = 2**40
+"""Above any number of times that items are counted off."""
+
+
+def grow_few(
+    buckets: int, indptr: Ints, items: Ints, begin: Ints, readers: Ints, load: Ints, limits: tuple[int, int]
+) -> Ints:
+    """Order neurons tile by tile."""
+    # shapes: load (n,)
+    most_items, most_neurons = limits
+    degree, n = np.diff(indptr), len(load)
+    waiting, order = load > 0, []
+    near, moment = -1, 1
+    known = np.zeros(len(begin) - 1, bool)
+    while waiting.any():
+        read, taken, passed_first = 0, 0, -1
+        missing, urgency, passed = degree.copy(), np.full(n, _NEVER), np.zeros(n, bool)
+        known[:] = False
+        while True:
+            fits = (missing <= most_items - read) & (load <= most_neurons - taken)
+            wanted = np.where(fits, urgency, _NEVER)
+            chosen = int(wanted.argmin())
+            over = urgency < wanted[chosen]  # more urgent, and they do not fit
+            if over.any():
+                passed_first = int(urgency.argmin()) if passed_first < 0 else passed_first
+                passed |= over
+                urgency[over] = _NEVER
+            if wanted[chosen] == _NEVER:  # nothing that is related fits: the next that waits, if it does
+                chosen = near if taken == 0 and near >= 0 else int(waiting.argmax())
+                if not waiting[chosen] or (taken > 0 and (passed[chosen] or not fits[chosen])):
+                    break
+            waiting[chosen] = False
+            urgency[chosen] = _NEVER
+            order.append(chosen)
+            taken += int(load[chosen])
+            own = items[indptr[chosen] : indptr[chosen + 1]]
+            new = own[~known[own]]
+            known[new] = True
+            read += len(new)
+            counted = readers[ragged_ranges(begin[new], begin[new + 1] - begin[new])]
+            missing -= np.bincount(counted, minlength=n)
+            latest = np.zeros(n, np.int64)
+            latest[counted] = moment + np.arange(len(counted))  # the last time counts
+            moment += len(counted)
+            related = np.flatnonzero((latest > 0) & waiting & ~passed)
+            urgency[related] = missing[related] * buckets // degree[related] * _LATER + (_LATER - 1 - latest[related])
+        near = passed_first
+    return np.array(order, np.int64)

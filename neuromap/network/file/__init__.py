@@ -1,1 +1,0 @@
-"""The network file and the weights beside it."""

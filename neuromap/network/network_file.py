@@ -1,0 +1,392 @@
+"""Read a network from its TOML file. ``docs/network-file.md`` is the reference of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import NetworkError
+from neuromap.files.given import path_given
+from neuromap.files.messages import did_you_mean
+from neuromap.files.toml_file import read_toml
+from neuromap.files.toml_table import TomlTable
+from neuromap.network.complete import check_pooling
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge_table import edge_ends, parse_edge, read_transform
+from neuromap.network.names import check_name
+from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
+from neuromap.network.neurons.current_neuron import MORE, CurrentNeuron
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, SpikingNeuron
+from neuromap.network.node import Node
+from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
+from neuromap.network.terms import MAX_DELAY, EdgeTerm
+from neuromap.network.thresholds import spread_threshold, threshold_shapes
+from neuromap.network.transforms.kinds import OTHER, Conv, Dense
+from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
+from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.weights_file import read_tensors
+
+FORMAT = 1
+"""Version of the network file that is read."""
+MAX_FILE_BYTES = 2**24
+"""Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
+_TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts", *TABLES)
+
+
+def load_network(path: str | Path) -> Network:
+    """Read a network file, and the weights file that it names.
+
+    Everything is checked here; matrices are built when they are first asked for. A network with shapes but
+    without weights or thresholds loads, as the theory needs neither;
+    :func:`neuromap.network.complete.require_weights` refuses it. A named pattern that is invalid loads too:
+    the theory reports its cycle.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file, ``format = 1``.
+
+    Returns
+    -------
+    Network
+        Nodes and edges in file order; the order of edges is the order of patterns.
+
+    Raises
+    ------
+    NetworkError
+        In one line: file, key path, what was found, what is allowed.
+    """
+    path = path_given("load_network", path, NetworkError)
+    try:
+        return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError, long_table="edges"), path)
+    except NetworkError as error:
+        raise NetworkError(f"{path}: {error}") from None
+    except MemoryError:
+        raise NetworkError(f"{path}: its nodes take more memory than there is; make them smaller") from None
+
+
+def _read(values: dict[str, Any], path: Path) -> Network:
+    top = TomlTable(values, "", NetworkError)
+    top.check_format(FORMAT, "network file")
+    top.allow(_TOP_KEYS)
+    name = top.text("name") if "name" in top else path.stem
+    table = top.table("edges")
+    texts = _edge_texts(table)
+    nodes = _nodes(top.table("nodes"), table, texts)
+    # Names first: what is wrong with them is told before anything large is built.
+    outputs = _outputs(top, nodes)
+    patterns, bridging = _patterns(top.table("rollouts"), texts)
+    # Once without numbers: faults of the graph are told before those of the weights file.
+    tables = {key: top.table(key).values for key in TABLES if key in top}
+    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables, bridging)
+    stored = stored_values(top.table("nodes"))
+    if "weights" in top:
+        network = _with_weights(network, top.table("weights", ("file",)), path.parent, stored)
+    elif stored:
+        node, value = stored[0]
+        raise NetworkError(
+            f'nodes.{node}.neuron.{value}: is a tensor, but there is no weights file; add [weights] file = "..."'
+        )
+    check_pooling(network.nodes, network.edges.values())
+    return network
+
+
+def _edge_texts(table: TomlTable) -> dict[EdgeKey, str]:
+    """Give every edge with its text in the file."""
+    one: dict[str, str] = {}  # object for all mentions of a node
+    found: dict[EdgeKey, str] = {}
+    for text in table.values:
+        u, v = edge_ends(text) or parse_edge(text, table.key_path(text))
+        key = one.setdefault(u, u), one.setdefault(v, v)
+        if key in found:
+            raise NetworkError(
+                f"{table.key_path(text)}: is edge {Edge(*key).label} a second time, after "
+                f"{table.key_path(found[key])}; no parallel edges are allowed"
+            )
+        found[key] = text
+    return found
+
+
+def _edges(table: TomlTable, texts: Mapping[EdgeKey, str], nodes: Mapping[str, Node]) -> dict[EdgeKey, Edge]:
+    return {key: _edge(table, text, nodes[key[0]], nodes[key[1]]) for key, text in texts.items()}
+
+
+def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:
+    if source.shape is None and table.values[text] == {}:
+        return Edge(source.name, target.name)
+    part = table.table(text)
+    numbers = _term_numbers(part)
+    also = tuple(_term(term, source, target) for term in part.tables_in("also")) if "also" in part else ()
+    return Edge(source.name, target.name, read_transform(part, source.shape, target.shape), *numbers, also)
+
+
+def _term_numbers(part: TomlTable) -> tuple[int, int]:
+    """Read delay and current of a term of an edge."""
+    delay = part.integer("delay", 1, MAX_DELAY) if "delay" in part else 1
+    return delay, part.integer("current", 0, MAX_CURRENTS - 1) if "current" in part else 0
+
+
+def _term(part: TomlTable, source: Node, target: Node) -> EdgeTerm:
+    numbers = _term_numbers(part)
+    if "also" in part:
+        raise part.wrong("also", "is none here; list all further terms in the also of the edge")
+    transform = read_transform(part, source.shape, target.shape)
+    if transform is None:
+        raise part.wrong("transform", "is none, as the nodes have no shapes; give every node its shape")
+    return EdgeTerm(transform, *numbers)
+
+
+def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]) -> dict[str, Node]:
+    """Read the nodes; without any table of nodes, the edges name them."""
+    if not table.values:
+        return {n: Node(n) for n in dict.fromkeys(chain.from_iterable(edges))}
+    for name, node in table.tables():
+        check_name(name, node.path)
+        _check_no_dots(name, node)
+    for (u, v), text in edges.items():
+        for n in (u, v):
+            if n not in table:
+                raise NetworkError(
+                    f"{edge_table.key_path(text)}: node {n} does not exist; add [{table.key_path(n)}]"
+                    + did_you_mean(n, table.values)
+                )
+    targets = {v for _, v in edges}
+    nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
+    without = [n for n, node in nodes.items() if node.shape is None]
+    if 0 < len(without) < len(nodes):
+        raise NetworkError(
+            f"{table.key_path(without[0])}.shape: missing, while {len(nodes) - len(without)} of {len(nodes)} "
+            "nodes have a shape; allowed is a shape for every node, or for none (theory only)"
+        )
+    return nodes
+
+
+def _check_no_dots(name: str, table: TomlTable) -> None:
+    for key, value in table.values.items():
+        if isinstance(value, dict) and key != "neuron":
+            raise NetworkError(
+                f"{table.key_path(key)}: found a table; allowed are shape, threshold, neuron; quote a node name that "
+                f'holds a dot: [nodes."{name}.{key}"]'
+            )
+
+
+def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
+    table.allow(("shape", "threshold", "neuron"))
+    threshold = neuron = None
+    if "neuron" in table:
+        if not has_incoming or "shape" not in table or "threshold" in table:
+            raise table.wrong("neuron", "is a table of a node with incoming edges, a shape and no threshold")
+        neuron = read_neuron(table.table("neuron"))
+    if "threshold" in table:
+        if not has_incoming:
+            raise table.wrong("threshold", "is none: an input node's spikes come from outside")
+        threshold = table.integer("threshold", INT_LOW, INT_HIGH)
+    if "shape" not in table:
+        if threshold is not None:
+            raise table.wrong("threshold", "is none without a shape; give every node its shape")
+        return Node(name)
+    table.integers("shape", "are three positive integers [rows, columns, features]")
+    try:
+        shape = as_shape(table.values["shape"])
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}.{error}") from None
+    if threshold is None:
+        return Node(name, shape, neuron=neuron)
+    return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
+
+
+def _outputs(top: TomlTable, nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    if "outputs" not in top:
+        return ()
+    outputs = top.texts("outputs")
+    if not outputs:
+        raise top.wrong("outputs", "is a list of one node or more; leave the key out for the default")
+    for n in outputs:
+        if n not in nodes:
+            raise top.wrong("outputs", f"are names of nodes{did_you_mean(n, nodes)}")
+    return tuple(outputs)
+
+
+def _patterns(
+    table: TomlTable, edges: Collection[EdgeKey]
+) -> tuple[dict[str, tuple[EdgeKey, ...]], dict[str, dict[EdgeKey, int]]]:
+    """Read the rollout patterns: streaming edges of each, and the frames of those that bridge some."""
+    patterns: dict[str, tuple[EdgeKey, ...]] = {}
+    bridging: dict[str, dict[EdgeKey, int]] = {}
+    for name, rollout in table.tables():
+        check_name(name, rollout.path)
+        if name in RESERVED_PATTERNS:
+            raise NetworkError(
+                f"{rollout.path}: every network has the pattern {name} of its own; allowed is any other name"
+            )
+        rollout.allow(("streaming", "bridging"))
+        streaming = list(_edges_of_pattern(rollout.texts("streaming"), rollout.key_path("streaming"), edges))
+        frames = rollout.table("bridging")
+        bridged = list(_edges_of_pattern(list(frames.values), frames.path, edges, also=streaming))
+        patterns[name] = (*streaming, *bridged)
+        numbers = [frames.integer(text, 2, MOST_BRIDGED) for text in frames.values]
+        bridging[name] = dict(zip(bridged, numbers, strict=True))
+    return patterns, bridging
+
+
+def _edges_of_pattern(
+    texts: Sequence[str], where: str, edges: Collection[EdgeKey], also: Sequence[EdgeKey] = ()
+) -> Iterator[EdgeKey]:
+    """Read edges of the file, each once, and none that is named elsewhere too."""
+    named = set(also)
+    for text in texts:
+        key = parse_edge(text, where)
+        label = Edge(*key).label
+        if key not in edges:
+            near = did_you_mean(label, (Edge(*key).label for key in edges))
+            raise NetworkError(f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file"))
+        if key in named:
+            raise NetworkError(f"{where}: edge {label} is named twice; allowed is once")
+        named.add(key)
+        yield key
+
+
+def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequence[tuple[str, str]]) -> Network:
+    """Fill in what the network file leaves to the weights file."""
+    given = table.text("file")
+    if any(node.shape is None for node in network.nodes.values()):
+        raise table.wrong("file", "is none, as the nodes have no shapes; give every node its shape")
+    wanted: dict[str, tuple[tuple[int, ...], ...]] = {}
+    unused: dict[str, str] = {}
+    for edge in network.edges.values():
+        if edge.transform is None:
+            raise table.wrong("file", f'is none, as edge {edge.label} is transform = "{OTHER}"; give it another')
+        if not isinstance(edge.transform, Conv | Dense):
+            unused[edge.label] = "a pool or identity has fixed weights; drop the tensor"
+        elif edge.transform.weights is not None:
+            unused[edge.label] = "the network file gives this edge seeded weights; drop one of the two"
+        else:
+            wanted[edge.label] = (edge.transform.weight_shape,)
+        for k, term in enumerate(edge.also, start=1):
+            if isinstance(term.transform, Conv | Dense) and term.transform.weights is None:
+                wanted[f"{edge.label} ({k})"] = (term.transform.weight_shape,)
+    for node in network.nodes.values():
+        tensor = f"{node.name}.threshold"
+        if node.name in network.inputs:
+            unused[tensor] = "an input node takes no threshold; drop the tensor"
+        elif node.threshold is not None:
+            unused[tensor] = "the network file gives this node a threshold; drop one of the two"
+        elif node.neuron is not None:
+            unused[tensor] = "the node's neuron has a threshold of its own; drop the tensor"
+        elif node.shape is not None:
+            wanted[tensor] = threshold_shapes(node.shape)
+    wanted |= {neuron_tensor(node, name): ((network.nodes[node].size,),) for node, name in stored}
+    floats = encoder_tensors(network.tables)
+    tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
+    nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
+    nodes = {name: with_stored_values(node, tensors) for name, node in nodes.items()}
+    edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
+    edges = {key: _with_more_tensors(edge, tensors) for key, edge in edges.items()}
+    return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
+
+
+def _with_encoders(tables: Mapping[str, Any], tensors: Mapping[str, NDArray[np.float32]]) -> Mapping[str, Any]:
+    """Put the weights of encoding layers into the tables of their input nodes."""
+    if not tensors:
+        return tables
+    inputs = {
+        name: {**table, **{key: tensors[f"{name}.{key}"] for key in ENCODER if f"{name}.{key}" in tensors}}
+        for name, table in tables["inputs"].items()
+    }
+    return {**tables, "inputs": inputs}
+
+
+def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:
+    if node.shape is None or tensor is None:
+        return node
+    return replace(node, threshold=spread_threshold(tensor, node.shape))
+
+
+def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
+    if tensor is None or not isinstance(edge.transform, Conv | Dense):
+        return edge
+    return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))
+
+
+def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
+    also = []
+    for k, term in enumerate(edge.also, start=1):
+        tensor = tensors.get(f"{edge.label} ({k})")
+        if tensor is not None and isinstance(term.transform, Conv | Dense):
+            term = replace(term, transform=replace(term.transform, weights=StoredWeights(tensor)))
+        also.append(term)
+    return replace(edge, also=tuple(also)) if also else edge
+
+
+# The table of a node's neuron in a network file: numbers, or the word that they lie in the weights file.
+
+
+MODELS: Mapping[str, type[SpikingNeuron]] = ReadOnlyMapping({kind.model: kind for kind in (CurrentNeuron, LeakNeuron)})
+"""Neurons by the names that a neuron's table may give."""
+TENSOR = "tensor"
+"""Word for values that lie in the weights file, one per neuron."""
+
+
+def read_neuron(table: TomlTable) -> SpikingNeuron:
+    """Read a neuron; values that lie in the weights file are those of a neuron at rest for now."""
+    kind = MODELS[table.text("model", tuple(MODELS))]
+    has_more = kind is CurrentNeuron
+    table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else [])))
+    if "threshold" not in table:
+        raise table.wrong("threshold", "is an integer; a neuron needs it")
+    values: dict[str, Any] = {
+        name: table.integer(name, *bounds) for name, bounds in kind.settings.items() if name in table
+    }
+    for name, bounds in kind.parameters.items():
+        if name in table:
+            values[name] = max(0, bounds[0]) if table.values[name] == TENSOR else table.integer(name, *bounds)
+    if has_more:
+        values[MORE] = _more_decays(table)
+    try:
+        return kind(**values)
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}: {error}") from None
+
+
+def _more_decays(table: TomlTable) -> tuple[int, ...]:
+    more = table.values.get(MORE, [])
+    if not isinstance(more, list) or not all(n == TENSOR or type(n) is int for n in more):
+        raise table.wrong(MORE, f'is a list of integers, or of "{TENSOR}"')
+    return tuple(0 if n == TENSOR else n for n in more)
+
+
+def neuron_tensor(node: str, name: str) -> str:
+    """Name the tensor of the weights file that holds values of a node's neuron."""
+    return f"{node}.neuron.{name}"
+
+
+def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
+    """List node and name of all values that lie in the weights file."""
+    found = []
+    for node, part in table.tables():
+        neuron = part.values.get("neuron")
+        if isinstance(neuron, Mapping):
+            found += [(node, name) for name, value in neuron.items() if value == TENSOR]
+            more = neuron.get(MORE, [])
+            found += [(node, f"{MORE}.{k}") for k, value in enumerate(more, start=1) if value == TENSOR]
+    return tuple(found)
+
+
+def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> Node:
+    """Put values from the weights file into a node's neuron."""
+    if node.neuron is None:
+        return node
+    stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in node.neuron.arrays}
+    try:
+        neuron = node.neuron.with_arrays({name: array for name, array in stored.items() if array is not None})
+    except NetworkError as error:
+        raise NetworkError(f"node {node.name}: {error}") from None
+    return replace(node, neuron=neuron)

@@ -1,0 +1,208 @@
+"""A network as its file, and the weights file beside it; ``docs/network-file.md`` is the reference of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NetworkError
+from neuromap.files.given import path_given
+from neuromap.files.sealed import sealed_bytes
+from neuromap.files.whole_file import write_all
+from neuromap.network.edge import Edge
+from neuromap.network.names import check_name
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import MORE
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron, one_value
+from neuromap.network.node import Node
+from neuromap.network.tables import ENCODER, encoder_tensors
+from neuromap.network.terms import EdgeTerm, MatrixSource
+from neuromap.network.toml_text import write_table, write_text
+from neuromap.network.transforms.kinds import OTHER, Conv, Dense, Identity, Pool
+from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
+from neuromap.network.transforms.weights import SeededWeights
+
+__all__ = ["save_network"]
+
+TENSOR = "tensor"
+"""What stands in the network file for values that lie in the weights file."""
+_SHAPES = ("source_shape", "target_shape")
+
+
+def save_network(network: Network, path: str | Path) -> None:
+    """Write a network file, and beside it the weights that are not seeded; both whole or not at all."""
+    # Explicit matrices are written as dense weights: the same numbers, read as another transform.
+    path = path_given("Network.save", path, NetworkError)
+    if path.suffix.lower() != ".toml":
+        raise NetworkError(f"{path}: suffix {path.suffix!r} is none of a network file; choose .toml")
+    _check_names(network)
+    weights, tensors = path.with_suffix(".safetensors"), dict(_tensors(network))
+    if tensors:
+        _require_all(network, tensors)
+    text = "\n".join([*_head(network, weights.name if tensors else None), *_body(network)]) + "\n"
+    files: list[tuple[Path, bytes | str]] = [(path, text)]
+    write_all([(weights, sealed_bytes("weights", tensors, {})), *files] if tensors else files)
+
+
+def _check_names(network: Network) -> None:
+    for name in network.nodes:
+        check_name(name, f"node {name}")
+    for name in network.patterns:
+        check_name(name, f"rollout {name}")
+
+
+def _head(network: Network, weights: str | None) -> Iterator[str]:
+    yield "format = 1"
+    yield f"name = {write_text(network.name)}"
+    yield f"outputs = {_texts(network.outputs)}"
+    if weights is not None:
+        yield f"\n[weights]\nfile = {write_text(weights)}"
+
+
+def _body(network: Network) -> Iterator[str]:
+    for node in network.nodes.values():
+        yield f"\n[nodes.{write_text(node.name)}]"
+        yield from _node(node, is_input=node.name in network.inputs)
+    for edge in network.edges.values():
+        yield f"\n[edges.{write_text(edge.label)}]"
+        yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
+        for term in edge.also:
+            yield f"\n[[edges.{write_text(edge.label)}.also]]"
+            yield from _numbers(term)
+            yield from _transform(term.transform)
+    for name, keys in network.patterns.items():
+        yield f"\n[rollouts.{write_text(name)}]"
+        bridging = network.bridging.get(name, {})
+        yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys if (u, v) not in bridging)}"
+        if bridging:
+            frames = (f"{write_text(f'{u} -> {v}')} = {r}" for (u, v), r in bridging.items())
+            yield f"bridging = {{ {', '.join(frames)} }}"
+    for name, table in network.tables.items():
+        yield from write_table(name, table)
+
+
+def _node(node: Node, *, is_input: bool) -> Iterator[str]:
+    if node.shape is not None:
+        yield f"shape = {list(node.shape)}"
+        if not is_input and (one := _one_threshold(node)) is not None:
+            yield f"threshold = {one}"
+        if node.neuron is not None:
+            yield f"\n[nodes.{write_text(node.name)}.neuron]"
+            yield from _neuron(node.neuron)
+
+
+def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
+    yield f"model = {write_text(neuron.model)}"
+    arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
+    words = {name: write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
+    yield from (f"{name} = {words[name]}" for name in neuron.parameters)
+    if more := [word for name, word in words.items() if name not in neuron.parameters]:
+        yield f"{MORE} = [{', '.join(more)}]"
+    yield from (f"{name} = {getattr(neuron, name)}" for name in neuron.settings)
+
+
+def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
+    yield from _numbers(edge)
+    if edge.transform is not None:
+        yield from _transform(edge.transform)
+    elif has_shapes:
+        yield f"transform = {write_text(OTHER)}"
+
+
+def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
+    """Write delay and current where they are not those of every network."""
+    if term.delay != 1:
+        yield f"delay = {term.delay}"
+    if term.current != 0:
+        yield f"current = {term.current}"
+
+
+def _transform(transform: MatrixSource) -> Iterator[str]:
+    if not isinstance(transform, Conv | Dense | Identity | Pool):
+        yield 'transform = "dense"'
+        return
+    yield f"transform = {write_text(transform.kind)}"
+    for field in fields(transform):
+        if field.name not in _SHAPES and (value := _value(getattr(transform, field.name))) is not None:
+            yield f"{field.name} = {value}"
+
+
+def _value(value: Any) -> str | None:
+    """Write what a transform holds; nothing for weights that lie in the weights file."""
+    if isinstance(value, SeededWeights):
+        return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
+    if isinstance(value, str):
+        return write_text(value)
+    if isinstance(value, tuple):
+        return str(list(value))
+    return str(value) if isinstance(value, int) else None
+
+
+def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
+    for edge in network.edges.values():
+        tensor = _weights(edge.label, edge.transform)
+        if tensor is not None:
+            yield edge.label, _small(tensor)
+        for k, term in enumerate(edge.also, start=1):
+            if (tensor := _weights(edge.label, term.transform)) is not None:
+                yield f"{edge.label} ({k})", _small(tensor)
+    for node in network.nodes.values():
+        if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
+            yield f"{node.name}.threshold", _small(node.threshold)
+        if node.neuron is not None:
+            arrays = node.neuron.arrays
+            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in arrays.items() if one_value(v) is None)
+    for name, table in network.tables.get("inputs", {}).items():
+        yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
+
+
+def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | None:
+    if transform is None or isinstance(transform, Identity | Pool):
+        return None
+    if isinstance(transform, Conv | Dense):
+        stored = transform.weights
+        return None if stored is None or isinstance(stored, SeededWeights) else stored.tensor(transform.weight_shape)
+    try:
+        matrix = transform.matrix()
+    except NetworkError as error:
+        raise NetworkError(f"edge {label}: {error}") from None
+    if matrix.shape[0] * matrix.shape[1] > MAX_ENTRIES:
+        raise NetworkError(
+            f"edge {label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
+            f"{show_count(matrix.shape[0] * matrix.shape[1])}, give it as a conv or pool"
+        )
+    dense: NDArray[np.int64] = matrix.toarray()
+    return dense
+
+
+def _require_all(network: Network, tensors: Collection[str]) -> None:
+    """Refuse numbers that are missing: where there is a weights file, it holds all that the network file does not."""
+    for edge in network.edges.values():
+        if edge.transform is None or (isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None):
+            raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
+    for node in network.nodes.values():
+        if node.threshold is None and node.neuron is None and node.name not in network.inputs:
+            raise NetworkError(f"node {node.name}: has no threshold, while there are weights; give it one")
+    for tensor in encoder_tensors(network.tables).keys() - tensors:
+        raise NetworkError(f"tensor {tensor}: missing, while there are weights; train the layer of this input")
+
+
+def _one_threshold(node: Node) -> int | None:
+    """Give the threshold that all neurons of a node have, if they have one."""
+    return None if node.threshold is None else one_value(node.threshold)
+
+
+def _small(array: NDArray[np.int64]) -> NDArray[Any]:
+    """Take the shortest integers that hold all values."""
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    fits = [kind for kind in (np.int8, np.int16, np.int32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max]
+    return np.ascontiguousarray(array.astype(fits[0] if fits else np.int64))
+
+
+def _texts(texts: Any) -> str:
+    return "[" + ", ".join(map(write_text, texts)) + "]"

@@ -1,0 +1,202 @@
+"""What a report found, in sentences: who answers first, who samples most often, what it takes.
+
+Every sentence compares rows of one execution only, as each execution is a time axis of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from neuromap.arrays.times import Time
+from neuromap.files.messages import counted
+from neuromap.forms.numbers import ALIKE, joules, percent, plain, seconds
+from neuromap.report.accuracy_text import accuracy_at, accuracy_ticks
+from neuromap.report.figures.latency_report import LatencyReport
+from neuromap.report.figures.row import ReportRow
+
+__all__ = ["Finding", "findings"]
+
+_MOST_NAMED = 3
+"""Patterns that a sentence names; of more it says how many."""
+
+
+class Finding(NamedTuple):
+    """One sentence."""
+
+    execution: str  # the time axis that it is about; empty where it is about all
+    text: str  # the sentence
+    kind: str  # what it is about
+
+
+def findings(report: LatencyReport) -> tuple[Finding, ...]:
+    """Say what a report found."""
+    found: list[Finding] = []
+    tick = report.chip.tick_seconds
+    for execution in dict.fromkeys(row.execution for row in report.rows):
+        rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
+        found += _of_execution(execution, rows, tick)
+    found += _accuracy(report)
+    refused = [row for row in report.rows if row.status != "mapped"]
+    if refused:
+        first = refused[0]
+        names = _names(f"{row.pattern} ({row.execution})" for row in refused)
+        why = first.message if first.status == "invalid" else f"{first.pattern} does not fit: {first.message}"
+        text = f"{names} {'were' if len(refused) > 1 else 'was'} not mapped; {why}"
+        found.append(Finding("", text, "refused"))
+    mapped = [row for row in report.rows if row.status == "mapped"]
+    if mapped:
+        found.append(_verified(mapped))
+    return tuple(found)
+
+
+class _Comparison(NamedTuple):
+    """What rows of one execution are compared by."""
+
+    # ``value`` of a row is None where it has none, ``write`` takes a value and the seconds of a tick, ``{s}`` in the
+    # verb is left out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what
+    # its value counts from.
+
+    kind: str
+    value: Callable[[ReportRow], Time | float | None]
+    write: Callable[[Any, float], str]
+    verb: str
+    lead: str
+    from_when: str = ""
+
+
+def _first_response(row: ReportRow) -> int | None:
+    measured = row.measured.first_response_ticks
+    return row.predicted.first_response_ticks if measured is None else measured
+
+
+def _cores(row: ReportRow) -> int | None:
+    return None if row.usage is None else row.usage.cores
+
+
+def _joules_per_frame(row: ReportRow) -> float | None:
+    return None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame
+
+
+def _ticks(value: Time, tick: float) -> str:
+    return f"{counted(value, 'tick')} ({seconds(value * tick)})"
+
+
+def _every(value: Time, tick: float) -> str:
+    return f"every tick ({seconds(tick)})" if value == 1 else f"every {_ticks(value, tick)}"
+
+
+_COMPARISONS = (
+    _Comparison("time", _first_response, _ticks, "answer{s}", " first:", " after stimulus onset"),
+    _Comparison("time", lambda row: row.frame_period_ticks, _every, "take{s} a frame", " most often:"),
+    _Comparison("cost", _cores, lambda value, tick: counted(value, "core"), "take{s}", " the fewest,"),
+    _Comparison(
+        "cost", _joules_per_frame, lambda value, tick: f"{joules(value)} a frame", "need{s}", " the least energy:"
+    ),
+)
+
+
+def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> list[Finding]:
+    said = [(comparison.kind, _compared(rows, comparison, tick)) for comparison in _COMPARISONS]
+    return [Finding(execution, text, kind) for kind, text in said if text]
+
+
+def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
+    """Say which rows have the least value, and what the others have; nothing where no row has one."""
+    known: dict[Time | float, list[str]] = {}
+    written: dict[Time | float, set[Time | float]] = {}
+    valued = [(value, row.pattern) for row in rows if (value := by.value(row)) is not None]
+    for value, pattern in sorted(valued, key=lambda pair: pair[0]):
+        # energies are means over a few stimuli: a difference that is lost among those, or in three digits, is none
+        measured = isinstance(value, float)
+        rounded = float(f"{value:.3g}") if measured else value
+        same = next(reversed(known), None)
+        if same is None or not (rounded == same or (measured and value <= min(written[same]) * (1 + ALIKE))):
+            same = rounded
+        known.setdefault(same, []).append(pattern)
+        written.setdefault(same, set()).add(value)
+    if not known:
+        return ""
+    least, *others = known
+    order = [row.pattern for row in rows]  # as in the report's tables
+    known = {value: sorted(patterns, key=order.index) for value, patterns in known.items()}
+    best = f"{by.write(least, tick)}{by.from_when}"
+    if len(written[least]) > 1:
+        part = max(written[least]) / min(written[least]) - 1
+        best += f", equal within {percent(ALIKE)}" if part <= ALIKE else ", equal in three digits"
+    names = list(dict.fromkeys(known[least]))
+    if not others:
+        return f"{names[0] if len(names) == 1 else 'every pattern'} {by.verb.format(s='s')} {best}"
+    verb = by.verb.format(s="s" if len(names) == 1 else "")
+    text = f"{_names(names)} {verb}{by.lead} {best}"
+    rest = sum(len(known[value]) for value in others)
+    if rest > _MOST_NAMED:
+        range_ = dict.fromkeys(by.write(value, tick) for value in (others[0], others[-1]))
+        return f"{text}; {rest} others {' to '.join(range_)}"
+    return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, tick)}' for value in others)}"
+
+
+def _accuracy(report: LatencyReport) -> list[Finding]:
+    found = []
+    for execution in dict.fromkeys(row.execution for row in report.rows if row.accuracy is not None):
+        rows = [row for row in report.rows if row.accuracy is not None and row.execution == execution]
+        starts = [row.accuracy.frames[0].tick for row in rows if row.accuracy is not None]
+        tick, end = min(starts), accuracy_ticks(report)[-1]
+        early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].tick == tick]
+        best = max(early, key=lambda row: _share(row, tick))
+        text = f"at tick {tick} {best.pattern} names {_percent(_share(best, tick))} of the images rightly"
+        if len(early) < len(rows):
+            late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
+            text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
+        if end > tick:
+            text += f"; {_best_up_to(rows, end)}"
+        found.append(Finding(execution, text, "accuracy"))
+    return found
+
+
+def _best_up_to(rows: Sequence[ReportRow], end: int) -> str:
+    """Say what is best at any tick up to the last that the tables show, and at that one where others are best then."""
+    frames = [
+        (frame.accuracy, frame.tick, row.pattern)
+        for row in rows
+        if row.accuracy is not None
+        for frame in row.accuracy.frames
+        if frame.tick <= end
+    ]
+    most = max(share for share, _, _ in frames)
+    when = min(tick for share, tick, _ in frames if share == most)
+    text = (
+        f"the best up to tick {end} is {_percent(most)}, of {_names(p for s, t, p in frames if (s, t) == (most, when))}"
+    )
+    at_end = max(_share(row, end) for row in rows)
+    names = _names(row.pattern for row in rows if _share(row, end) == at_end)
+    return f"{text} at tick {when}" + (f"; at tick {end} it is {_percent(at_end)}, of {names}" if at_end < most else "")
+
+
+def _share(row: ReportRow, tick: int) -> float:
+    return 0.0 if row.accuracy is None else accuracy_at(row.accuracy, tick) or 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{plain(round(100 * share, 1))} %"
+
+
+def _verified(rows: Sequence[ReportRow]) -> Finding:
+    wrong = [row for row in rows if not row.verified]
+    if not wrong:
+        which = "the one mapped row" if len(rows) == 1 else f"all {len(rows)} mapped rows"
+        return Finding(
+            "", f"in {which} the simulated chip computed exactly what the rollout defines, spike for spike", "verified"
+        )
+    names = _names(f"{row.pattern} ({row.execution})" for row in wrong)
+    text = f"chip and reference differ in {names}: {wrong[0].verification.message if wrong[0].verification else ''}"
+    return Finding("", text, "wrong")
+
+
+def _names(names: Iterable[str]) -> str:
+    """Join names: ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 4 more``."""
+    every = list(dict.fromkeys(names))
+    shown = every[:_MOST_NAMED]
+    if len(every) > _MOST_NAMED:
+        return f"{', '.join(shown)} and {len(every) - _MOST_NAMED} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,341 @@
+"""One row of the latency report, made: predicted, measured, observed and verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.times import tick_of_frame
+from neuromap.errors import DoesNotFitError, InputError, PatternError
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import NodePort
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.partition.digest import digest_of
+from neuromap.mapping.tile.tilings import Tilings
+from neuromap.report.activity_figures import run_figures
+from neuromap.report.core_contents import core_map
+from neuromap.report.count_copies import count_copies
+from neuromap.report.count_usage import count_usage, sampling_frequency
+from neuromap.report.figures.mesh_figures import LateFigures
+from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.figures.spike_raster import SpikeRaster
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.cost.activity import Activity
+from neuromap.simulation.cost.measure_steady_activity import count_steady_activity
+from neuromap.simulation.cost.steady_run import steady_window
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.noc.find_late_spikes import find_late_spikes
+from neuromap.simulation.run.run_length import ticks_to_run
+from neuromap.simulation.run.tick_run import run_ticks
+from neuromap.simulation.stimulus import check_frames
+from neuromap.verification.law import hold_against_reference
+from neuromap.verification.observe import difference_of_runs, extend_frames
+from neuromap.verification.wave import measure
+
+
+def report_row(
+    rollout: Rollout,
+    program: ChipProgram,
+    frames: Mapping[str, ArrayLike],
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> ReportRow:
+    """Predict, measure, observe and verify one mapped rollout.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        The schedule as it was mapped (``map_with_stages(...).rollout``): where predictions come from.
+    program : ChipProgram
+        What was mapped from it (and perhaps edited since): where measurements come from.
+    frames : mapping of str to array_like, shape (n_frames, size)
+        Input frames for verification, and the one stimulus of the figures per frame; the observed difference repeats
+        them as often as needed.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Returns
+    -------
+    ReportRow
+        With status ``"mapped"``.
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network.
+    StimulusError
+        If the frames do not fit the input nodes.
+    """
+    return make_row(rollout, program, [frames], EngineChoice(engine, threads, noise_seed))
+
+
+def make_row(
+    rollout: Rollout,
+    program: ChipProgram,
+    stimuli: Sequence[Mapping[str, ArrayLike]],
+    choice: EngineChoice,
+    known: ReportRow | None = None,
+) -> ReportRow:
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
+    # ``known`` is what :func:`row_of_program` gives, for who makes rows of one program with several stimuli.
+    each = [check_frames(frames, rollout.network) for frames in stimuli]
+    checked = each[0]
+    verification = hold_against_reference(rollout, program, checked, None, choice)
+    per_step = _ticks_per_step(rollout, program)
+    scale, second = per_step or 1, program.chip.tick_seconds
+    found = measure(program)
+    stimulus, onset = _onset(rollout, program, checked, scale)
+    observed = difference_of_runs(program, stimulus, onset, choice)
+    is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
+    outputs = {}
+    for name in rollout.network.outputs:
+        first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
+        outputs[name] = OutputResponses(
+            predicted=Responses.from_ticks(first, full, per_step, second),
+            measured=Responses.from_ticks(
+                found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
+            ),
+            observed_first_difference_ticks=observed[name],
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+    row = replace(known or row_of_program(rollout, program), verification=verification)
+    if _on_board(program):
+        row = _with_activity(row, rollout.pattern, program, each, choice)
+    return _overall(row, rollout, outputs, second)
+
+
+def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
+    """Make the part of a row that no stimulus changes: what the program takes, and what any program would."""
+    per_step = _ticks_per_step(rollout, program)
+    return ReportRow(
+        pattern=rollout.pattern.name,
+        execution=rollout.execution,
+        status="mapped",
+        streaming_edges=rollout.pattern.streaming_edges,
+        bridging_edges=tuple(rollout.pattern.bridging_edges.items()),
+        frame_period_ticks=program.period,
+        ticks_per_step=per_step,
+        sampling_frequency_hz=sampling_frequency(program),
+        usage=count_usage(program),
+        copies=count_copies(program),
+        core_bound=_core_bound(rollout, program, per_step or 1, {} if tilings is None else tilings.later),
+        ports=program.nodes,
+        left_out=program.left_out,
+    )
+
+
+def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
+    """Give none where the schedule is one of ticks: it has no update steps."""
+    return None if rollout.is_tick_level else program.ticks_per_step
+
+
+def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
+    """Make the row of a pattern that is invalid or was not mapped."""
+    row = ReportRow(
+        pattern=pattern.name,
+        execution=execution,
+        status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
+        streaming_edges=pattern.streaming_edges,
+        bridging_edges=tuple(pattern.bridging_edges.items()),
+        message=str(error),
+        cycle=pattern.cycle,
+        infeasibility=getattr(error, "infeasibility", None),
+    )
+    if not pattern.is_valid:
+        return row
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+    except InputError:  # a frame period that is too short for the pattern
+        return replace(row, inference_factor=pattern.inference_factor)
+    outputs = {
+        name: OutputResponses(
+            predicted=Responses(
+                first_response_steps=rollout.first_response(name), full_response_steps=rollout.full_response(name)
+            ),
+            measured=Responses(),
+            observed_first_difference_ticks=None,
+            worst_case_reaction_ticks=None,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+        for name in pattern.network.outputs
+    }
+    return _overall(row, rollout, outputs, None)
+
+
+def _overall(
+    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], tick_seconds: float | None
+) -> ReportRow:
+    """Add what the schedule tells, and the figures over all outputs."""
+    reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
+    seen = [o.observed_first_difference_ticks for o in outputs.values()]
+    reaction = None if None in reactions else min(r for r in reactions if r is not None)
+    return replace(
+        row,
+        inference_factor=rollout.pattern.inference_factor,
+        schedule="ticks" if rollout.is_tick_level else "steps",
+        frame_period_steps=None if rollout.is_tick_level else rollout.frame_period,
+        predicted=over_outputs([o.predicted for o in outputs.values()]),
+        measured=over_outputs([o.measured for o in outputs.values()]),
+        observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
+        worst_case_reaction_ticks=reaction,
+        worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
+        full_response_exact=all(o.full_response_exact for o in outputs.values()),
+        outputs=outputs,
+        rollout=rollout,
+    )
+
+
+def _on_board(program: ChipProgram) -> bool:
+    """Whether all cores are places of the board; else spikes have no ways."""
+    place, chip = program.coordinates, program.chip
+    return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
+
+
+def _with_activity(
+    row: ReportRow,
+    pattern: RolloutPattern,
+    program: ChipProgram,
+    stimuli: Sequence[Mapping[str, NDArray[np.bool_]]],
+    choice: EngineChoice,
+) -> ReportRow:
+    """Add what the stimuli do on the chip in steady operation, and what that costs."""
+    steady = count_steady_activity(program, stimuli, choice)
+    late = _late(steady.activity, program, stimuli[0], choice)
+    return replace(
+        row,
+        activity=steady.activity,
+        energy=steady.energy,
+        figures=run_figures(steady, pattern, late),
+        cores=core_map(program),
+        raster=record_raster(program, stimuli[0], choice),
+    )
+
+
+def _late(
+    activity: Activity, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
+) -> LateFigures | None:
+    """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
+    traffic = activity.traffic
+    if (cycle := traffic.clock.cycle_seconds) is None:
+        return None
+    tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
+    if traffic.shortest_tick_cycles <= tick_cycles:
+        return LateFigures(0, 0, None)
+    late = find_late_spikes(program, steady_window(program, frames, choice).ticks, tick_cycles)
+    return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
+
+
+def _onset(
+    rollout: Rollout, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], scale: int
+) -> tuple[dict[str, NDArray[np.bool_]], int]:
+    """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
+    period = program.period
+    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
+    span = math.ceil(ticks / period) + 1
+    return extend_frames(frames, 2 * span + 2), span
+
+
+def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, Any]) -> CoreBound | None:
+    if program.is_part is not None and program.is_part.any():
+        return None  # bounds are of mappings that compute every neuron from all its sources at once
+    # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
+    kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
+    try:
+        network = keep_nodes(legalise(rollout, program.chip, ticks_per_step=scale), kept)
+        name = digest_of(network)
+        if name is None:
+            return core_bound(network, program.chip)
+        if b"bound" + name not in known:
+            known[b"bound" + name] = core_bound(network, program.chip)
+        return known[b"bound" + name]  # type: ignore[no-any-return]
+    except DoesNotFitError:  # a program that was not mapped from this schedule
+        return None
+
+
+# The first ticks of a run, as a raster of spikes.
+
+
+Ints = NDArray[np.int64]
+Frames = Mapping[str, NDArray[np.bool_]]
+MOST_TICKS = 64
+"""Ticks that a raster shows at most."""
+MOST_SPIKES = 6000
+"""Spikes that a raster keeps at most, by whole ticks; at least one tick is kept."""
+NEURONS_SHOWN = 100
+"""Neurons of a node that a raster shows at most, evenly chosen."""
+
+
+def record_raster(program: ChipProgram, frames: Frames, choice: EngineChoice) -> SpikeRaster:
+    """Run a program on input frames for a while."""
+    # shapes: frames (n_frames, size)
+    every = tuple(-(-port.size // NEURONS_SHOWN) for port in program.nodes)
+    n_ticks = min(MOST_TICKS, ticks_to_run(program, len(next(iter(frames.values())))))
+    fed = _sampled(program, frames, every, n_ticks)
+    core_spikes = np.zeros(program.n_cores, np.int64)
+    kept: list[Ints] = []
+    n_spikes = n_done = 0
+    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice):
+        here = _labelled(program, spikes.cores, spikes.neurons, every)
+        rows = np.vstack([fed[fed[:, 0] == spikes.tick], np.insert(here, 0, spikes.tick, axis=1)])
+        if n_done and n_spikes + len(rows) > MOST_SPIKES:
+            break
+        core_spikes += np.bincount(spikes.cores, minlength=program.n_cores)
+        kept.append(rows)
+        n_spikes, n_done = n_spikes + len(rows), n_done + 1
+    tick, node, neuron = np.concatenate(kept).T if kept else np.zeros((3, 0), np.int64)
+    return SpikeRaster(
+        names=tuple(port.name for port in program.nodes),
+        sizes=tuple(port.size for port in program.nodes),
+        every=every,
+        n_ticks=n_done,
+        tick=tick,
+        node=node,
+        neuron=neuron,
+        samples=tuple(_sample_ticks(program, port, n_done) for port in program.nodes),
+        core_spikes=core_spikes,
+    )
+
+
+def _labelled(program: ChipProgram, cores: Ints, neurons: Ints, every: tuple[int, ...]) -> Ints:
+    """Give node and index of those that stand for a neuron of a node and are to be kept, each once."""
+    node, index = program.neuron_node[cores, neurons], program.neuron_index[cores, neurons]
+    mine = (node >= 0) & ~program.is_relay[cores, neurons]
+    found: Ints = np.unique(np.stack([node[mine], index[mine]], axis=1).astype(np.int64), axis=0)
+    is_input = np.array([port.kind == "input" for port in program.nodes], np.bool_)
+    shown: Ints = found[(found[:, 1] % np.array(every, np.int64)[found[:, 0]] == 0) & ~is_input[found[:, 0]]]
+    return shown
+
+
+def _sampled(program: ChipProgram, frames: Frames, every: tuple[int, ...], n_ticks: int) -> Ints:
+    """Give tick, node and neuron of what input nodes sample, in order of ticks."""
+    found = [np.zeros((0, 3), np.int64)]
+    for k, port in enumerate(program.nodes):
+        if port.kind != "input":
+            continue
+        frame, neuron = np.nonzero(frames[port.name][:, :: every[k]])
+        ticks = np.array([tick_of_frame(port.sample_tick, program.period, f) for f in frame.tolist()], np.int64)
+        rows = np.stack([ticks, np.full(len(ticks), k), neuron * every[k]], axis=1)
+        found.append(rows[(ticks >= 0) & (ticks < n_ticks)])
+    sampled: Ints = np.concatenate(found)
+    return sampled[np.argsort(sampled[:, 0], kind="stable")]
+
+
+def _sample_ticks(program: ChipProgram, port: NodePort, n_ticks: int) -> Ints:
+    ticks, frame = [], 0 if port.kind == "input" else 1
+    while (tick := tick_of_frame(port.sample_tick, program.period, frame)) < n_ticks:
+        ticks.append(tick)
+        frame += 1
+    return np.array([tick for tick in ticks if tick >= 0], np.int64)

@@ -1,0 +1,319 @@
+"""Behaviour classes: which rollout patterns compute the same function up to a shift by whole frames.
+
+Two patterns R, R' of a network are *equivalent* iff integers rho(v) exist, 0 on all inputs, with
+R'(u, v) = R(u, v) + rho(v) - rho(u) on every edge from which a path leads to an output. There x'_v[i] = x_v[i - rho(v)]
+solves the equations of R' (Leiserson and Saxe's retiming); what no output depends on does not matter. Definition and
+examples: ``docs/behaviour-classes.md``; proofs: ``docs/theorems/same-function.md``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+import networkx as nx
+
+from neuromap.errors import InputError, PatternError
+from neuromap.files.given import needs
+from neuromap.network.network import Network
+from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.cycles.blocks import split_at_nodes
+from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.pattern import RolloutPattern
+
+PATTERN_LIMIT = 100_000
+"""Networks with more valid patterns are not enumerated unless the caller says so."""
+
+
+def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
+    """Decide whether two patterns compute the same function of the outputs, up to a shift by whole frames.
+
+    Linear in the number of edges: the shift is followed along the edges from the inputs, then checked.
+
+    Parameters
+    ----------
+    p, q : RolloutPattern
+        Valid patterns of one network.
+
+    Returns
+    -------
+    dict of str to int, or None
+        For every node on which an output depends the frames rho(v) by which q is later than p: frame i of v under q
+        is frame i - rho(v) under p, with rho = 0 on inputs. ``None`` where the patterns are not equivalent.
+
+    Raises
+    ------
+    PatternError
+        If a pattern is invalid (the message names the cycle), or the patterns belong to different networks, or to
+        networks with different outputs.
+    """
+    needs("equivalent", p, RolloutPattern, PatternError)
+    needs("equivalent", q, RolloutPattern, PatternError)
+    if p.network is not q.network and set(p.network.edges) != set(q.network.edges):
+        raise PatternError(
+            f"patterns of networks {p.network.name} and {q.network.name}: the networks have different edges; "
+            "compare patterns of one network"
+        )
+    if set(p.network.outputs) != set(q.network.outputs):
+        mine, its = (", ".join(pattern.network.outputs) for pattern in (p, q))
+        raise PatternError(
+            f"patterns of networks {p.network.name} and {q.network.name}: the networks have different outputs, {mine} "
+            f"and {its}; compare patterns of one network"
+        )
+    p.require_valid()
+    q.require_valid()
+    graph, edges = indexed_network(p.network), tuple(p.network.edges)
+    shift = dict.fromkeys(p.network.inputs, 0)
+    for u, v in (edges[e] for e in graph.tree):
+        shift[v] = shift[u] + q[u, v] - p[u, v]
+    if any(q[u, v] - p[u, v] != shift[v] - shift[u] for u, v in (edges[e] for e in graph.seen)):
+        return None
+    return {name: shift[name] for name, seen in zip(p.network.nodes, graph.reaches_output, strict=True) if seen}
+
+
+def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
+    """Tell the behaviour class of a pattern: two patterns of one network have equal keys iff they are equivalent."""
+    # The key is R after the shift that makes a spanning forest sequential, one number for each edge that the outputs
+    # see; linear in the number of edges.
+    pattern.require_valid()
+    return _shifted(pattern)
+
+
+def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[list[RolloutPattern]]:
+    """All valid patterns of a network with R of 0 and 1, grouped by what its outputs compute.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    limit : int
+        Greatest number of valid patterns to enumerate.
+
+    Returns
+    -------
+    list of list of RolloutPattern
+        Every valid pattern once: class number 1 first (:mod:`neuromap.rollout.class_numbers`), the patterns
+        of a class in the order of enumeration.
+
+    Raises
+    ------
+    InputError
+        If the network has more than ``limit`` valid patterns.
+    """
+    patterns = list(islice(enumerate_valid(network), limit + 1))
+    if len(patterns) > limit:
+        raise InputError(
+            f"network {network.name}: has more than {limit} valid patterns, too many to list its behaviour "
+            "classes; raise limit, or count them with count_behaviour_classes"
+        )
+    named = (RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns))
+    classes: dict[tuple[int, ...], list[RolloutPattern]] = {
+        _shifted(p): [] for p in named if p.is_valid and not p.bridging_edges
+    }
+    for pattern in patterns:
+        classes.setdefault(_shifted(pattern), []).append(pattern)
+    return list(classes.values())
+
+
+def count_behaviour_classes(network: Network) -> int | None:
+    """Count the behaviour classes of a network's valid patterns, without listing them.
+
+    Their number equals the number of sets of edges that are acyclic and, all inputs taken as one node,
+    connect every node, in the part of the network that reaches an output: a variant of Gioan's theorem on cocycle
+    reversal classes (E. Gioan, Enumerating degree sequences in digraphs and a cycle-cocycle reversing system, 2007);
+    proof in ``docs/theorems/number-of-classes.md``. The count is the product over the blocks of that part.
+
+    Returns
+    -------
+    int or None
+        Exact; ``None`` where a block is too large and too dense (more than
+        :data:`~neuromap.rollout.behaviour.SUBSET_NODES` nodes and too many partial states).
+    """
+    count = 1
+    for n, edges in _merged_blocks(network):
+        ways = connected_acyclic_sets(n, edges)
+        if ways is None:
+            return None
+        count *= ways
+    return count
+
+
+def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Blocks of what the outputs see, all inputs taken as one node: number of nodes, and edges between them."""
+    # Self-edges are left out: they stream in every valid pattern and in every shift of it.
+    graph = indexed_network(network)
+    number = dict.fromkeys(graph.inputs, -1)
+    pairs = ((number.get(graph.sources[e], graph.sources[e]), graph.targets[e]) for e in graph.seen)
+    for block in split_at_nodes((u, v) for u, v in pairs if u != v):
+        block.sort(key=sorted)  # by its two nodes, whichever way the edge leads
+        index: dict[int, int] = {}
+        for pair in block:
+            for n in sorted(pair):
+                index.setdefault(n, len(index))
+        yield len(index), [(index[u], index[v]) for u, v in block]
+
+
+def _shifted(pattern: RolloutPattern) -> tuple[int, ...]:
+    """R of the edges that the outputs see, shifted so that the spanning forest is sequential."""
+    graph = indexed_network(pattern.network)
+    shift = [0] * graph.n
+    for e in graph.tree:
+        shift[graph.targets[e]] = shift[graph.sources[e]] - pattern.values[e]
+    r, u, v = pattern.values, graph.sources, graph.targets
+    return tuple(r[e] + shift[v[e]] - shift[u[e]] for e in graph.seen)
+
+
+# Sets of edges that are acyclic and connect all nodes, counted exactly.
+#
+# Their number is the number of behaviour classes (``docs/theorems/number-of-classes.md``). Small blocks are solved
+# over all subsets of nodes, long and narrow ones by a frontier that moves through the graph; what is both large and
+# wide is left uncounted.
+
+
+SUBSET_NODES = 13
+"""Blocks of up to this many nodes are always counted (time 3^n)."""
+FRONTIER_STEPS = 1_000_000
+"""Larger blocks are counted as long as no more than this many states of the frontier are visited."""
+_FRONTIER_NODES = 12
+_State: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""Per node of the frontier: the number of its component, and the frontier nodes it reaches, itself included."""
+
+
+def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
+    """Count the sets of edges without directed cycle that connect all nodes, directions disregarded."""
+    # gives ``None`` where the graph is too large and too dense
+    if n == 2:
+        forward = sum(u < v for u, v in edges)
+        return (1 << forward) + (1 << (len(edges) - forward)) - 2
+    if n <= SUBSET_NODES:
+        return _by_subsets(n, edges)
+    return _by_frontier(n, edges)
+
+
+def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
+    """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s."""
+    # What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
+    acyclic = _acyclic_sets(n, edges)
+    connected = [0] * (1 << n)
+    for s in range(1, 1 << n, 2):
+        count = acyclic[s]
+        others = t = s ^ 1
+        while t:
+            t = (t - 1) & others  # the next smaller subset, down to none
+            count -= connected[t | 1] * acyclic[others ^ t]
+        connected[s] = count
+    return connected[-1]
+
+
+def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Acyclic sets of edges on every set of nodes, sets as bits."""
+    # Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free: the sum
+    # over t of (-1)^(|t| + 1) 2^(edges from t to the rest) acyclic(rest) (R. W. Robinson, Counting labeled acyclic
+    # digraphs, 1973).
+    full = (1 << n) - 1
+    # into[u][s]: edges from node u to the nodes s.
+    into = [[0] * (1 << n) for _ in range(n)]
+    for u, v in edges:
+        into[u][1 << v] += 1
+    for row in into:
+        for s in range(1, 1 << n):
+            row[s] = row[s & (s - 1)] + row[s & -s] if s & (s - 1) else row[s]
+    acyclic = [0] * (1 << n)
+    acyclic[0] = 1
+    free = [0] * (1 << n)  # edges from t to the rest at hand
+    for rest in range(full):
+        known = acyclic[rest]
+        others = full ^ rest
+        t = 0
+        while t != others:
+            t = (t - others) & others  # the next larger subset, up to all
+            low = t & -t
+            free[t] = free[t ^ low] + into[low.bit_length() - 1][rest]
+            term = known << free[t]
+            acyclic[rest | t] += term if t.bit_count() & 1 else -term
+    return acyclic
+
+
+def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
+    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
+    # The frontier are the nodes that still have a neighbour to come. Choices of edges that connect it alike, and in
+    # which its nodes reach each other alike, are counted together.
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for u, v in edges:
+        neighbours[u].add(v)
+        neighbours[v].add(u)
+        between[min(u, v), max(u, v)].append((u, v))
+    order = _narrow_order(neighbours)
+    if order is None:
+        return None
+    place = {node: position for position, node in enumerate(order)}
+    last = [max(place[u] for u in near) for near in neighbours]  # when the last neighbour comes
+    # Where no directed cycle exists, nothing needs to be remembered of who reaches whom.
+    cyclic = not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
+    frontier: list[int] = []
+    states: dict[_State, int] = {((), ()): 1}
+    steps = 0
+    for position, node in enumerate(order):
+        for j in reversed(range(len(frontier))):
+            if last[frontier[j]] < position:
+                del frontier[j]
+                states = _forget(states, j)
+        k = len(frontier)
+        states = {((*parts, k), (*reach, cyclic << k)): ways for (parts, reach), ways in states.items()}
+        for j, other in enumerate(frontier):
+            for u, _ in between[min(node, other), max(node, other)]:
+                tail, head = (k, j) if u == node else (j, k)
+                states = _choose(states, tail, head)
+                steps += len(states)
+                if steps > FRONTIER_STEPS:
+                    return None
+        frontier.append(node)
+    return sum(ways for (parts, _), ways in states.items() if len(set(parts)) == 1)
+
+
+def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
+    """Order the nodes so that few have neighbours on both sides; ``None`` where the frontier grows too wide."""
+    n = len(neighbours)
+    start = min(range(n), key=lambda v: len(neighbours[v]))
+    order, placed = [start], {start}
+    open_nodes = {start}
+    while len(order) < n:
+        border = {v for u in open_nodes for v in neighbours[u] if v not in placed}
+        chosen = min(border, key=lambda v: (len(neighbours[v] - placed - border), len(neighbours[v] - placed), v))
+        order.append(chosen)
+        placed.add(chosen)
+        open_nodes = {u for u in open_nodes | {chosen} if not neighbours[u] <= placed}
+        if len(open_nodes) > _FRONTIER_NODES:
+            return None
+    return order
+
+
+def _choose(states: dict[_State, int], tail: int, head: int) -> dict[_State, int]:
+    """Every state without the edge, and with it where it closes no directed cycle."""
+    chosen: dict[_State, int] = defaultdict(int, states)
+    for (parts, reach), ways in states.items():
+        if reach[head] >> tail & 1:
+            continue
+        old, new = max(parts[tail], parts[head]), min(parts[tail], parts[head])
+        joined = tuple(new if part == old else part for part in parts)
+        longer = tuple(mask | reach[head] if mask >> tail & 1 else mask for mask in reach)
+        chosen[joined, longer] += ways
+    return chosen
+
+
+def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
+    """Take a node off the frontier; states in which its component ends with it are never connected."""
+    kept: dict[_State, int] = defaultdict(int)
+    low = (1 << j) - 1
+    for (parts, reach), ways in states.items():
+        others = parts[:j] + parts[j + 1 :]
+        if parts[j] not in others:
+            continue
+        first: dict[int, int] = {}
+        numbered = tuple(first.setdefault(part, len(first)) for part in others)
+        masks = tuple((m & low) | (m >> 1 & ~low) for i, m in enumerate(reach) if i != j)
+        kept[numbered, masks] += ways
+    return kept

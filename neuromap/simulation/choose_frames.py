@@ -1,0 +1,99 @@
+"""The input frames that figures stand on: given ones, those of a file, or random ones; and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuromap.errors import InputError
+from neuromap.forms.card import Card
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.network.network import Network
+
+__all__ = [
+    "RandomFrames",
+    "check_stimulus_count",
+    "choose_frames",
+    "choose_stimuli",
+    "describe_frames",
+    "describe_stimuli",
+]
+
+
+@dataclass(frozen=True)
+class RandomFrames(Card):
+    """Which random frames are made where none are given."""
+
+    n_frames: int = DEFAULT_FRAMES  # frames, including frame 0
+    seed: int = 0  # zero or more
+    density: float | None = None  # probability of a 1; ``None`` where every frame draws its own
+
+
+def choose_frames(
+    source: Network | ChipProgram,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
+    """Take the frames that are given, read those of a file, or make random ones."""
+    # shapes: frames (n_frames, size); frames (n_frames, size)
+    from neuromap.simulation.stimulus import check_frames, frame_count, load_frames, random_frames
+
+    stimulus: dict[str, Any] = {"kind": "given"}
+    if frames is None:
+        asked = RandomFrames() if random is None else random
+        frames = random_frames(source, asked.n_frames, density=asked.density, seed=asked.seed)
+        stimulus = {"kind": "random", "seed": asked.seed, "density": asked.density}
+    elif isinstance(frames, (str, Path)):
+        stimulus["file"] = str(frames)
+        frames = load_frames(frames, source)
+    checked = check_frames(frames, source)
+    stimulus["n_frames"] = frame_count(checked)
+    return checked, stimulus
+
+
+def choose_stimuli(
+    source: Network | ChipProgram,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
+) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
+    """Take the frames that are given as the only stimulus, or make several of random ones."""
+    # shapes: stimuli (n_frames, size)
+    check_stimulus_count(n_stimuli)
+    first, stimulus = choose_frames(source, frames, random)
+    asked = RandomFrames() if random is None else random
+    seeds = range(asked.seed + 1, asked.seed + n_stimuli) if frames is None else range(0)
+    stimuli = (first, *(choose_frames(source, None, replace(asked, seed=seed))[0] for seed in seeds))
+    return stimuli, {**stimulus, "n_stimuli": len(stimuli)}
+
+
+def check_stimulus_count(n_stimuli: int, name: str = "n_stimuli") -> None:
+    """Refuse numbers of stimuli that are no whole number from 1 to 100."""
+    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
+        raise InputError(f"{name} = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
+
+
+def describe_frames(stimulus: Mapping[str, Any]) -> str:
+    """Say in words what :func:`choose_frames` says of its frames."""
+    if stimulus["kind"] == "random":
+        density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
+        return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {density})"
+    return f"{stimulus['n_frames']} given frames" + (f" ({stimulus['file']})" if "file" in stimulus else "")
+
+
+def describe_stimuli(stimulus: Mapping[str, Any]) -> str:
+    """Say in words what :func:`choose_stimuli` says of its stimuli."""
+    n_stimuli = stimulus.get("n_stimuli", 1)
+    if n_stimuli == 1:
+        return f"1 stimulus of {describe_frames(stimulus)}"
+    seeds = f"seeds {stimulus['seed']} to {stimulus['seed'] + n_stimuli - 1}"
+    density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
+    return f"{n_stimuli} stimuli of {stimulus['n_frames']} random frames ({seeds}, {density})"

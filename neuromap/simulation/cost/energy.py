@@ -1,0 +1,257 @@
+"""Energy of a run: what was counted times what the chip file says of it, every term apart.
+
+``docs/energy.md`` has the formulas. A figure that the chip file lacks makes a term without joules: it is named,
+never taken for zero. A figure that the others hold already is shown and never added. The average energy per
+synaptic event, which includes everything, is no marginal cost and enters no sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from neuromap.arrays.times import Time
+from neuromap.errors import InputError
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import joules
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+__all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of", "figures_lacking"]
+
+_FOR_BITS = ("boundary_bits_per_second", "boundary_spikes_per_second")
+"""What the ports of a chip carry together: their ratio is the bits of a spike."""
+
+
+@dataclass(frozen=True)
+class Counts(Card):
+    """What costs energy, counted over a run.
+
+    Attributes
+    ----------
+    ticks : int
+        Ticks of the run.
+    chips : int
+        Chips of the whole board, idle ones too.
+    neuron_updates : int
+        Neurons of the cores in use times ticks.
+    synaptic_events : int
+        Synapses on axons that were due.
+    spikes : int
+        Spikes that leave a core.
+    hops : int
+        Links of the mesh that they cross, summed.
+    crossings : int
+        Chip boundaries among them.
+    host_spikes : int
+        Spikes between host and chip.
+
+    Raises
+    ------
+    InputError
+        If a number is below 0, or there is no chip.
+    """
+
+    ticks: int
+    chips: int
+    neuron_updates: int = 0
+    synaptic_events: int = 0
+    spikes: int = 0
+    hops: int = 0
+    crossings: int = 0
+    host_spikes: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            least = 1 if field.name == "chips" else 0
+            value = getattr(self, field.name)
+            if not value >= least:
+                raise InputError(f"counts: {field.name} = {value}; must be {least} or more")
+
+
+@dataclass(frozen=True)
+class EnergyTerm:
+    """One term of an energy.
+
+    Attributes
+    ----------
+    key : str
+        The figure's key in the table ``[energy]`` of the chip file.
+    title : str
+        What is counted, in words: its unit.
+    count : int
+        How many there were in the run.
+    joules_each : float or None
+        Energy of one; ``None`` where the chip file does not say.
+    joules : float or None
+        Of all: count times energy of one, 0 only where nothing was counted or the figure is 0.
+    included_in : str or None
+        "fit" where the other figures hold this one already, so that it is not added; else ``None``.
+    """
+
+    key: str
+    title: str
+    count: int
+    joules_each: float | None
+    joules: float | None
+    included_in: str | None = None
+
+    @property
+    def is_added(self) -> bool:
+        """Whether the term is part of the sum: known, and not held by the others already."""
+        return self.joules is not None and self.included_in is None
+
+
+@dataclass(frozen=True)
+class Energy(Card):
+    """Energy of a run, term by term.
+
+    Attributes
+    ----------
+    counts : Counts
+        What was counted.
+    seconds : float
+        How long the run took on the chip: ticks times the length of a tick.
+    terms : tuple of EnergyTerm
+        All of them, absent ones too, always in the same order.
+    average_joules_each : float or None
+        Published average energy per synaptic event, everything included: a reference, part of no sum.
+    """
+
+    counts: Counts
+    seconds: float
+    terms: tuple[EnergyTerm, ...]
+    average_joules_each: float | None = None
+
+    def _facts(self) -> dict[str, object]:
+        known = {term.title: joules(term.joules) for term in self.terms if term.joules is not None}
+        return {"ticks": self.counts.ticks, "energy": joules(self.joules), **known}
+
+    @property
+    def joules(self) -> float | None:
+        """Sum of the known terms that no other holds; ``None`` where the chip file has no figure at all."""
+        known = [term.joules for term in self.terms if term.is_added and term.joules is not None]
+        return math.fsum(known) if known else None
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Keys whose figure the chip file neither has nor says to be held by others: missing in the sum."""
+        return tuple(term.key for term in self.terms if term.joules_each is None and term.included_in is None)
+
+    @property
+    def average_joules(self) -> float | None:
+        """What the average per synaptic event would give, for comparison at its own operating point only."""
+        return None if self.average_joules_each is None else self.average_joules_each * self.counts.synaptic_events
+
+    @property
+    def joules_per_tick(self) -> float | None:
+        """Mean energy of one tick in joules; ``None`` where no figure is known or no tick ran."""
+        return None if self.joules is None or self.counts.ticks == 0 else self.joules / self.counts.ticks
+
+    def joules_per_frame(self, frame_period_ticks: Time) -> float | None:
+        """Mean energy of one frame period of the run in joules, its start and end included.
+
+        Parameters
+        ----------
+        frame_period_ticks : int or Fraction
+            Ticks between two frames of a node: ``Program.period``.
+
+        Returns
+        -------
+        float or None
+            Energy per tick times the period; ``None`` where no figure is known or no tick ran.
+        """
+        return None if self.joules_per_tick is None else self.joules_per_tick * float(frame_period_ticks)
+
+    def watts(self, seconds: float | None = None) -> float | None:
+        """Mean power of the board.
+
+        Parameters
+        ----------
+        seconds : float, optional
+            Time that the run takes, above 0; by default that of the chip file's tick. Static power is the same
+            however long it takes, all other energy is shared out over the time.
+
+        Returns
+        -------
+        float or None
+            ``None`` where no figure is known or no tick ran.
+
+        Raises
+        ------
+        InputError
+            If the time is not above 0.
+        """
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise InputError(f"power: found {seconds!r} seconds; must be above 0 and finite")
+        if self.joules is None or self.seconds == 0:
+            return None
+        added = [(term.key, term.joules) for term in self.terms if term.is_added and term.joules is not None]
+        static = math.fsum(joules for key, joules in added if key == "static_watts")
+        other = math.fsum(joules for key, joules in added if key != "static_watts")
+        return static / self.seconds + other / (self.seconds if seconds is None else seconds)
+
+
+def bits_off_chip(chip: ChipSpec) -> float | None:
+    """Bits of one spike on the wire between chips."""
+    # gives bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits
+    # between routers); ``None`` where the chip file lacks one of them
+    bits, spikes = (chip.router.get(key) for key in _FOR_BITS)
+    return None if bits is None or not spikes else bits / spikes
+
+
+def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
+    """Name the figures without which terms are absent."""
+    return tuple(
+        f"{' and '.join(_lacking_for_bits(chip))} (needed beside off_chip_bit_joules)"
+        if key == "off_chip_bit_joules" and key in chip.energy
+        else key
+        for key in absent
+    )
+
+
+def _lacking_for_bits(chip: ChipSpec) -> list[str]:
+    return [key for key in _FOR_BITS if not chip.router.get(key)]
+
+
+def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
+    """Work out the energy of a run.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        Its figures; static power and energy per tick are those of one chip.
+    counts : Counts
+        What was counted; :attr:`neuromap.simulation.cost.activity.Activity.counts` gives it.
+
+    Returns
+    -------
+    Energy
+    """
+    figures = chip.energy
+    watts, bit = figures.get("static_watts"), figures.get("off_chip_bit_joules")
+    bits = bits_off_chip(chip)
+    off_chip = "spikes between chips, or chip and host" + ("" if bits is None else f", {bits:g} bits each")
+    rows = (
+        ("static_watts", "chips x ticks at rest", counts.chips * counts.ticks,
+         None if watts is None else watts * chip.tick_seconds),
+        ("tick_joules", "chips x ticks", counts.chips * counts.ticks, figures.get("tick_joules")),
+        ("synaptic_event_joules", "synaptic events", counts.synaptic_events, figures.get("synaptic_event_joules")),
+        ("neuron_update_joules", "neuron updates", counts.neuron_updates, figures.get("neuron_update_joules")),
+        ("spike_joules", "spikes that leave a core", counts.spikes, figures.get("spike_joules")),
+        ("hop_joules", "hops", counts.hops, figures.get("hop_joules")),
+        ("off_chip_bit_joules", off_chip, counts.crossings + counts.host_spikes,
+         None if bit is None or bits is None else bit * bits),
+    )  # fmt: skip
+    terms = tuple(
+        EnergyTerm(
+            key,
+            title,
+            count,
+            each,
+            None if each is None else each * count,
+            "fit" if key in chip.energy_included else None,
+        )
+        for key, title, count, each in rows
+    )
+    return Energy(counts, counts.ticks * chip.tick_seconds, terms, figures.get("average_synaptic_event_joules"))

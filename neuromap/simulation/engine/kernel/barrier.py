@@ -1,0 +1,125 @@
+"""A barrier for threads that run compiled code, and the atomic words that it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from neuromap.simulation.engine.kernel.lanes import INLINED
+
+__all__ = ["ABORT", "BARRIER_WORDS", "atomic_load", "atomic_or", "atomic_store", "rest", "wait"]
+
+inlined = njit(**INLINED)
+
+_ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
+"""Words of the barrier, each on a cache line of its own."""
+_PAUSES, _YIELDS = 4000, 200
+"""Looks at the barrier before the processor is offered to others, and before the thread sleeps between looks."""
+_NAP = 50
+"""Microseconds of such a sleep."""
+_WORD = ir.IntType(64)
+
+
+@inlined
+def wait(barrier: Any, n_threads: int, sense: int) -> bool:
+    """Wait for all threads; False if the run was called off."""
+    # It looks a while, then lets others run, then sleeps: a waiting thread does not keep a shared machine busy.
+    if atomic_add(barrier, _ARRIVED) == uint64(n_threads - 1):
+        atomic_store(barrier, _ARRIVED, uint64(0))
+        atomic_store(barrier, _SENSE, sense)
+        return True
+    looks = 0
+    while atomic_load(barrier, _SENSE) != sense:
+        if atomic_load(barrier, ABORT) != uint64(0):
+            return False
+        looks += 1
+        rest(looks)
+    return True
+
+
+@inlined
+def rest(looks: int) -> None:
+    """Rest between two looks at something, after so many of them."""
+    if looks < _PAUSES:
+        pause()
+    elif looks < _PAUSES + _YIELDS:
+        sleep(0)
+    else:
+        sleep(_NAP)
+
+
+@intrinsic
+def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
+    """Add 1 to a word; the value before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.atomic_rmw("add", builder.gep(data, [arguments[1]]), _WORD(1), "seq_cst")
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
+    """Read a word before anything that follows."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    """Write a word after everything that came before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.uint64), generate
+
+
+@intrinsic
+def atomic_or(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    """Set bits of a word that other threads may set bits of too."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        builder.atomic_rmw("or", builder.gep(data, [arguments[1]]), arguments[2], "monotonic")
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.uint64), generate
+
+
+@intrinsic
+def pause(typing_context: Any) -> Any:
+    """Tell the processor that this is a waiting loop; nothing where it has no such instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if builder.module.triple.startswith(("x86_64", "i686")):
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def sleep(typing_context: Any, microseconds: Any) -> Any:
+    """Let other threads run for some time (``neuromap_sleep``, see ``kernel/compiled.py``)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        int32 = ir.IntType(32)
+        function_type = ir.FunctionType(int32, [int32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "neuromap_sleep")
+        builder.call(function, [builder.trunc(arguments[0], int32)])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), generate

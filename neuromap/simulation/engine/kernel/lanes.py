@@ -1,0 +1,310 @@
+"""Lanes: vectors of integers as first-class values in compiled code.
+
+A core's neurons sit side by side in the lanes of a vector. This file is the whole vocabulary that the kernels
+use for them; everything beside this folder is plain Numba. The intermediate code is written in groups of 32
+lanes and names no instruction set: LLVM makes masked AVX-512, AVX2 or NEON instructions of it.
+
+Types
+    ``Lanes(bits, groups)`` holds ``32 * groups`` integers, ``Mask(groups)`` as many truth values. ``groups`` is
+    part of the type; where a function needs it, it is given as a tuple of that length (``width``).
+Memory
+    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``,
+    ``prefetch_far``: ``array`` is flat and contiguous, ``index`` counts its elements; masks are arrays of uint32,
+    one per group.
+    ``get(array, index)`` and ``put(array, index, value)`` are ``array[index]`` for single elements, without the
+    step that lets a negative index count from the end.
+Arithmetic
+    ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a | b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``,
+    ``widen``, ``broadcast``, ``ramp``
+Masks
+    ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
+    ``~m``, ``any_lane``
+Words
+    ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits;
+    ``nonzero_bytes`` and ``clear_bytes`` on 64 flags
+Arrays
+    ``copy_values(to, values, index, n)`` and ``clear_values(array)``, which as loops would take a second to compile
+
+Only :mod:`neuromap.simulation.engine.kernel` imports this, and only when a fast engine is made: Numba is slow to
+import.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from neuromap.simulation.engine.kernel.emission import (
+    CALLED,
+    GROUP,
+    INLINED,
+    INT32,
+    LanesType,
+    MaskType,
+    each_group,
+    lane_vector,
+    splat,
+)
+from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
+from neuromap.simulation.engine.kernel.words import (
+    clear_bytes,
+    clear_values,
+    copy_values,
+    count_ones,
+    count_row,
+    get,
+    list_ones,
+    nonzero_bytes,
+    prefetch,
+    prefetch_far,
+    put,
+    trailing_zeros,
+)
+
+__all__ = [
+    "CALLED",
+    "INLINED",
+    "LanesType",
+    "MaskType",
+    "add_where",
+    "any_lane",
+    "broadcast",
+    "clear_bytes",
+    "clear_values",
+    "copy_values",
+    "count_ones",
+    "count_row",
+    "get",
+    "greatest",
+    "least",
+    "list_ones",
+    "load",
+    "load_mask",
+    "nonzero_bytes",
+    "prefetch",
+    "prefetch_far",
+    "put",
+    "ramp",
+    "shift_right",
+    "store",
+    "store_mask",
+    "trailing_zeros",
+    "where",
+    "widen",
+]
+
+
+# --- arithmetic ----------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def broadcast(typing_context: Any, width: Any, scalar: Any) -> Any:
+    """Lanes that all hold ``scalar``, of the scalar's type."""
+    if not isinstance(scalar, types.Integer):
+        return None
+    result = LanesType(scalar.bitwidth, len(width))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one = splat(builder, arguments[1], lane_vector(result.bits))
+        return each_group(builder, context.get_value_type(result), result.groups, lambda group: one)
+
+    return result(width, scalar), generate
+
+
+@intrinsic
+def ramp(typing_context: Any, width: Any, start: Any) -> Any:
+    """Lanes ``start, start + 1, start + 2, ...``, of the type of ``start``."""
+    if not isinstance(start, types.Integer):
+        return None
+    result = LanesType(start.bitwidth, len(width))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = splat(builder, arguments[1], lane_vector(result.bits))
+
+        def one(group: int) -> Any:
+            steps = [ir.IntType(result.bits)(GROUP * group + lane) for lane in range(GROUP)]
+            return builder.add(first, ir.Constant(lane_vector(result.bits), steps))
+
+        return each_group(builder, context.get_value_type(result), result.groups, one)
+
+    return result(width, start), generate
+
+
+@intrinsic
+def widen(typing_context: Any, integer: Any, lanes: Any) -> Any:
+    """Lanes of the type ``integer`` (a Numba integer class), sign extended; no step if they are that wide."""
+    if not (isinstance(lanes, LanesType) and isinstance(integer, types.NumberClass)):
+        return None
+    result = LanesType(integer.dtype.bitwidth, lanes.groups)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if result.bits == lanes.bits:
+            return arguments[1]
+
+        def one(group: int) -> Any:
+            return builder.sext(builder.extract_value(arguments[1], group), lane_vector(result.bits))
+
+        return each_group(builder, context.get_value_type(result), result.groups, one)
+
+    return result(integer, lanes), generate
+
+
+@intrinsic
+def shift_right(typing_context: Any, lanes: Any, by: Any) -> Any:
+    """Logical shift of every lane by a constant number of bits."""
+    if not (isinstance(lanes, LanesType) and isinstance(by, types.Integer)):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        amount = builder.trunc(arguments[1], ir.IntType(lanes.bits)) if lanes.bits < 64 else arguments[1]
+        by_lane = splat(builder, amount, lane_vector(lanes.bits))
+
+        def one(group: int) -> Any:
+            return builder.lshr(builder.extract_value(arguments[0], group), by_lane)
+
+        return each_group(builder, context.get_value_type(lanes), lanes.groups, one)
+
+    return lanes(lanes, types.intp), generate
+
+
+def _binary(
+    emit: Callable[[Any, Any, Any], Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_
+) -> Any:
+    """Make an intrinsic of two equal lane (or mask) types; ``emit(builder, a, b)`` makes the code of one group."""
+
+    @intrinsic
+    def operation(typing_context: Any, a: Any, b: Any) -> Any:
+        if not (isinstance(a, of) and a == b):
+            return None
+        result = result_of(a)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def one(group: int) -> Any:
+                return emit(builder, *(builder.extract_value(value, group) for value in arguments))
+
+            return each_group(builder, context.get_value_type(result), result.groups, one)
+
+        return result(a, b), generate
+
+    return operation
+
+
+def _least(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _greatest(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.icmp_signed(">", a, b), a, b)
+
+
+least = _binary(_least, LanesType)
+greatest = _binary(_greatest, LanesType)
+
+
+# --- masks ---------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
+    """Lanes of ``a`` where the mask is set, else of ``b``."""
+    if not (isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def one(group: int) -> Any:
+            return builder.select(*(builder.extract_value(value, group) for value in arguments))
+
+        return each_group(builder, context.get_value_type(a), a.groups, one)
+
+    return a(mask, a, b), generate
+
+
+@intrinsic
+def add_where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
+    """Add ``b`` to ``a`` where the mask is set."""
+    if not (isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zero = ir.Constant(lane_vector(a.bits), None)
+
+        def one(group: int) -> Any:
+            set_, left, right = (builder.extract_value(value, group) for value in arguments)
+            return builder.add(left, builder.select(set_, right, zero))
+
+        return each_group(builder, context.get_value_type(a), a.groups, one)
+
+    return a(mask, a, b), generate
+
+
+@intrinsic
+def any_lane(typing_context: Any, mask: Any) -> Any:
+    """Whether the mask is set in any lane."""
+    if not isinstance(mask, MaskType):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words = [builder.bitcast(builder.extract_value(arguments[0], g), INT32) for g in range(mask.groups)]
+        union = words[0]
+        for word in words[1:]:
+            union = builder.or_(union, word)
+        return builder.icmp_unsigned("!=", union, INT32(0))
+
+    return types.boolean(mask), generate
+
+
+@intrinsic
+def _invert(typing_context: Any, mask: Any) -> Any:
+    if not isinstance(mask, MaskType):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def one(group: int) -> Any:
+            return builder.not_(builder.extract_value(arguments[0], group))
+
+        return each_group(builder, context.get_value_type(mask), mask.groups, one)
+
+    return mask(mask), generate
+
+
+# --- operators -----------------------------------------------------------------------------------------------
+
+
+def _define(symbol: Any, of: type, operation: Any) -> None:
+    """Let ``symbol`` stand for ``operation`` between two values of the lane (or mask) type ``of``."""
+
+    # Numba compares the signatures of both functions, annotations too, and a lambda has none.
+    @overload(symbol, jit_options=INLINED)
+    def between(a, b):  # type: ignore[no-untyped-def]
+        if isinstance(a, of) and a == b:
+            return lambda a, b: operation(a, b)
+        return None
+
+
+def _compare(relation: str) -> Any:
+    return _binary(
+        lambda builder, a, b: builder.icmp_signed(relation, a, b), LanesType, lambda type_: MaskType(type_.groups)
+    )
+
+
+_define(operator.add, LanesType, _binary(lambda builder, a, b: builder.add(a, b), LanesType))
+_define(operator.sub, LanesType, _binary(lambda builder, a, b: builder.sub(a, b), LanesType))
+_define(operator.mul, LanesType, _binary(lambda builder, a, b: builder.mul(a, b), LanesType))
+_define(operator.and_, LanesType, _binary(lambda builder, a, b: builder.and_(a, b), LanesType))
+_define(operator.or_, LanesType, _binary(lambda builder, a, b: builder.or_(a, b), LanesType))
+_define(operator.xor, LanesType, _binary(lambda builder, a, b: builder.xor(a, b), LanesType))
+_define(operator.ge, LanesType, _compare(">="))
+_define(operator.lt, LanesType, _compare("<"))
+_define(operator.ne, LanesType, _compare("!="))
+_define(operator.and_, MaskType, _binary(lambda builder, a, b: builder.and_(a, b), MaskType))
+_define(operator.or_, MaskType, _binary(lambda builder, a, b: builder.or_(a, b), MaskType))
+
+
+@overload(operator.invert, jit_options=INLINED)
+def _not(mask):  # type: ignore[no-untyped-def]
+    return (lambda mask: _invert(mask)) if isinstance(mask, MaskType) else None

@@ -1,1 +1,0 @@
-"""Vectors in compiled code: the vocabulary that the kernels are written in."""

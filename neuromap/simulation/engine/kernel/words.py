@@ -1,0 +1,273 @@
+"""Single elements, words of bits, prefetching: the part of the vocabulary that is not about lanes.
+
+The kernels take it from :mod:`neuromap.simulation.engine.kernel.lanes`, whose docstring lists it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba import config, types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+from neuromap.simulation.engine.kernel.emission import (
+    BIT,
+    BYTE,
+    GROUP,
+    INLINED,
+    INT32,
+    WORD,
+    address,
+    call_llvm,
+    is_flat,
+    splat,
+)
+from neuromap.simulation.engine.kernel.extents import extent
+
+__all__ = [
+    "clear_bytes",
+    "clear_values",
+    "copy_values",
+    "count_ones",
+    "count_row",
+    "get",
+    "list_ones",
+    "nonzero_bytes",
+    "prefetch",
+    "prefetch_far",
+    "put",
+    "target_has",
+    "trailing_zeros",
+]
+
+
+@overload(extent, jit_options=INLINED)
+def _extent(size):  # type: ignore[no-untyped-def]
+    return (lambda size: len(size)) if isinstance(size, types.BaseTuple) else (lambda size: size)
+
+
+@intrinsic
+def get(typing_context: Any, array: Any, index: Any) -> Any:
+    """``array[index]`` as an index-sized integer (words of 64 bits as they are)."""
+    if not (is_flat(array) and isinstance(array.dtype, types.Integer)):
+        return None
+    element = array.dtype
+    result = element if element.bitwidth == 64 else types.intp
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = address(context, builder, array, *arguments)
+        value = builder.load(here, align=element.bitwidth // 8)
+        if element.bitwidth == 64:
+            return value
+        return builder.sext(value, WORD) if element.signed else builder.zext(value, WORD)
+
+    return result(array, types.intp), generate
+
+
+@intrinsic
+def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value``, cut to the width of the elements."""
+    if not (
+        is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, (types.Integer, types.Boolean))
+    ):
+        return None
+    element = array.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = address(context, builder, array, *arguments[:2])
+        word = context.cast(builder, arguments[2], value, element)
+        builder.store(word, here, align=element.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), generate
+
+
+def _prefetch(locality: int) -> Any:
+    @intrinsic
+    def operation(typing_context: Any, array: Any, index: Any) -> Any:
+        if not is_flat(array):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            here = builder.bitcast(builder.gep(data, [arguments[1]]), BYTE.as_pointer())
+            to_read, data_cache = INT32(0), INT32(1)
+            call_llvm(builder, "llvm.prefetch.p0", ir.VoidType(), [here, to_read, INT32(locality), data_cache])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return operation
+
+
+# Ask for the cache line of array[index]; nothing is read, so any index is safe. The first-level cache has few
+# misses under way at a time, so whole runs of lines are better asked for one level farther.
+prefetch = _prefetch(3)
+prefetch_far = _prefetch(2)
+
+
+@intrinsic
+def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
+    """Count the set bits of ``array[index : index + len(width)]`` of uint32."""
+    if not (is_flat(array) and array.dtype == types.uint32):
+        return None
+    groups = len(width)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(INT32, groups)
+        here = builder.bitcast(address(context, builder, array, arguments[1], arguments[2]), vector.as_pointer())
+        ones = call_llvm(builder, f"llvm.ctpop.v{groups}i32", vector, [builder.load(here, align=4)])
+        return builder.zext(call_llvm(builder, f"llvm.vector.reduce.add.v{groups}i32", INT32, [ones]), WORD)
+
+    return types.intp(width, array, types.intp), generate
+
+
+def list_ones(array: Any, position: int, base: int, word: int) -> int:
+    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; how many there are."""
+    # Up to 64 elements may be overwritten, however few bits are set. The array is of uint16, uint32 or uint64.
+    return len([put(array, position, base + bit) for bit in range(64) if word >> bit & 1])  # for type checkers
+
+
+@overload(list_ones, jit_options=INLINED)
+def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
+    if target_has("avx512vbmi2"):
+        return lambda array, position, base, word: _compress(array, position, base, word)
+
+    def one_by_one(array, position, base, word):  # type: ignore[no-untyped-def]
+        n = position
+        while word != uint64(0):
+            put(array, n, base + trailing_zeros(word))
+            n += 1
+            word &= word - uint64(1)
+        return n - position
+
+    return one_by_one
+
+
+_OFTEN = 16
+"""Set bits of a word of which there are seldom more: they are written without a branch."""
+
+
+@intrinsic
+def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: Any) -> Any:
+    """All positions at once, without a branch that the processor would have to guess."""
+    bits = array.dtype.bitwidth
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        element, whole = ir.IntType(bits), 2 * GROUP
+        bytes_, mask = ir.VectorType(BYTE, whole), builder.bitcast(arguments[3], ir.VectorType(BIT, whole))
+        numbers = ir.Constant(bytes_, [BYTE(k) for k in range(whole)])
+        unused = ir.Constant(bytes_, None)
+        positions = call_llvm(builder, "llvm.experimental.vector.compress.v64i8", bytes_, [numbers, mask, unused])
+        first = arguments[2] if bits == WORD.width else builder.trunc(arguments[2], element)
+
+        def write(start: int, n: int) -> None:
+            some = ir.Constant(ir.VectorType(INT32, n), list(range(start, start + n)))
+            wide = ir.VectorType(element, n)
+            offsets = builder.zext(builder.shuffle_vector(positions, unused, some), wide)
+            here = address(context, builder, array, arguments[0], builder.add(arguments[1], WORD(start)))
+            words = builder.add(offsets, splat(builder, first, wide, n))
+            builder.store(words, builder.bitcast(here, wide.as_pointer()), align=bits // 8)
+
+        found = builder.ctpop(arguments[3])
+        write(0, _OFTEN)
+        with builder.if_then(builder.icmp_unsigned(">", found, WORD(_OFTEN)), likely=False):
+            write(_OFTEN, whole - _OFTEN)
+        return found
+
+    return types.intp(array, types.intp, types.intp, types.uint64), generate
+
+
+@intrinsic
+def nonzero_bytes(typing_context: Any, array: Any, index: Any) -> Any:
+    """Tell which of the 64 elements ``array[index:]`` of uint8 are not 0, as a uint64."""
+    if not (is_flat(array) and array.dtype == types.uint8):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bytes_ = ir.VectorType(BYTE, 64)
+        here = builder.bitcast(address(context, builder, array, *arguments), bytes_.as_pointer())
+        set_ = builder.icmp_unsigned("!=", builder.load(here, align=1), ir.Constant(bytes_, None))
+        return builder.bitcast(set_, WORD)
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def clear_bytes(typing_context: Any, array: Any, index: Any) -> Any:
+    """Set the 64 elements ``array[index:]`` of uint8 to 0."""
+    if not (is_flat(array) and array.dtype == types.uint8):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bytes_ = ir.VectorType(BYTE, 64)
+        here = builder.bitcast(address(context, builder, array, *arguments), bytes_.as_pointer())
+        builder.store(ir.Constant(bytes_, None), here, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@intrinsic
+def copy_values(typing_context: Any, to: Any, values: Any, index: Any, n: Any) -> Any:
+    """Copy ``n`` elements of ``values``, from ``index`` on, to the same place of an array of the same type."""
+    if not (is_flat(to) and is_flat(values) and to.dtype == values.dtype):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = address(context, builder, to, arguments[0], arguments[2])
+        there = address(context, builder, values, arguments[1], arguments[2])
+        cgutils.raw_memcpy(builder, here, there, arguments[3], to.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(to, values, types.intp, types.intp), generate
+
+
+@intrinsic
+def clear_values(typing_context: Any, array: Any) -> Any:
+    """Set all of an array to 0."""
+    if not is_flat(array):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = context.make_array(array)(context, builder, arguments[0])
+        n_bytes = builder.mul(whole.nitems, WORD(array.dtype.bitwidth // 8))
+        cgutils.memset(builder, whole.data, n_bytes, 0)
+        return context.get_dummy_value()
+
+    return types.void(array), generate
+
+
+def target_has(feature: str) -> bool:
+    """Whether Numba compiles for a processor with this feature (this one, or ``NUMBA_CPU_FEATURES``)."""
+    if config.CPU_FEATURES is not None:
+        return f"+{feature}" in config.CPU_FEATURES.split(",")
+    return bool(llvmlite.binding.get_host_cpu_features().get(feature, False))
+
+
+@intrinsic
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Position of the lowest set bit of a uint64 that is not 0."""
+    if word != types.uint64:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], BIT(1))
+
+    return types.intp(word), generate
+
+
+@intrinsic
+def count_ones(typing_context: Any, word: Any) -> Any:
+    """Count the set bits of a uint64 or uint32."""
+    if word not in (types.uint64, types.uint32):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ones = builder.ctpop(arguments[0])
+        return ones if word == types.uint64 else builder.zext(ones, ir.IntType(64))
+
+    return types.intp(word), generate

@@ -1,0 +1,258 @@
+"""Fast engines of ranks that share memory: each runs its own cores, and spikes never leave compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engine_state import EngineState
+from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.kernel.barrier import ABORT
+from neuromap.simulation.engine.kernel.far import LINE, Far, FarTargets
+from neuromap.simulation.engine.kernel.image import make_image, put_spikes
+from neuromap.simulation.engine.kernel.team import first_cores, make_team
+from neuromap.simulation.engine.list_fast_engine import ListFastEngine
+from neuromap.simulation.engine.list_kernel.list_image import (
+    first_list_cores,
+    make_list_image,
+    make_list_team,
+    put_reached,
+)
+from neuromap.simulation.mpi.exchange import Exchange
+from neuromap.simulation.mpi.rank_program import FarWires
+
+# Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
+
+Ints = NDArray[np.int64]
+_LINE_BYTES = 64
+_MOST_LAG = 3
+"""Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little."""
+
+
+class Meeting(NamedTuple):
+    """What all ranks know of each other; T threads in all, and G of this rank's."""
+
+    me: int  # this rank
+    first: list[Ints]  # of every rank the first core of every thread, and its number of cores
+    thread: Ints  # (R + 1,): first thread of every rank, and their number
+    base: Ints  # (R,): what number the first core of every rank has here, where cores of this rank begin at 0
+    n_cores: int  # cores that are counted so
+    block: int  # cores that no two threads share, counted from the first of a rank
+    # least_delay, most_delay: shortest between ranks and longest of all, in ticks
+    least_delay: int
+    most_delay: int
+
+    @classmethod
+    def of(cls, exchange: Exchange, wires: FarWires, most_delay: int, first: Ints, block: int) -> Self:
+        """Let every rank say what it has; all of them call this."""
+        firsts, me = exchange.share(first), exchange.rank
+        delays = exchange.share(np.array([wires.delay.min(initial=_MOST_LAG + 1), most_delay]))
+        n_blocks = np.array([-(-part[-1] // block) for part in firsts])
+        before = np.append(0, np.delete(n_blocks, me).cumsum()) + n_blocks[me]
+        base = np.insert(before[:-1], me, 0) * block
+        return cls(
+            me, firsts, np.cumsum([0, *(len(part) - 1 for part in firsts)]), base, int(n_blocks.sum()) * block, block,
+            int(min(part[0] for part in delays)), int(max(part[1] for part in delays)),
+        )  # fmt: skip
+
+    @property
+    def lag(self) -> int:
+        """Ticks that spikes may stay in their boxes."""
+        return (1 << (min(self.least_delay, _MOST_LAG + 1).bit_length() - 1)) - 1
+
+    def thread_of(self, rank: int, cores: Ints) -> Ints:
+        """Give the thread of some cores of a rank, among those of all ranks."""
+        found: Ints = self.thread[rank] + np.searchsorted(self.first[rank], cores, side="right") - 1
+        return found
+
+
+class SharedBoxes:
+    """The boxes of one rank, and the clock of all of them; forks of an engine have them together."""
+
+    def __init__(self, far: Far) -> None:
+        self._far, self._clock = far, 0
+
+    def far(self) -> Far:
+        """Give the boxes as they are at the present clock."""
+        return self._far._replace(clock=self._clock)
+
+    def advance(self, n_ticks: int) -> None:
+        """Count ticks that this rank has run."""
+        self._clock += n_ticks
+
+    def call_off(self) -> None:
+        """Let no rank wait for another one any more."""
+        self._far.done[0] = 1
+
+
+def shared_boxes(
+    exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int, dtype: Any, per_core: int
+) -> SharedBoxes | None:
+    """Make the boxes of all ranks; each of them calls this."""
+    # gives none where the ranks share no memory
+    me, thread = meeting.me, meeting.thread
+    sent = _sent(exchange, meeting, wires, neurons)
+    mine = slice(thread[me], thread[me + 1])
+    pairs = np.argwhere(sent)  # each has a box; and each rank has an empty one for pairs without
+    number = np.full(sent.shape, len(pairs) + me)
+    number[tuple(pairs.T)] = np.arange(len(pairs))
+    line = _LINE_BYTES // np.dtype(dtype).itemsize
+    room = -(-sent[tuple(pairs.T)] // line) * line
+    start = np.append(0, np.cumsum(np.append(room, np.zeros(exchange.size, np.int64))))
+    shared = _memory(exchange, len(sent), start, 2 * meeting.lag + 2, dtype)
+    if shared is None:
+        return None
+    ends = np.flatnonzero(sent[mine].any(axis=0))
+    box = np.zeros(len(sent), np.int64)
+    box[ends] = np.arange(len(ends))
+    blocks = [
+        box[meeting.thread_of(rank, np.arange(0, first[-1], meeting.block))]
+        for rank, first in enumerate(meeting.first)
+        if rank != me
+    ]
+    to_me = pairs[(pairs[:, 1] >= mine.start) & (pairs[:, 1] < mine.stop)]
+    rank_of = np.repeat(np.arange(exchange.size), np.diff(thread))
+    tied = rank_of[(sent + sent.T)[mine].any(axis=0)]
+    return SharedBoxes(
+        Far(
+            n_boxes=len(ends),
+            first_thread=int(thread[me]),
+            lag=meeting.lag,
+            slots=2 * meeting.lag + 2,
+            clock=0,
+            owner=np.concatenate(blocks).astype(np.int32),
+            taken_off=meeting.base[rank_of[ends]] * per_core,
+            channel=number[mine][:, ends].reshape(-1),
+            cursor=np.zeros(sent[mine][:, ends].size * LINE, np.int64),
+            arrivals=np.stack([to_me[:, 1] - thread[me], number[tuple(to_me.T)]], axis=1).reshape(-1),
+            others=np.flatnonzero(np.isin(rank_of, tied)),
+            start=start,
+            done=shared[0],
+            counts=shared[1],
+            records=shared[2],
+        )
+    )
+
+
+def _sent(exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int) -> Ints:
+    """Count the wires from every thread to every other one, shape (T, T)."""
+    me, n_threads = meeting.me, int(meeting.thread[-1])
+    sender = meeting.thread_of(me, wires.neuron // neurons) - meeting.thread[me]
+    receiver = np.zeros(len(wires.peer), np.int64)
+    for peer in np.unique(wires.peer):
+        some = wires.peer == peer
+        receiver[some] = meeting.thread_of(int(peer), wires.core[some])
+    n_mine = int(meeting.thread[me + 1] - meeting.thread[me])
+    count = np.bincount(sender * n_threads + receiver, minlength=n_mine * n_threads)
+    return np.concatenate(exchange.share(count)).reshape(n_threads, n_threads)
+
+
+def _memory(
+    exchange: Exchange, n_threads: int, start: Ints, slots: int, dtype: Any
+) -> tuple[NDArray[np.uint64], Ints, NDArray[Any]] | None:
+    """Make what ranks share of the boxes: ticks that are done, counts, and records."""
+    words = np.cumsum([0, (1 + n_threads) * LINE, (len(start) - 1) * slots * LINE])
+    head = int(words[-1]) * 8
+    memory = exchange.memory(head + int(start[-1]) * slots * np.dtype(dtype).itemsize)
+    if memory is None:
+        return None
+    if exchange.rank == 0:
+        memory[:head] = 0
+    exchange.agree(0)  # nobody begins before that
+    done, counts = (memory[8 * a : 8 * b] for a, b in pairwise(words.tolist()))
+    return done.view(np.uint64), counts.view(np.int64), memory[head:].view(dtype)
+
+
+class _SharedRuns(CompiledRuns):
+    """Calls of the kernel on a thread of their own, so that this one hears interrupts while ranks wait."""
+
+    _boxes: SharedBoxes
+
+    def _far(self, far: Far) -> Far:
+        return self._boxes.far()
+
+    def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
+        try:
+            run_together(work, n_threads, barrier, apart=True)
+        except BaseException:
+            self._boxes.call_off()
+            raise
+        if barrier[ABORT]:
+            raise KeyboardInterrupt  # of another rank, which says why
+        self._boxes.advance(n_ticks)
+
+
+class _SharedFastEngine(_SharedRuns, FastEngine):
+    """The fast engine for the crossbars of one rank."""
+
+    def _teams(self, threads: int) -> Any:
+        team = self._workers(make_team(self._image, threads, self._boxes.far()))
+        return team, team
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores; spikes of other ranks may be longer under way than any of their own."""
+        super().restore(replace(state, spikes=state.spikes[:0]))
+        put_spikes(self._image, self._state, state.spikes)
+
+
+class _SharedListEngine(_SharedRuns, ListFastEngine):
+    """The fast engine for the synapse lists of one rank."""
+
+    def _teams(self, threads: int) -> Any:
+        team = make_list_team(self._image, threads, self._boxes.far())
+        return team, team
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores."""
+        super().restore(replace(state, spikes=state.spikes[:0]))
+        put_reached(self._image, self._state, state.spikes)
+
+
+SharedEngine = _SharedFastEngine | _SharedListEngine
+
+
+def make_shared_engine(program: Any, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> SharedEngine | None:
+    """Load the program of a rank's cores; all ranks call this."""
+    # gives none where the ranks share no memory
+    require_legal(program, mapped=False, indices_only=True)
+    threads = choice.n_threads
+    if isinstance(program, Program):
+        first = first_cores(program.n_cores, threads)
+        delay = np.append(program.delay.reshape(-1), wires.delay).max(initial=0)
+        meeting = Meeting.of(exchange, wires, int(delay), first, block=64)
+        image = make_image(program, _targets(meeting, wires, wires.axon))
+        per_core = 1 << (image.shape.axon_bits + image.shape.slot_bits)
+        boxes = shared_boxes(exchange, meeting, wires, program.chip.neurons, image.target.dtype, per_core)
+        return None if boxes is None else _started(_SharedFastEngine, program, boxes, image, threads, choice.noise_seed)
+    first = first_list_cores(program.n_cores, threads)
+    meeting = Meeting.of(exchange, wires, program.chip.delay[0], first, block=1)
+    words = [np.append(0, np.cumsum(-(-count // 64))) for count in exchange.share(program.axon_counts)]
+    bit = wires.axon.copy()
+    for peer, word in enumerate(words):
+        some = wires.peer == peer
+        bit[some] += 64 * word[wires.core[some]]
+    lists = make_list_image(program, _targets(meeting, wires, bit))
+    boxes = shared_boxes(exchange, meeting, wires, program.chip.neurons, np.int64, 1 << 40)
+    return None if boxes is None else _started(_SharedListEngine, program, boxes, lists, threads)
+
+
+def _targets(meeting: Meeting, wires: FarWires, axon: NDArray[np.int64]) -> FarTargets:
+    core = meeting.base[wires.peer] + wires.core
+    return FarTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
+
+
+def _started(kind: Any, program: Program | ListProgram, boxes: SharedBoxes, *start: Any) -> Any:
+    engine = kind.__new__(kind)
+    engine.program, engine._boxes = program, boxes
+    engine._start(*start)
+    return engine

@@ -1,0 +1,377 @@
+"""Run a program on input frames, on all ranks of an MPI run together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import InputError
+from neuromap.files.given import path_given
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state, state_of_cores
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.mpi.exchange import Exchange
+from neuromap.simulation.mpi.parcel_engine import ParcelEngine
+from neuromap.simulation.mpi.rank_program import FarWires, far_wires, program_of_cores, rows_of_cores
+from neuromap.simulation.run.loaded import Loaded
+from neuromap.simulation.run.record_run import prepare_run, record_run
+from neuromap.simulation.run.simulate import counted_chunks
+from neuromap.simulation.trace.checkpoints import Checkpoints
+from neuromap.simulation.trace.frame_counts import FrameCounter, FrameCounts
+from neuromap.simulation.trace.hdf5_file import hdf5_writer
+from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace import Trace
+
+
+def simulate_on_ranks(
+    program: ChipProgram,
+    frames: Mapping[str, ArrayLike],
+    exchange: Exchange,
+    *,
+    engine: str = "fast",
+    threads: int = 1,
+    noise_seed: int = 0,
+    record: Recording | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> Trace | None:
+    """Run a program as :func:`neuromap.simulate` does, with its cores divided among ranks; all of them call this.
+
+    Parameters
+    ----------
+    program, frames
+        The same on every rank.
+    exchange : Exchange
+        To the other ranks, such as :class:`neuromap.simulation.mpi.mpi_exchange.MpiExchange`.
+    engine : {"fast", "numpy"}
+        What runs the cores of each rank.
+    threads : int
+        Of each rank.
+    noise_seed, record, progress, checkpoints
+        As in :func:`neuromap.simulate`.
+
+    Returns
+    -------
+    Trace or None
+        What was recorded, equal to that of one machine; on other ranks than 0 None.
+
+    Raises
+    ------
+    StimulusError, InputError, ProgramError
+        As :func:`neuromap.simulate`; also if there are more ranks than cores. A rank that fails leaves the others
+        waiting: start scripts with ``python -m mpi4py``, which ends them all.
+    """
+    load = _loader(exchange, EngineChoice(engine, threads, noise_seed))
+    trace = record_run(program, frames, load, record, progress, checkpoints or Checkpoints())
+    return trace if exchange.rank == 0 else None
+
+
+def simulate_on_ranks_to_file(
+    path: str | Path, program: ChipProgram, frames: Mapping[str, ArrayLike], exchange: Exchange, **how: Any
+) -> FrameCounts | None:
+    """Run a program as :func:`simulate_on_ranks` does, and let rank 0 write what is recorded while it runs.
+
+    Parameters
+    ----------
+    path : str or Path
+        An HDF5 file, which appears when the run is complete.
+    program, frames, exchange, **how
+        As in :func:`simulate_on_ranks`.
+
+    Returns
+    -------
+    FrameCounts or None
+        Spikes of the recorded nodes by frame; on other ranks than 0 None.
+
+    Raises
+    ------
+    StimulusError, InputError, ProgramError, NotSupportedError
+        As :func:`neuromap.simulate_to_file`.
+    """
+    path = path_given("simulate_on_ranks_to_file", path)
+    asked = dict(how)
+    choice = EngineChoice(asked.pop("engine", "fast"), asked.pop("threads", 1), asked.pop("noise_seed", 0))
+    asked["checkpoints"] = asked.get("checkpoints") or Checkpoints()
+    load = _loader(exchange, choice)
+    if exchange.rank > 0:
+        for _ in prepare_run(program, frames, load, **asked).chunks:
+            pass
+        return None
+    with hdf5_writer(path) as write:
+        run = prepare_run(program, frames, load, **asked)
+        counter = FrameCounter(run.header)
+        write(run._replace(chunks=counted_chunks(run, counter)))
+    return counter.result()
+
+
+def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram], Loaded]:
+    """Say how this rank loads a program: its own cores, fed by their own rows of the host table."""
+
+    def load(program: ChipProgram) -> Loaded:
+        chip = RankEngine(program, exchange, choice)
+        own = np.full(program.n_cores, -1, np.int64)
+        own[chip.cores] = chip.cores
+        fed = replace(program, host=rows_of_cores(program.host, own))
+        return Loaded(chip, fed, choice.noise_seed, exchange.agree, exchange.rank == 0)
+
+    return load
+
+
+# The engine of one rank among several: it runs its own cores, and together they are one chip.
+#
+# Ranks that share memory hand spikes to each other in compiled code (``shared_engines.py``), others in messages
+# (``parcel_engine.py``). What comes from outside is cut into the parts of ranks here, and what they give is put
+# together.
+
+
+Ints = NDArray[np.int64]
+
+
+class RankEngine:
+    """One rank's part of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
+
+    # Every method and property is called by all ranks, in the same order and with the same ticks. What they give is
+    # whole on rank 0; other ranks give what is theirs.
+    # program: as given
+    # cores: (n,): cores of this rank, as rows of the program
+
+    def __init__(self, program: ChipProgram, exchange: Exchange, choice: EngineChoice) -> None:
+        cut = cut_cores(program, exchange.size) if exchange.rank == 0 else np.zeros(0, np.int64)
+        rank_of = exchange.share(cut)[0]
+        self.program, self._exchange = program, exchange
+        self.cores = np.flatnonzero(rank_of == exchange.rank)
+        self._local = np.full(program.n_cores, -1, np.int32)
+        self._local[self.cores] = np.arange(len(self.cores))
+        wires = far_wires(program, rank_of, exchange.rank)
+        self._inside: Engine | ParcelEngine = _engine_of(program_of_cores(program, self.cores), wires, exchange, choice)
+
+    @property
+    def tick(self) -> int:
+        """The tick that runs next; the first is 0."""
+        return self._inside.tick
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        self._inside.reset(noise_seed)
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares what is only read with this one, and the exchange."""
+        other = copy(self)
+        other._inside = self._inside.fork()
+        return other
+
+    def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
+        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        return spikes.cores, spikes.neurons
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        # Each rank takes the events of its own cores; it need not be given those of others.
+        check_run(self.program, events, watched)
+        spikes = self._inside.run(self._own(events), None if watched is None else watched[self.cores])
+        rows = np.stack([spikes.ticks, self.cores[spikes.cores], spikes.neurons], axis=1)
+        every = gathered_rows(self._exchange, rows)
+        return Spikes(*(np.ascontiguousarray(column) for column in every.T))
+
+    def _own(self, events: HostEvents) -> HostEvents:
+        """Keep the events of this rank's cores, with their numbers here."""
+        core = self._local[events.cores]
+        kept = core >= 0
+        return HostEvents(np.append(0, np.cumsum(kept))[events.start], core[kept], events.axons[kept])
+
+    @property
+    def potentials(self) -> Ints:
+        """Potentials of all neurons after the last tick, a copy, shape (C, N)."""
+        return gathered_table(self._exchange, self._inside.potentials, self.cores, self.program.shape)
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        local = self._local[cores]
+        mine = np.flatnonzero(local >= 0)
+        table = self._inside.potentials_of(local[mine].astype(np.int64))
+        return gathered_table(self._exchange, table, mine, (len(cores), self.program.chip.neurons))
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0."""
+        parts = self._exchange.gather(np.array(self._inside.totals)) or [np.array(self._inside.totals)]
+        return Totals(*np.sum(parts, axis=0).tolist())
+
+    @property
+    def pending(self) -> Ints:
+        """What is under way, see :attr:`neuromap.simulation.engine.engine.Engine.pending`; on other ranks nothing."""
+        state = self.state
+        if self._exchange.rank > 0:
+            return np.zeros((0, 3), np.int64)
+        if state.currents is None:
+            return state.spikes
+        whole = make_engine(self.program, EngineChoice("numpy"))
+        whole.restore(state)
+        return whole.pending
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, but for the seed of the noise."""
+        return gathered_state(self._exchange, self._inside.state, self.cores, self.program.shape)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine, and however many ranks, it comes from."""
+        check_state(self.program, state)
+        part = state_of_cores(state, self.cores, state.totals if self._exchange.rank == 0 else (0, 0, 0))
+        self._inside.restore(part)
+
+
+def _engine_of(
+    program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice
+) -> Engine | ParcelEngine:
+    """Load the program of a rank's cores; with memory that all ranks share if there is any."""
+    if exchange.size == 1:
+        return make_engine(program, choice)
+    if choice.engine == "fast":
+        from neuromap.simulation.mpi.shared_engines import make_shared_engine  # Numba takes a while to import
+
+        shared = make_shared_engine(program, wires, exchange, choice)
+        if shared is not None:
+            return shared
+    return ParcelEngine(program, wires, exchange, choice)
+
+
+# Parts of ranks put together at rank 0; other ranks keep what is theirs.
+def gathered_rows(exchange: Exchange, rows: Ints) -> Ints:
+    """Put the rows of all ranks in order, by their first column, then the second, and so on; none on other ranks."""
+    # shapes: rows (n, k)
+    parts = exchange.gather(rows.ravel())
+    whole = np.concatenate([*parts, np.zeros(0, np.int64)]).reshape(-1, rows.shape[1])
+    ordered: Ints = whole[np.lexsort(whole.T[::-1])]
+    return ordered
+
+
+def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int, int]) -> Ints:
+    """Put the rows of a table together."""
+    # shapes: part (n, N); rows (n,)
+    values, places = exchange.gather(part.ravel()), exchange.gather(rows)
+    table = np.zeros(shape, np.int64)
+    for value, place in zip(values or [part], places or [rows], strict=True):
+        table[place] = value.reshape(-1, shape[1])
+    return table
+
+
+def gathered_state(exchange: Exchange, part: EngineState, cores: Ints, shape: tuple[int, int]) -> EngineState:
+    """Put the state of a chip together."""
+    # shapes: cores (n,)
+    totals = exchange.gather(np.array(part.totals))
+    return replace(
+        part,
+        potentials=gathered_table(exchange, part.potentials, cores, shape),
+        spikes=gathered_rows(exchange, _renumbered(part.spikes, cores)),
+        totals=tuple(np.sum(totals, axis=0).tolist()) if totals else part.totals,
+        currents=None if part.currents is None else _currents(exchange, part.currents, cores, shape),
+    )
+
+
+def _currents(exchange: Exchange, part: CurrentState, cores: Ints, shape: tuple[int, int]) -> CurrentState:
+    rows = np.append(_renumbered(part.due, cores), part.amounts[:, None], axis=1)
+    rows = gathered_rows(exchange, rows)
+    current, resting = (gathered_table(exchange, table, cores, shape) for table in (part.current, part.resting))
+    return CurrentState(current, resting, rows[:, :3], rows[:, 3])
+
+
+def _renumbered(rows: Ints, cores: Ints) -> Ints:
+    renumbered: Ints = rows.copy()
+    renumbered[:, 1] = cores[rows[:, 1]]
+    return renumbered
+
+
+# Which rank has which cores: equal work, few wires between ranks, and neighbours on the board together.
+_Wires = tuple[Ints, Ints]
+"""Pairs of cores, shape (n, 2), and how many wires each has."""
+_AT_ONCE = 1024
+"""Cores whose wires are counted at once: bounds the memory."""
+_VISIT = 64
+"""What visiting a core costs beside the axons that are fed: as much as so many of them."""
+_SLACK = 0.02
+"""By how much of the work a cut may miss its share, where fewer wires cross it there."""
+
+
+def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
+    """Give every core a rank: halves of the board, halves of these, and so on."""
+    # Each cut goes through the rows or the columns of the board, whichever fewer wires cross; the placement has put
+    # cores that talk to each other side by side. The result depends on the program and the number of ranks alone.
+    # shapes: returns (C,)
+    if not 1 <= n_ranks <= program.n_cores:
+        raise InputError(
+            f"ranks: {n_ranks} for the {program.n_cores} cores of program {program.name}; each needs one, start "
+            f"{program.n_cores} or fewer"
+        )
+    ends, n_wires = _pairs(program)
+    fed = np.bincount(ends[:, 1], n_wires, program.n_cores).astype(np.int64)
+    fed += np.bincount(program.host.core, minlength=program.n_cores)
+    rank = np.zeros(program.n_cores, np.int64)
+    places = program.coordinates.astype(np.int64)
+    _divide(rank, np.arange(program.n_cores), n_ranks, places, fed + _VISIT, (ends, n_wires))
+    return rank
+
+
+def _pairs(program: ChipProgram) -> _Wires:
+    """List the pairs of cores that have wires, from and to, and count these; some cores at a time."""
+    neurons, pairs, counts = np.arange(program.chip.neurons), [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for start in range(0, program.n_cores, _AT_ONCE):
+        cores = np.arange(start, min(start + _AT_ONCE, program.n_cores))
+        sent = program.sent_by(np.repeat(cores, len(neurons)), np.tile(neurons, len(cores)))
+        found = np.unique((sent.spike // len(neurons) + start) * program.n_cores + sent.core, return_counts=True)
+        pairs.append(found[0])
+        counts.append(found[1])
+    return np.stack(np.divmod(np.concatenate(pairs), program.n_cores), axis=1), np.concatenate(counts)
+
+
+def _divide(rank: Ints, cores: Ints, n_ranks: int, places: Ints, work: Ints, wires: _Wires) -> None:
+    """Add to the ranks of some cores so that they are ``n_ranks`` ranks from the present one on."""
+    if n_ranks == 1:
+        return
+    first = n_ranks // 2
+    mine = np.zeros(len(rank), np.bool_)
+    mine[cores] = True
+    between = mine[wires[0]].all(axis=1)
+    inside = wires[0][between], wires[1][between]
+    cuts = [_cut(cores[_order(places[cores], axis)], first, n_ranks, work, inside) for axis in (0, 1)]
+    _, ordered, position = min(cuts, key=lambda cut: cut[0])
+    parts = (np.sort(ordered[:position]), np.sort(ordered[position:]))
+    rank[parts[1]] += first
+    for part, share in zip(parts, (first, n_ranks - first), strict=True):
+        _divide(rank, part, share, places, work, inside)
+
+
+def _order(places: Ints, axis: int) -> Ints:
+    order: Ints = np.lexsort((places[:, 1 - axis], places[:, axis]))
+    return order
+
+
+def _cut(ordered: Ints, first: int, n_ranks: int, work: Ints, wires: _Wires) -> tuple[int, Ints, int]:
+    """Cut cores in an order near the share of ``first`` ranks: wires that cross, the order, cores before the cut."""
+    done = np.append(0, np.cumsum(work[ordered]))
+    aim, room = done[-1] * first / n_ranks, done[-1] * _SLACK
+    allowed = np.arange(first, len(ordered) - (n_ranks - first) + 1)  # every rank needs a core
+    missed = np.abs(done[allowed] - aim)
+    allowed = allowed[missed <= max(room, missed.min())]
+    crossing = _crossing(ordered, wires)[allowed]
+    best = np.lexsort((np.abs(done[allowed] - aim), crossing))[0]
+    return int(crossing[best]), ordered, int(allowed[best])
+
+
+def _crossing(ordered: Ints, wires: _Wires) -> Ints:
+    """Count the wires between the cores before and after every cut of an order, shape (n + 1,)."""
+    position = np.zeros(int(ordered.max()) + 1, np.int64)
+    position[ordered] = np.arange(len(ordered))
+    low, high = np.sort(position[wires[0]], axis=1).T
+    begin, end = (np.bincount(at + 1, wires[1], len(ordered) + 2).astype(np.int64) for at in (low, high))
+    crossing: Ints = np.cumsum(begin - end)[: len(ordered) + 1]
+    return crossing

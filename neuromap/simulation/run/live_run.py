@@ -1,0 +1,338 @@
+"""``LiveRun``: an engine, its host and a clock, run tick by tick with what the last ticks did at hand."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
+from neuromap.errors import InputError
+from neuromap.files.given import needs, whole_number
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import BIAS
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.engine.engine_state import EngineState
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.sources import FrameSource, InputFrame, checked_frame
+from neuromap.simulation.run.tick_run import TickSpikes
+from neuromap.simulation.stimulus import input_sizes
+from neuromap.simulation.trace.frame_clock import FrameClock
+
+_MOST_SPIKES = 2**22
+"""Spikes that the history keeps at most (about 100 MB)."""
+_MOST_FRAMES = 2**62
+
+
+class OutputFrame(NamedTuple):
+    """What an output node shows at the tick of one of its frames.
+
+    Attributes
+    ----------
+    node : str
+        The output node.
+    frame : int
+        1 or more.
+    tick : int
+        When it was shown.
+    spikes : ndarray of bool, shape (size,)
+        Its neurons.
+    """
+
+    node: str
+    frame: int
+    tick: int
+    spikes: NDArray[np.bool_]
+
+
+class LiveRun:
+    """A run without an end: spikes are those of :func:`neuromap.simulate` on the same frames, tick by tick.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Mapped, or written by hand.
+    source : FrameSource, optional
+        Gives the input frames; needed where the program has input nodes.
+    choice : EngineChoice
+        What runs the ticks.
+    history : int
+        Ticks of which spikes are kept, 1 or more; fewer where they spike more than 2**22 times.
+
+    Raises
+    ------
+    InputError
+        If there are input nodes but no source, or the history is out of range.
+    ProgramError
+        If the program's tables point outside it.
+
+    Notes
+    -----
+    Not safe for threads: whoever shares a run takes turns.
+    """
+
+    def __init__(
+        self,
+        program: ChipProgram,
+        source: FrameSource | None = None,
+        choice: EngineChoice = DEFAULT_ENGINE,
+        *,
+        history: int = 256,
+    ) -> None:
+        needs("live run", program, ChipProgram)
+        inputs = input_sizes(program)
+        if inputs and source is None:
+            raise InputError(f"live run: no source for {', '.join(inputs)}; give one, such as RandomSource(program)")
+        if whole_number("history", history) < 1:
+            raise InputError(f"live run: history = {history}; must be 1 tick or more")
+        self.choice = choice
+        self._engine = make_engine(program, choice)
+        self._feed = LiveFeed(program, source)
+        self._history: deque[TickSpikes] = deque(maxlen=history)
+        self._outputs: deque[OutputFrame] = deque(maxlen=history)
+        self._n_kept = self._n_strays = 0
+        self._under_way = np.zeros((0, 3), np.int64)
+        self._ports = [port for port in program.nodes if port.kind == "output"]
+        self._clock = FrameClock.of(self._ports, program.period, _MOST_FRAMES)
+        self._read_out()
+
+    def _read_out(self) -> None:
+        """Lay out which neurons stand for which of which output."""
+        program, table = self.program, self.program.outputs
+        numbers = {port.name: k for k, port in enumerate(self._ports)}
+        self._port_of = np.full(program.shape, -1, np.int32)
+        self._index_of = np.zeros(program.shape, np.int32)
+        position = np.array([numbers.get(port.name, -1) for port in program.nodes], np.int32)
+        self._port_of[table.core, table.neuron] = position[table.node]
+        self._index_of[table.core, table.neuron] = table.index
+
+    @property
+    def program(self) -> ChipProgram:
+        """What runs now."""
+        return self._engine.program
+
+    @property
+    def now(self) -> int:
+        """The tick that runs next; the first is 0."""
+        return self._engine.tick
+
+    @property
+    def state(self) -> EngineState:
+        """What the chip holds between the last tick and the next."""
+        state = self._engine.state
+        if not len(self._under_way):
+            return state
+        spikes = np.unique(np.concatenate([state.spikes, self._under_way]), axis=0)
+        return replace(state, spikes=spikes)
+
+    @property
+    def history(self) -> tuple[TickSpikes, ...]:
+        """What the last ticks sent, the oldest first."""
+        return tuple(self._history)
+
+    @property
+    def outputs(self) -> tuple[OutputFrame, ...]:
+        """Frames that outputs showed last, in order of their ticks."""
+        return tuple(self._outputs)
+
+    @property
+    def n_strays(self) -> int:
+        """Spikes of outputs that belonged to no frame, since tick 0; a mapped program without faults has none."""
+        return self._n_strays
+
+    @property
+    def input_frame(self) -> InputFrame | None:
+        """The input frame that was sampled last; None before the first, and where there is no input node."""
+        return self._feed.latest
+
+    @property
+    def input_number(self) -> int:
+        """Number of that frame; -1 before the first."""
+        return self._feed.latest_number
+
+    def tick(self) -> TickSpikes:
+        """Run one tick and give what is sent in it."""
+        tick = self.now
+        events = self._feed.events(tick)
+        spikes = self._engine.run(self._with_spikes_under_way(events))
+        sent = TickSpikes(tick, spikes.cores, spikes.neurons, events.cores, events.axons)
+        self._keep(sent)
+        return sent
+
+    def ticks(self, n_ticks: int) -> tuple[TickSpikes, ...]:
+        """Run some ticks and give what is sent in each."""
+        return tuple(self.tick() for _ in range(n_ticks))
+
+    def frame(self) -> tuple[TickSpikes, ...]:
+        """Run until every output has shown a further frame; one frame period where nothing is read out.
+
+        Returns
+        -------
+        tuple of TickSpikes
+            Of the ticks that were run, one or more.
+        """
+        return self.ticks(self.ticks_to_frame)
+
+    @property
+    def ticks_to_frame(self) -> int:
+        """Ticks that :meth:`frame` would run now."""
+        period = self.program.period
+        if not self._ports:
+            return int(-(-period.numerator // period.denominator))
+        shown = np.maximum(frames_until(self._clock.start, period, self.now - 1), 0).tolist()
+        due = [port.tick(period, frame + 1) for port, frame in zip(self._ports, shown, strict=True)]
+        return max(due) + 1 - self.now
+
+    def put(self, program: ChipProgram, state: EngineState | None = None) -> None:
+        """Go on with another program of the same shape, from the state that the chip has.
+
+        What is under way arrives: where ways were cut, the last spikes on them too.
+
+        Parameters
+        ----------
+        program : ChipProgram
+            Differs from the present one in parameters, synapses and targets.
+        state : EngineState, optional
+            What the chip holds from now on, at the same tick; by default what it holds.
+
+        Raises
+        ------
+        InputError
+            If shape, nodes, clocks or host table are others, or the state does not fit the program.
+        ProgramError
+            If the program's tables point outside it.
+        """
+        needs("live run: put", program, ChipProgram)
+        before, now = self.program, self.state if state is None else state
+        same_host = all(
+            np.array_equal(getattr(program.host, name), getattr(before.host, name))
+            for name in ("node", "index", "core", "axon", "arrival", "first_frame")
+        )
+        same_clock = (program.nodes, program.period, program.shape) == (before.nodes, before.period, before.shape)
+        if not (same_host and same_clock):
+            raise InputError(
+                f"live run: program {program.name} has other cores, nodes, clocks or inputs than {before.name}; "
+                "begin a run of its own"
+            )
+        if now.tick != self.now:
+            raise InputError(f"live run: state is of tick {now.tick}; the run is at tick {self.now}")
+        engine = make_engine(program, self.choice)
+        late = now.spikes[:, 0] >= now.tick + int(program.wires.delay.max(initial=0))
+        engine.restore(replace(now, spikes=now.spikes[~late]))
+        self._engine, self._under_way = engine, now.spikes[late]
+        self._read_out()
+
+    def _with_spikes_under_way(self, events: HostEvents) -> HostEvents:
+        """Add spikes that are longer under way than any of the program: of ways that an edit has cut."""
+        # No engine can tell a spike that the host delivers from one of its own.
+        if not len(self._under_way):
+            return events
+        due = self._under_way[:, 0] == self.now
+        cores, axons = self._under_way[due, 1:].T
+        self._under_way = self._under_way[~due]
+        return HostEvents.of_tick(np.concatenate([events.cores, cores]), np.concatenate([events.axons, axons]))
+
+    def _keep(self, sent: TickSpikes) -> None:
+        if len(self._history) == self._history.maxlen:
+            self._n_kept -= len(self._history.popleft().cores)
+        self._history.append(sent)
+        self._n_kept += len(sent.cores)
+        while self._n_kept > _MOST_SPIKES and len(self._history) > 1:
+            self._n_kept -= len(self._history.popleft().cores)
+        port = self._port_of[sent.cores, sent.neurons]
+        index = self._index_of[sent.cores, sent.neurons][port >= 0]
+        port = port[port >= 0]
+        for k, node in enumerate(self._ports):
+            at = self._clock.frames_of(np.array([sent.tick]), k)
+            if at.is_inside[0]:
+                spikes = np.zeros(node.size, np.bool_)
+                spikes[index[port == k]] = True
+                spikes.setflags(write=False)
+                self._outputs.append(OutputFrame(node.name, int(at.frame[0]), sent.tick, spikes))
+            else:
+                self._n_strays += int(np.count_nonzero(port == k))
+
+
+# What the host feeds in the tick that runs next, without an end of the stimulus.
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of the host table that share node, arrival and first frame."""
+
+    node: str | None
+    """None on bias rows, which spike in every frame."""
+    index: NDArray[np.int32]
+    core: NDArray[np.int32]
+    axon: NDArray[np.int32]
+
+
+class LiveFeed:
+    """The host of a live run: samples frames as their ticks come, and keeps them until all their axons were fed."""
+
+    # The same events as those of :class:`neuromap.simulation.run.host_feed.FedFrames`, tick by tick, but for their
+    # order within a tick; bias rows never end.
+
+    def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
+        host, self._period, self._source = program.host, program.period, source
+        self._sizes = input_sizes(program)
+        start = host.exact_arrival(program.period)
+        keys = np.stack([host.node.astype(np.int64), start, host.first_frame.astype(np.int64)], axis=1)
+        found, of_group = np.unique(keys, axis=0, return_inverse=True)
+        order = np.argsort(of_group.reshape(-1), kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(of_group.reshape(-1), minlength=len(found)))[:-1])
+        self._start, self._first = found[:, 1], found[:, 2]
+        self._of_input = found[:, 0] != BIAS
+        self._rows = [
+            _Rows(
+                None if node == BIAS else program.nodes[node].name, host.index[part], host.core[part], host.axon[part]
+            )
+            for node, part in zip(found[:, 0].tolist(), parts[: len(found)], strict=True)
+        ]
+        sampled = [port.sample_tick for port in program.nodes if port.kind == "input"]
+        self._sampled = int(in_parts(sampled, program.period).min()) if sampled else None
+        self._frames: dict[int, InputFrame] = {}
+        self._next = 0
+
+    @property
+    def latest(self) -> InputFrame | None:
+        """The frame that was sampled last, of those that are still fed."""
+        return self._frames.get(self._next - 1)
+
+    @property
+    def latest_number(self) -> int:
+        """Number of the frame that was sampled last; -1 before the first."""
+        return self._next - 1
+
+    def events(self, tick: int) -> HostEvents:
+        """Lay out what is fed in a tick; ticks are asked for in order."""
+        frame = frames_until(self._start, self._period, tick)
+        due = (ticks_of_frames(self._start, self._period, frame) == tick) & (frame >= self._first)
+        self._sample(tick, int(frame[due & self._of_input].max(initial=-1)))
+        cores, axons = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        for k in np.flatnonzero(due).tolist():
+            rows = self._rows[k]
+            fed = slice(None) if rows.node is None else self._frames[int(frame[k])][rows.node][rows.index]
+            cores.append(rows.core[fed])
+            axons.append(rows.axon[fed])
+        self._forget(int(frame[self._of_input].min(initial=self._next - 1)))
+        core, axon = np.concatenate(cores), np.concatenate(axons)
+        return HostEvents(np.array([0, len(core)]), core, axon)
+
+    def _sample(self, tick: int, fed: int) -> None:
+        """Ask for all frames up to one that is fed now, or that is sampled by this tick."""
+        if self._sampled is None or self._source is None:
+            return
+        last = max(fed, int(frames_until(np.array([self._sampled]), self._period, tick)[0]))
+        while self._next <= last:
+            self._frames[self._next] = checked_frame(self._source(self._next), self._sizes)
+            self._next += 1
+
+    def _forget(self, fed: int) -> None:
+        """Keep the frames that come after the one that every axon was fed, and always the latest."""
+        for frame in [frame for frame in self._frames if frame <= min(fed, self._next - 2)]:
+            del self._frames[frame]

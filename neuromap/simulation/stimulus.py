@@ -1,0 +1,305 @@
+"""Input frames: checking, making and storing them.
+
+Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row
+0 is frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+
+from neuromap.arrays.frozen import adopted, refuse_masked
+from neuromap.errors import StimulusError
+from neuromap.files.foreign import HEAD, kind_of_any
+from neuromap.files.given import path_given, real_number, whole_number
+from neuromap.files.messages import counted, show
+from neuromap.files.regular_file import read_bytes
+from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.network.network import Network
+from neuromap.simulation.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
+
+__all__ = ["check_frames", "frame_count", "input_sizes", "load_frames", "random_frames", "save_frames"]
+
+_MAX_VALUES = 2**31
+"""Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
+_PORTION = 2**20
+"""Random numbers that are drawn at once."""
+
+
+def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the input nodes, by name.
+
+    Parameters
+    ----------
+    source : ChipProgram, Network or mapping of str to int
+        A mapping is taken as the sizes themselves.
+
+    Returns
+    -------
+    dict of str to int
+        In the order of the source.
+
+    Raises
+    ------
+    StimulusError
+        If the source is something else.
+    """
+    if isinstance(source, ChipProgram):
+        return {port.name: port.size for port in source.nodes if port.kind == "input"}
+    if isinstance(source, Network):
+        return {name: source.nodes[name].size for name in source.inputs}
+    if not isinstance(source, Mapping):
+        raise StimulusError(f"frames: made for {show(source)}; give a Program, a Network or a mapping of sizes")
+    return dict(source)
+
+
+def check_frames(
+    frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
+) -> dict[str, NDArray[np.bool_]]:
+    """Check input frames against the input nodes and return them as Boolean arrays.
+
+    Parameters
+    ----------
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
+        Boolean, or integers that are all 0 or 1. Frames of node shape are flattened in the order of the neurons; a
+        network tells the shape of its nodes, a program their sizes only.
+    source : ChipProgram, Network or mapping of str to int
+        What they are for; see :func:`input_sizes`.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (n_frames, size)
+        In the order of the source's input nodes; read-only.
+
+    Raises
+    ------
+    StimulusError
+        On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
+        numbers of frames that differ between nodes.
+    """
+    sizes, shapes = input_sizes(source), input_shapes(source)
+    if not isinstance(frames, Mapping):
+        raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
+    for name in frames:
+        if name not in sizes:
+            raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    checked: dict[str, NDArray[np.bool_]] = {}
+    for name, size in sizes.items():
+        if name not in frames:
+            raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
+        checked[name] = _checked_array(name, frames[name], size, shapes.get(name))
+        first, n_frames = next(iter(checked)), len(checked[name])
+        if n_frames != len(checked[first]):
+            raise StimulusError(
+                f"frames of {name}: {counted(n_frames, 'frame')}, but {first} has {len(checked[first])}; give "
+                "as many of each"
+            )
+    return checked
+
+
+def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
+    """Count the frames of checked input frames, frame 0 included; 0 without an input node."""
+    return len(next(iter(frames.values()))) if frames else 0
+
+
+def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, int, int] | None) -> NDArray[np.bool_]:
+    refuse_masked(values, f"frames of {name}", StimulusError)
+    try:
+        array = by_neuron(np.asarray(values), 1, size, shape)
+    except ValueError:
+        raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
+    if array.ndim != 2 or array.shape[1] != size:
+        turned = "; give its transpose, array.T" if array.ndim == 2 and len(array) == size else ""
+        allowed = shapes_allowed("n_frames", size, shape)
+        raise StimulusError(f"frames of {name}: shape {array.shape}; must be {allowed}{turned}")
+    if len(array) < 2:
+        raise StimulusError(
+            f"frames of {name}: {counted(len(array), 'frame')}; at least 2 are needed (frame 0 and frame 1)"
+        )
+    if array.dtype.kind not in "bui":
+        raise StimulusError(f"frames of {name}: {no_bits(array)}")
+    if array.dtype.kind != "b":
+        wrong = np.argwhere((array != 0) & (array != 1))
+        if len(wrong):
+            frame, index = wrong[0]
+            raise StimulusError(
+                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
+            )
+    return adopted(array.astype(np.bool_))
+
+
+def random_frames(
+    source: ChipProgram | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
+) -> dict[str, NDArray[np.bool_]]:
+    """Make random input frames; the same on every machine and NumPy version.
+
+    Node ``name`` draws from a PCG64 of its own, seeded with ``SeedSequence([seed, *name.encode()])``, so that
+    its frames do not depend on other nodes. In the order of frames, then neurons, each 64-bit number gives
+    one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density`` the first
+    number of every frame, taken likewise, is the density of that frame: neurons of low and of high threshold
+    both get to switch.
+
+    Parameters
+    ----------
+    source : ChipProgram, Network or mapping of str to int
+        Input nodes and their sizes; see :func:`input_sizes`.
+    n_frames : int
+        Frames, including frame 0.
+    density : float, optional
+        Probability of a 1, from 0 to 1; by default every frame draws its own.
+    seed : int
+        Zero or more.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (n_frames, size)
+        Read-only.
+
+    Raises
+    ------
+    StimulusError
+        If a parameter is out of range, or more than 2**31 values are asked for.
+    """
+    sizes = input_sizes(source)
+    whole_number("frames: n_frames", n_frames, StimulusError)
+    whole_number("frames: seed", seed, StimulusError)
+    if density is not None:
+        real_number("frames: density", density, StimulusError)
+    if n_frames < 2:
+        raise StimulusError(
+            f"frames: {counted(n_frames, 'frame')} asked for; at least 2 are needed (frame 0 and frame 1)"
+        )
+    if density is not None and not 0 <= density <= 1:
+        raise StimulusError(f"frames: density {density}; must be between 0 and 1")
+    if seed < 0:
+        raise StimulusError(f"frames: seed {seed}; must be 0 or more")
+    n_values = n_frames * sum(sizes.values())
+    if n_values > _MAX_VALUES:
+        raise StimulusError(f"frames: {n_values} values asked for; at most {_MAX_VALUES} are made, give fewer frames")
+    frames = {}
+    for name, size in sizes.items():
+        bits = np.random.PCG64(np.random.SeedSequence([seed, *name.encode()]))
+        rows = np.empty((n_frames, size), dtype=np.bool_)
+        each = size + (density is None)
+        portion = max(1, _PORTION // each)
+        for start in range(0, n_frames, portion):
+            part = rows[start : start + portion]
+            raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
+            unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
+        frames[name] = adopted(rows)
+    return frames
+
+
+def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
+    """Write input frames as safetensors, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
+        One uint8 tensor of 0 and 1 is written for each node, under its name.
+
+    Raises
+    ------
+    StimulusError
+        If the frames are malformed in themselves.
+    InputError
+        If the file cannot be written.
+    """
+    sizes = {name: math.prod(np.shape(values)[1:]) for name, values in frames.items()}
+    checked = check_frames(frames, sizes)
+    tensors = {name: np.ascontiguousarray(rows, dtype=np.uint8) for name, rows in checked.items()}
+    write_whole(path, sealed_bytes("frames", tensors, {"format": "neuromap frames", "version": "1"}))
+
+
+def load_frames(
+    path: str | Path, source: ChipProgram | Network | Mapping[str, int] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Read input frames from a safetensors file, or from a ``.npz`` archive of NumPy.
+
+    Parameters
+    ----------
+    path : str or Path
+        One tensor of bool or integers 0 and 1 for each input node, under its name, shape (n_frames, size).
+    source : ChipProgram, Network or mapping of str to int, optional
+        What they are for: if given, the frames are checked with :func:`check_frames`, else returned as read.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The frames.
+
+    Raises
+    ------
+    StimulusError
+        If the file cannot be read, is no such file or a damaged one, or (with ``source``) its frames do not fit.
+    """
+    path = path_given("load_frames", path, StimulusError)
+    read = _read_npz if path.suffix == ".npz" else _read_safetensors
+    try:
+        data = read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError)
+        _refuse_other_files(path, data)
+        frames = read(data)
+        return frames if source is None else dict(check_frames(frames, source))
+    except OSError as error:
+        raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except StimulusError as error:
+        raise StimulusError(f"{path}: {error}") from None
+
+
+def _refuse_other_files(path: Path, data: bytes) -> None:
+    kind = kind_of_any(data[:HEAD])
+    if kind is not None and "safetensors" not in kind and "frames" not in kind and path.suffix != ".npz":
+        raise StimulusError(f"is {kind}, not a file of frames; save frames with save_frames or NumPy's savez")
+
+
+def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
+        raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
+    # users write frames with other programs too: those bear no digest
+    if seal_of(data, metadata_of(data)) is Seal.DAMAGED:
+        raise StimulusError("is damaged, it does not fit its digest; take a copy, or make the frames again")
+    return tensors
+
+
+def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            if unpacked > _MAX_VALUES:
+                raise StimulusError(f"holds {unpacked} bytes; at most {_MAX_VALUES} are read")
+            return {name.removesuffix(".npy"): _read_npy(archive.read(name)) for name in archive.namelist()}
+    except (StimulusError, OSError):
+        raise
+    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive
+        raise StimulusError("not a readable .npz archive of plain arrays") from None
+
+
+def _read_npy(data: bytes) -> NDArray[Any]:
+    """Read one array; its header may not promise more than is there."""
+    stream = io.BytesIO(data)
+    versions: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, _, dtype = versions[npy.read_magic(stream)](stream)  # type: ignore[no-untyped-call]
+    if math.prod(shape) * max(1, dtype.itemsize) > len(data):
+        raise StimulusError(f"promises an array of shape {shape} in {len(data)} bytes")
+    stream.seek(0)
+    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)  # type: ignore[no-untyped-call]
+    return array

@@ -1,1 +1,0 @@
-"""Input frames, for one run and for batches."""

@@ -1,0 +1,332 @@
+"""Read traces from files, safetensors or HDF5."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from neuromap.arrays.times import Time
+from neuromap.errors import InputError
+from neuromap.files.confined import confined
+from neuromap.files.foreign import foreign_boundary
+from neuromap.files.given import path_given
+from neuromap.files.messages import show_name
+from neuromap.files.regular_file import check_regular
+from neuromap.files.unpacked import most_unpacked
+from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
+from neuromap.hardware.program.ports import NodePort
+from neuromap.simulation.trace.checksum import checksum
+from neuromap.simulation.trace.file_digest import fits_its_digest
+from neuromap.simulation.trace.file_layout import (
+    CHECKED_VERSION,
+    DTYPES,
+    EVENTS,
+    EXACT_IN_FLOAT,
+    FORMAT,
+    HDF5_VERSIONS,
+    NEURONS,
+    PLACES,
+    POTENTIAL_PLACES,
+    REPORT,
+    SPIKES,
+    VERSIONS,
+    import_h5py,
+)
+from neuromap.simulation.trace.readout import Potentials, Readout
+from neuromap.simulation.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import h5py
+
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""The first 8 bytes of an HDF5 file."""
+
+
+def load_trace(path: str | Path) -> Trace:
+    """Read a trace that :meth:`Trace.save` or :func:`~neuromap.simulation.run.simulate.simulate_to_file` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, HDF5 or safetensors; its content tells which.
+
+    Returns
+    -------
+    Trace
+        The trace.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is no trace, or is truncated, or holds more than the memory is meant to (4 GiB):
+        ``docs/simulation.md`` shows how to read a part of it.
+    NotSupportedError
+        If it is an HDF5 file and h5py is not installed.
+    """
+    path = path_given("load_trace", path)
+    try:
+        check_regular(path, "trace", InputError)
+        with path.open("rb") as stream:
+            head = stream.read(8)
+    except InputError as error:
+        raise InputError(f"{show_name(str(path))}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    with foreign_boundary("a trace", where=str(path)):
+        try:
+            return checked_trace(*(_hdf5_content(path) if head == _HDF5_SIGNATURE else read_safetensors(path)))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: a damaged trace ({error})") from None
+        except MemoryError:
+            raise InputError(
+                f"{path}: takes more memory than there is; read parts of it (docs/simulation.md)"
+            ) from None
+
+
+def _hdf5_content(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    text, arrays = read_hdf5(path)
+    return json.loads(text), arrays
+
+
+# What a safetensors file holds of a trace.
+def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read labels and arrays of a trace."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: not a readable safetensors file; a trace is one, or an HDF5 file") from None
+    if metadata.get("format") != FORMAT or metadata.get("version") not in VERSIONS:
+        raise InputError(f"{path}: not a trace of version {', '.join(VERSIONS)}; save one with simulate")
+    try:
+        has_checksum = metadata["version"] == CHECKED_VERSION
+        if metadata.get("checksum") != (checksum(metadata["trace"], tensors) if has_checksum else None):
+            raise ValueError("its content does not fit its checksum")
+        return json.loads(metadata["trace"]), tensors
+    except (KeyError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: a damaged trace ({error})") from None
+
+
+# Put a trace together from what a file holds, whatever that is.
+_MOST = 2**53
+"""Ticks and frames are below this, so that sums of them fit into 64 bits."""
+
+
+def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
+    """Make a trace of labels and arrays."""
+    labels = {"potential_nodes": [], "tick_seconds": None, "nodes_are_whole": False, **labels}
+    _check_labels(labels)
+    labels["period"] = period_of_file(labels)
+    labels.pop(FRAMES_KEY, None)
+    nodes, potential_nodes = (_ports(labels.pop(key), labels["period"]) for key in ("nodes", "potential_nodes"))
+    for name, array in arrays.items():
+        if name in DTYPES and array.dtype.name != DTYPES[name]:
+            raise ValueError(f"tensor {name} must be {DTYPES[name]}, is {array.dtype.name}")
+    tick, node, index = (arrays[name] for name in EVENTS[:3])
+    core, neuron = (arrays.get(name) for name in EVENTS[3:])
+    if any(a.ndim != 1 or a.shape != tick.shape for a in (tick, node, index, core, neuron) if a is not None):
+        raise ValueError("tick, node, index, core and neuron must be of the same length")
+    _check_places(node, index, nodes)
+    _check_ticks(tick, labels, nodes)
+    counts = arrays.get("counts")
+    if counts is not None and counts.ndim != 2:
+        raise ValueError("counts must be a table of cores and neurons")
+    return Trace(
+        **labels, nodes=nodes, tick=tick, node=node, index=index, core=core, neuron=neuron, counts=counts,
+        potential_table=_potentials(arrays, potential_nodes, labels["n_ticks"]),
+    )  # fmt: skip
+
+
+def _check_labels(labels: dict[str, Any]) -> None:
+    numbers = [labels[key] for key in ("period", "n_frames", "n_ticks")]
+    if not all(type(number) is int and 0 <= number < _MOST for number in numbers) or labels["period"] < 1:
+        raise ValueError(f"period, n_frames and n_ticks must be integers from 0 to {_MOST - 1}, the period 1 or more")
+    if not all(isinstance(labels[key], str) for key in ("name", "pattern", "execution")):
+        raise ValueError("name, pattern and execution must be text")
+    if type(labels["nodes_are_whole"]) is not bool:
+        raise ValueError("nodes_are_whole must be true or false")
+    seconds = labels["tick_seconds"]
+    if type(seconds) not in (float, int, NoneType) or (seconds is not None and not 0 < seconds < math.inf):
+        raise ValueError("tick_seconds must be a number above 0")
+
+
+def _check_ticks(tick: NDArray[np.int64], labels: dict[str, Any], nodes: tuple[NodePort, ...]) -> None:
+    if len(tick) and not (0 <= tick.min() <= tick.max() < labels["n_ticks"]):
+        raise ValueError("a spike lies outside the ticks that were run")
+    if len(tick) and (np.diff(tick) < 0).any():
+        raise ValueError("spikes are not in the order of their ticks")
+    for port in nodes:
+        if port.kind == "output" and port.tick(labels["period"], labels["n_frames"] - 1) >= labels["n_ticks"]:
+            raise ValueError(f"node {port.name} has frames after the ticks that were run")
+
+
+def _potentials(arrays: dict[str, NDArray[Any]], nodes: tuple[NodePort, ...], n_ticks: int) -> Potentials | None:
+    if "potentials" not in arrays:
+        return None
+    values = arrays["potentials"]
+    core, neuron, node, index = (arrays[name] for name in POTENTIAL_PLACES)
+    if (
+        values.ndim != 2
+        or len(values) != n_ticks
+        or any(a.shape != values.shape[1:] for a in (core, neuron, node, index))
+    ):
+        raise ValueError("potentials must be a table of ticks and neurons")
+    _check_places(node, index, nodes)
+    return Potentials(Readout(nodes, core, neuron, node, index), values)
+
+
+def _ports(ports: list[dict[str, Any]], period: Time) -> tuple[NodePort, ...]:
+    plain = [{key: value for key, value in port.items() if key != PART_KEY} for port in ports]
+    found = tuple(
+        NodePort(**{**without, "sample_tick": tick_of_file(port, period)})
+        for without, port in zip(plain, ports, strict=True)
+    )
+    for port in found:
+        if not (isinstance(port.name, str) and type(port.size) is int and type(port.sample_tick) in (int, Fraction)):
+            raise ValueError(f"node {port.name} has a size or sample tick that is no integer")
+        if not (0 <= port.size < 2**31 and -_MOST < port.sample_tick < _MOST):
+            raise ValueError(f"node {port.name} has a size or sample tick out of range")
+    return found
+
+
+def _check_places(node: NDArray[np.int32], index: NDArray[np.int32], nodes: tuple[NodePort, ...]) -> None:
+    sizes = np.array([*(port.size for port in nodes), 0], dtype=np.int64)  # the last one for neurons without a label
+    if len(node) and (node.min() < -1 or node.max() >= len(nodes)):
+        raise ValueError("a spike or potential names a node that does not exist")
+    wrong = np.where(node < 0, index != -1, (index < 0) | (index >= sizes[node]))
+    if wrong.any():
+        raise ValueError("a spike or potential names a neuron that does not exist")
+
+
+# What an HDF5 file holds of a trace; nothing outside the file is touched.
+#
+# A process of its own reads it: where the bookkeeping of a file is damaged, the HDF5 library may end the process that
+# it runs in, or keep it busy for ever.
+
+
+_MAX_BYTES = 2**32
+"""Memory that a trace may take while it is read."""
+_SPIKE_BYTES = 40
+"""Of a spike while it is read: its tick, its row, its place, and what makes one of them from another."""
+_BESIDE = 2**28
+"""Bytes that the library and its caches may take beside the trace."""
+_SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
+"""Work to read a small file, ten times what it takes, and the pace of others, a twentieth of what it is."""
+
+
+def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Read labels, as the text of the file, and arrays of a trace, under their names in a safetensors file."""
+    import_h5py()
+    try:
+        size = path.stat().st_size
+        if not fits_its_digest(path):
+            raise InputError("a damaged trace (its bytes do not fit the digest behind them)")
+        most = most_unpacked(size, _MAX_BYTES)
+        found: tuple[str, dict[str, NDArray[Any]]] = confined(
+            f"{__name__}:trace_content",
+            {"path": str(path), "most": most},
+            "trace",
+            work=_SECONDS + size / _BYTES_A_SECOND,
+            seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
+            memory=most + _BESIDE,
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return found
+
+
+def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Read a file by h5py, in the process that :func:`read_hdf5` begins."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            version = file.attrs.get("format_version")
+            if file.attrs.get("format") != FORMAT or version not in HDF5_VERSIONS:
+                raise InputError(f"not a trace of version {', '.join(HDF5_VERSIONS)}; save one with simulate")
+            found = _datasets(file)
+            n_bytes = sum(data.nbytes for data in found.values()) + _SPIKE_BYTES * found["tick"].size
+            if n_bytes > most:
+                raise InputError(
+                    f"takes {n_bytes / 2**30:.1f} GiB of memory; at most {most / 2**30:.3g} are read at once of a file "
+                    "of its size, read parts of it with h5py (docs/simulation.md)"
+                )
+            text, content = file.attrs["trace"], _read(found)
+            if file.attrs.get("checksum") != (checksum(text, content) if version == CHECKED_VERSION else None):
+                raise ValueError("its content does not fit its checksum")
+            if not isinstance(text, str):
+                raise ValueError("its labels are no text")
+            return text, _by_spike(content)
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"a damaged trace ({' '.join(str(error).split())})") from None
+
+
+def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Find what is read of a file, under the names of a safetensors file; nothing outside the file is touched."""
+    names = {"tick": f"{SPIKES}/ticks", "row": f"{SPIKES}/node_ids"}
+    names |= {name: f"{NEURONS}/{name}" for name in PLACES}
+    if "counts" in file:
+        names["counts"] = "counts"
+    if REPORT in file:
+        names["potentials"] = f"{REPORT}/data"
+        names |= {f"potential_{name}": f"{REPORT}/mapping/{name}" for name in PLACES}
+    found = {name: _dataset(file, path) for name, path in names.items()}
+    if found["row"].shape != found["tick"].shape:
+        raise ValueError("ticks and node_ids must be of the same length")
+    if len({found[name].shape for name in PLACES}) > 1:
+        raise ValueError("the columns of the table of neurons differ in length")
+    return found
+
+
+def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
+    import h5py
+
+    names = path.split("/")
+    links = (file.get("/".join(names[: k + 1]), getlink=True) for k in range(len(names)))
+    if not all(isinstance(link, h5py.HardLink) for link in links):
+        raise ValueError(f"{path} is missing, or a link to another place")
+    data = file[path]
+    if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iuf" or data.shape is None:
+        raise ValueError(f"{path} is no dataset of numbers")
+    if data.is_virtual or data.external:
+        raise ValueError(f"{path} lies in another file")
+    return data
+
+
+def _read(found: dict[str, h5py.Dataset]) -> dict[str, NDArray[Any]]:
+    return {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
+
+
+def _by_spike(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Give every spike its own place, in place of a row of the table of neurons."""
+    row = content["row"]
+    if row.ndim != 1 or row.dtype.kind not in "iu":
+        raise ValueError("node_ids must be a row of integers")
+    if len(row) and not 0 <= row.min() <= row.max() < content["core"].size:
+        raise ValueError("a spike names a neuron that is not in the table of neurons")
+    return {name: array[row] if name in PLACES else array for name, array in content.items() if name != "row"}
+
+
+def _whole(data: h5py.Dataset) -> NDArray[np.int32]:
+    """Read potentials, which may be floats, some rows at a time."""
+    values = np.empty(data.shape, dtype=np.int32)
+    rows = max(1, 2**24 // max(1, math.prod(data.shape[1:])))
+    for start in range(0, len(values), rows):
+        part = data[start : start + rows]
+        if part.dtype.kind == "f" and not (np.abs(part) <= EXACT_IN_FLOAT).all():  # nor NaN
+            raise ValueError(f"a potential is no number, or beyond {EXACT_IN_FLOAT}, where floats are inexact")
+        values[start : start + rows] = part
+        if (values[start : start + rows] != part).any():
+            raise ValueError("a potential is no integer of 32 bits")
+    return values

@@ -1,0 +1,116 @@
+"""``RunsOver``: a figure of runs over one parameter or two, all others taken together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple
+
+from neuromap.errors import InputError
+from neuromap.files.messages import did_you_mean
+from neuromap.forms.formed import Formed, form
+from neuromap.hardware.chip.chip_figures import figure_text
+from neuromap.sweep.run_figures import RUN_FIGURES, RunFigure
+from neuromap.sweep.run_table import RunRow, RunTable
+
+__all__ = ["DEFAULT_FIGURE", "OverPoint", "RunsOver", "runs_over", "value_text"]
+
+DEFAULT_FIGURE = "measured_first_response_ticks"
+_FIGURES = {figure.key: figure for figure in RUN_FIGURES if figure.unit != "yes"}
+
+
+class OverPoint(NamedTuple):
+    """All runs with the same values of the parameters."""
+
+    values: tuple[str, ...]  # of the parameters; ``"-"`` where the runs have none
+    # n_runs, n_known: runs, and those of them whose figure is known
+    n_runs: int
+    n_known: int
+    # mean, least, most: of the figure over these; ``None`` where it is known of none
+    mean: float | None
+    least: float | None
+    most: float | None
+    reason: str  # why the first of the others has none; empty where all have one
+
+
+@dataclass(frozen=True, eq=False)
+class RunsOver(Formed):
+    """A figure over parameters."""
+
+    _called = "a figure over parameters"
+
+    parameters: tuple[str, ...]  # one or two
+    figure: RunFigure  # what is shown
+    points: tuple[OverPoint, ...]  # in the order in which their values come up in the table
+
+    def _facts(self) -> dict[str, object]:
+        return {"figure": self.figure.key, "over": ", ".join(self.parameters), "points": len(self.points)}
+
+    def to_svg(self) -> str:
+        """Draw an SVG file: the first parameter to the right, a line for every value of the second."""
+        return str(form(self, "svg"))
+
+    def to_text(self, width: int = 160) -> str:
+        """Table as it is printed in a terminal."""
+        return str(form(self, "text", width))
+
+
+def runs_over(table: RunTable, parameters: Sequence[str], figure: str = DEFAULT_FIGURE) -> RunsOver:
+    """Take all runs with the same values of some parameters together.
+
+    Parameters
+    ----------
+    table : RunTable
+        The runs.
+    parameters : sequence of str
+        One or two of :attr:`RunTable.parameters`.
+    figure : str
+        Key of a figure of :data:`neuromap.sweep.run_figures.RUN_FIGURES` that is a number.
+
+    Returns
+    -------
+    RunsOver
+        Mean, least and most of the figure for every pair of values.
+
+    Raises
+    ------
+    InputError
+        If there is no such parameter or figure, or the parameters are not one or two.
+    """
+    if figure not in _FIGURES:
+        raise InputError(
+            f"figure {figure}: runs have none of this name; allowed are {', '.join(_FIGURES)}"
+            + did_you_mean(figure, _FIGURES)
+        )
+    if len({*parameters}) != len(parameters) or not 1 <= len(parameters) <= 2:
+        raise InputError(f"parameters {', '.join(parameters)}: give one or two of {', '.join(table.parameters)}")
+    for name in parameters:
+        if name not in table.parameters:
+            raise InputError(
+                f"parameter {name}: the runs have none of this name; allowed are {', '.join(table.parameters)}"
+                + did_you_mean(name, table.parameters)
+            )
+    groups: dict[tuple[str, ...], list[RunRow]] = {}
+    for row in table.rows:
+        groups.setdefault(tuple(value_text(table, row, name) for name in parameters), []).append(row)
+    points = (_point(values, rows, figure) for values, rows in groups.items())
+    return RunsOver(tuple(parameters), _FIGURES[figure], tuple(points))
+
+
+def value_text(table: RunTable, row: RunRow, parameter: str) -> str:
+    """Give the value of a parameter in a row as people read it; ``"-"`` where the row has none."""
+    value = table.value(row, parameter)
+    if parameter == "mapping":
+        return ", ".join(f"{name} {figure_text(told)}" for name, told in json.loads(row.run.mapping).items()) or "-"
+    return "-" if value is None else figure_text(value)
+
+
+def _point(values: tuple[str, ...], rows: list[RunRow], figure: str) -> OverPoint:
+    known = [float(row.figures[figure]) for row in rows if figure in row.figures]
+    why = (row.outcome.message if row.outcome else "not done yet" for row in rows if figure not in row.figures)
+    if not known:
+        return OverPoint(values, len(rows), 0, None, None, None, next(why))
+    mean = fsum(known) / len(known)
+    return OverPoint(values, len(rows), len(known), mean, min(known), max(known), next(why, ""))

@@ -1,0 +1,276 @@
+"""``RunStore``: rows of runs in one SQLite file, whole after whatever ends the process that writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.files.whole_file import check_target
+from neuromap.sweep.run_figures import RUN_FIGURES
+from neuromap.sweep.sweep_run import RunOutcome, SweepRun
+
+_APPLICATION = 0x4E4D5357
+"""What marks a file as ours, in the header of SQLite's format: NMSW."""
+_VERSION = 3
+_WITHOUT_DIGESTS = (1, 2)
+"""Versions whose rows have none."""
+_SECONDS = 60.0
+"""Within which another process must end its transaction."""
+NAMES = tuple(f.name for f in fields(SweepRun))
+"""Columns that name a run."""
+OUTCOME = ("status", "stage", "exit_code", "message")
+"""Columns that say what became of it; all are NULL as long as it is not done."""
+_TYPES = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "INTEGER") | {"density": "REAL"}
+_FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
+STORED = ("place", *NAMES, *_FOUND, "record")
+"""Columns of a row, all but its digest; by these :func:`require_whole` takes a row."""
+_ROWS = f"SELECT {', '.join(STORED)}, digest FROM runs"
+_OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
+
+
+class RunStore:
+    """Rows of runs, in the order in which they were planned; a context manager."""
+
+    # Every row has a digest of all that it holds (docs/file-digests.md): one that does not fit it is refused. The file
+    # is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command alone
+    # may write it. What is not committed when the process or the machine ends was never there. It must lie on a disk of
+    # this machine, since such files do not work over a network.
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        if check_target(self._path) is None:
+            raise InputError(f"store {self._path}: is no regular file; give the name of a file")
+        with _told(self._path):
+            self._database = connected(self._path)
+            self._claim = StoreClaim(self._path)
+            self._database.execute("PRAGMA synchronous = FULL")
+            _make_tables(self._database)
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._database.close()
+        self._claim.release()
+
+    def plan(self, runs: Iterable[SweepRun]) -> None:
+        """Give every run that has none yet a row, all of them or none."""
+        # runs: in the order of the rows; keys may come twice
+        with _told(self._path), self._database:
+            for run in runs:
+                self._insert(run)
+
+    def keep(self, run: SweepRun, outcome: RunOutcome, record: str) -> None:
+        """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards."""
+        with _told(self._path), self._database:
+            self._insert(run)
+            self._row(run.key)
+            self._database.execute("UPDATE runs SET record = ? WHERE key = ?", (record, run.key))
+            self._keep(run.key, outcome)
+
+    def record(self, key: str) -> str | None:
+        """Give the record that was kept with a run; ``None`` where there is none."""
+        with _told(self._path):
+            row = self._row(key)
+        found = None if row is None else row[-1]
+        if found is not None and not is_text(found):
+            raise InputError(f"store {self._path}: record of run {key[:12]} is no text; name another file")
+        return found
+
+    def done(self) -> set[str]:
+        """Give the keys of all runs that are done; those that were lost are not."""
+        key, status = STORED.index("key"), STORED.index("status")
+        with _told(self._path):
+            rows = (require_whole(self._path, row) for row in self._database.execute(f"{_ROWS} ORDER BY place"))
+            return {row[key] for row in rows if row[status] not in (None, "lost")}
+
+    def add(self, outcomes: Iterable[tuple[str, RunOutcome]]) -> None:
+        """Keep what became of runs, all of them or none: it is on the disk when the call returns."""
+        with _told(self._path), self._database:
+            for key, outcome in outcomes:
+                self._row(key)  # whole so far, or the new digest would stand for what is damaged
+                self._keep(key, outcome)
+
+    def _row(self, key: str) -> tuple[Any, ...] | None:
+        """Give the row of a run, which must fit its digest."""
+        row = self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchone()
+        return None if row is None else require_whole(self._path, row)
+
+    def _insert(self, run: SweepRun) -> None:
+        columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
+        if self._database.execute(f"INSERT OR IGNORE INTO runs {columns}", astuple(run)).rowcount:
+            self._seal(run.key)
+
+    def _keep(self, key: str, outcome: RunOutcome) -> None:
+        found = ", ".join(f"{name} = ?" for name in _FOUND)
+        self._database.execute(f"UPDATE runs SET {found} WHERE key = ?", (*_values(outcome), key))
+        self._seal(key)
+
+    def _seal(self, key: str) -> None:
+        """Give a row the digest of what SQLite has made of its values."""
+        for row in self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchall():
+            self._database.execute("UPDATE runs SET digest = ? WHERE key = ?", (_digest(row[:-1]), key))
+
+
+def _digest(values: Sequence[Any]) -> str:
+    """Give the digest of a row, by :data:`STORED`."""
+    told = json.dumps(dict(zip(STORED, values, strict=True)), sort_keys=True, separators=(",", ":"), default=bytes.hex)
+    return f"blake2b-128:{blake2b(told.encode(), digest_size=16).hexdigest()}"
+
+
+def require_whole(path: Path, row: Sequence[Any]) -> tuple[Any, ...]:
+    """Refuse a row that does not fit its digest."""
+    *values, digest = row
+    if digest != _digest(values):
+        place = values[0]
+        raise InputError(
+            f"store {path}: row {place} is damaged or was changed, it does not fit its digest; delete it (DELETE FROM "
+            f"runs WHERE place = {place}) and the same command does its run again, or give another file"
+        )
+    return tuple(values)
+
+
+def is_text(value: Any) -> bool:
+    """Say whether a value is text that UTF-8 can write; others come of bytes that are none."""
+    return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
+    """Open the file of a store; who calls turns errors of SQLite into ours."""
+    place = path.absolute()
+    if only_read and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)):
+        database = _connected_to_read(place)
+    else:
+        # from the root on, since SQLite has meanings of its own for names such as :memory: and file:a.sqlite
+        database = sqlite3.connect(place, timeout=_SECONDS)
+    # bytes that are no text reach who checks them, and are told with their column
+    database.text_factory = lambda data: data.decode(errors="surrogateescape")
+    application, version = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if (application, version) == (0, 0) and _is_empty(database):
+        return database
+    if (application, version) == (_APPLICATION, _VERSION):
+        # nothing but the table: a view of that name could give rows without end
+        try:
+            things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        except UnicodeDecodeError:  # of the words in which SQLite refuses a schema that is no text
+            database.close()
+            raise InputError(f"store {path}: is damaged, its schema is no text; give another file") from None
+        others = [f"a {kind} {name!r:.40}" for kind, name in things if (kind, name) != ("table", "runs")]
+        if not others:
+            return database
+        database.close()
+        raise InputError(f"store {path}: holds {others[0]}, which no store of neuromap does; name another file")
+    database.close()
+    if application == _APPLICATION and version in _WITHOUT_DIGESTS:
+        raise InputError(
+            f"store {path}: is of an older version of neuromap, its rows have no digests; give another file, in which "
+            "the runs are done again"
+        )
+    raise InputError(f"store {path}: is no store of neuromap sweep or explore, version {_VERSION}; name another file")
+
+
+def _connected_to_read(place: Path) -> sqlite3.Connection:
+    """Open a store that cannot be written, or lies where no file can be made beside it."""
+    database = sqlite3.connect(f"{place.as_uri()}?mode=ro", timeout=_SECONDS, uri=True)
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        database.close()
+    else:
+        return database
+    # SQLite wants a file beside the store even to read; without changes that lie beside it too, it can do without
+    changes = place.with_name(f"{place.name}-wal")
+    if changes.exists() and changes.stat().st_size:
+        raise InputError(
+            f"store {place}: has changes in {changes.name}, which cannot be read where nothing can be written; copy "
+            "both files into another folder"
+        )
+    return sqlite3.connect(f"{place.as_uri()}?mode=ro&immutable=1", timeout=_SECONDS, uri=True)
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    return bool(database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0)
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    """Make the table and the mark of the format where there is none, in one transaction: a file has both or none."""
+    if not _is_empty(database):
+        return
+    database.execute("PRAGMA journal_mode = WAL")
+    columns = [
+        *("key TEXT NOT NULL UNIQUE" if name == "key" else f"{name} {_TYPES.get(name, 'TEXT')}" for name in NAMES),
+        *(f"{name} {_TYPES.get(name, 'TEXT')}" for name in OUTCOME),
+        *(f"{figure.key} {_OF_KIND[figure.kind]}" for figure in RUN_FIGURES),
+        "record TEXT",
+        "digest TEXT",
+    ]
+    database.executescript(
+        f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS runs (place INTEGER PRIMARY KEY, {', '.join(columns)});"
+        f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT;"
+    )
+
+
+def _values(outcome: RunOutcome) -> tuple[Any, ...]:
+    told = (outcome.status, outcome.stage, outcome.exit_code, outcome.message)
+    return (*told, *(outcome.figures.get(figure.key) for figure in RUN_FIGURES))
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say an error of SQLite in one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(store_fault(path, error)) from None
+
+
+def store_fault(path: Path, error: sqlite3.Error) -> str:
+    """Say in one line why a store cannot be used."""
+    reason = " ".join(str(error).split())
+    return f"store {path}: cannot be used ({reason}); give another file, on a disk of this machine"
+
+
+# ``StoreClaim``: of all commands that are given one store, one writes it.
+
+
+class StoreClaim:
+    """The right to write a store, held until it is released or the process ends, however it ends."""
+
+    # It is a lock of SQLite on an empty file beside the store, ``FILE-lock``, since every system takes such a lock away
+    # with the process that held it; a lock on the store itself would keep readers out. A file that a killed command
+    # left is locked by nobody.
+
+    def __init__(self, store: Path) -> None:
+        self._path = store.absolute().with_name(f"{store.name}-lock")
+        if self._path.is_symlink() or (self._path.exists() and (not self._path.is_file() or self._path.stat().st_size)):
+            raise InputError(
+                f"store {store}: {self._path.name} beside it is no lock of neuromap, those are empty; move it away"
+            )
+        self._lock = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+        try:
+            self._lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            self._lock.close()
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise InputError(
+                f"store {store}: another command writes it (it holds {self._path.name}); wait until that has ended, "
+                "or give another file"
+            ) from None
+
+    def release(self) -> None:
+        """Let others write the store."""
+        with suppress(OSError):  # as where a system keeps open files; the next command takes it as it is
+            self._path.unlink()
+        self._lock.close()

@@ -1,1 +1,0 @@
-"""Rows of runs in one file that outlasts whatever ends the sweep."""

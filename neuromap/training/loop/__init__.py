@@ -1,1 +1,0 @@
-"""The training loop: batches, loss, optimisers, checkpoints, accuracies per frame."""

@@ -1,1 +1,0 @@
-"""Rolled-out networks as PyTorch modules: deep windows, and the window of size 1 that streams without end."""

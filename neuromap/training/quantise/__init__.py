@@ -1,1 +1,0 @@
-"""Networks in frame code as PyTorch modules: what is trained is what a chip computes, spike by spike."""

@@ -1,0 +1,189 @@
+"""``ParallelStream``: a streaming rollout over processes, with phases of reading and of writing in turn.
+
+In a streaming rollout every node of a frame needs the last frame only (Fischer, Köhler, Pfeil 2018, section 3), so all
+nodes can be computed at the same time. Values lie in shared memory, twice: processes read the last frame and write this
+one, meet, and change places.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.shared_memory import SharedMemory
+from multiprocessing.synchronize import Event, Semaphore
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuromap.errors import InputError, NeuromapError
+from neuromap.files.given import whole_number
+from neuromap.network.network import Network
+from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.training.torch.rollout_model import RolloutModel
+
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the values of every node lie: offset in floats, and shape with the batch."""
+
+    places: Mapping[str, tuple[int, tuple[int, ...]]]
+    floats: int
+
+    @classmethod
+    def of(cls, model: RolloutModel, batch: int) -> _Layout:
+        places: dict[str, tuple[int, tuple[int, ...]]] = {}
+        start = 0
+        for name, node in model.network.nodes.items():
+            shape = (batch, *(node.shape or ()))
+            places[name] = (start, shape)
+            start += -(-math.prod(shape) // 16) * 16  # cache lines are not shared between nodes
+        return cls(places, start)
+
+    def frames(self, memory: SharedMemory) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Give both frames as tensors in the memory."""
+        whole = np.ndarray((2, self.floats), np.float32, memory.buf)
+        one, two = ({n: _tensor(half, *place) for n, place in self.places.items()} for half in whole)
+        return one, two
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """What a process is told and tells: begin with a frame, it is done, the stream is left."""
+
+    begin: Semaphore
+    end: Semaphore
+    left: Event
+
+
+def _tensor(half: Any, start: int, shape: tuple[int, ...]) -> Tensor:
+    return torch.from_numpy(half[start : start + math.prod(shape)].reshape(shape))
+
+
+class ParallelStream:
+    """A model that streams, its nodes shared out over processes; a context manager."""
+
+    # Processes are started anew (spawned), so a script needs ``if __name__ == "__main__"``.
+
+    def __init__(self, model: RolloutModel, batch: int, processes: int) -> None:
+        for name, number in (("batch", batch), ("processes", processes)):
+            if whole_number(name, number) < 1:
+                raise InputError(f"{name} {number}: must be 1 or more")
+        self._model, self._batch = model, batch
+        self._layout = _Layout.of(model, batch)
+        self._shares = node_shares(model.network, processes)
+
+    @property
+    def shares(self) -> tuple[tuple[str, ...], ...]:
+        """Nodes of every process."""
+        return self._shares
+
+    def __enter__(self) -> ParallelStream:
+        context = multiprocessing.get_context("spawn")
+        self._memory = SharedMemory(create=True, size=2 * 4 * self._layout.floats)
+        self._last, self._next = self._layout.frames(self._memory)  # new memory holds zeros
+        self._started = False
+        self._phases = [_Phases(context.Semaphore(0), context.Semaphore(0), context.Event()) for _ in self._shares]
+        model = self._model.eval()
+        self._workers = [
+            context.Process(target=_work, args=(model, share, self._batch, self._memory.name, phases), daemon=True)
+            for share, phases in zip(self._shares, self._phases, strict=True)
+        ]
+        for worker in self._workers:
+            worker.start()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        for phases in self._phases:
+            phases.left.set()
+            phases.begin.release()
+        for worker in self._workers:
+            worker.join()
+        del self._last, self._next
+        self._memory.close()
+        self._memory.unlink()
+
+    def step(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute the next frame."""
+        # shapes: inputs (batch, rows, columns, features)
+        if self._started:
+            for phases in self._phases:
+                phases.begin.release()
+        for name in self._model.network.inputs:
+            self._next[name].copy_(inputs[name])
+        if self._started:
+            self._wait_for_all()
+        self._started = True
+        self._last, self._next = self._next, self._last
+        return {name: value.clone() for name, value in self._last.items()}
+
+    def _wait_for_all(self) -> None:
+        for worker, phases in zip(self._workers, self._phases, strict=True):
+            while not phases.end.acquire(timeout=_LOOK_SECONDS):
+                if worker.exitcode is not None:
+                    raise NeuromapError(
+                        f"parallel stream: one of {len(self._workers)} processes was ended, perhaps for want of "
+                        "memory; use fewer processes or a smaller batch"
+                    )
+
+
+def _work(model: RolloutModel, share: tuple[str, ...], batch: int, memory_name: str, phases: _Phases) -> None:
+    """Compute nodes frame after frame, until the stream is left: the life of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the stream leaves it, and that is told
+    torch.set_num_threads(1)
+    memory = SharedMemory(memory_name)
+    now, last = _Layout.of(model, batch).frames(memory)  # frame 0 is written to the second
+    pattern = RolloutPattern.streaming(model.network)
+    with torch.no_grad():
+        while _is_to_begin(phases):
+            for name in share:
+                now[name].copy_(model.compute(pattern, name, last, last))
+            phases.end.release()
+            last, now = now, last
+    del last, now
+    memory.close()
+
+
+def _is_to_begin(phases: _Phases) -> bool:
+    """Wait for the next frame; false where the stream is left, or whoever would leave it was killed."""
+    parent = multiprocessing.parent_process()
+    while not phases.begin.acquire(timeout=_LOOK_SECONDS):
+        if parent is None or not parent.is_alive():
+            return False
+    return not phases.left.is_set()
+
+
+# Which process computes which nodes: the longest first, always to the process that has least to do.
+
+
+def multiply_accumulates(network: Network) -> dict[str, int]:
+    """Count the multiply-accumulates of a frame, node by node; those of inputs are none."""
+    work = {name: 0 for name in network.nodes if name not in network.inputs}
+    for edge in network.edges.values():
+        transform, size = edge.transform, network.nodes[edge.target].size
+        if isinstance(transform, Conv):
+            work[edge.target] += size * math.prod(transform.weight_shape[:3])
+        elif isinstance(transform, Dense):
+            work[edge.target] += size * transform.weight_shape[-1]
+        else:
+            work[edge.target] += size
+    return work
+
+
+def node_shares(network: Network, processes: int) -> tuple[tuple[str, ...], ...]:
+    """Share nodes out; processes without any are left out."""
+    work = multiply_accumulates(network)
+    shares: list[list[str]] = [[] for _ in range(processes)]
+    loads = [0] * processes
+    for name in sorted(work, key=lambda n: -work[n]):
+        least = loads.index(min(loads))
+        shares[least].append(name)
+        loads[least] += work[name]
+    return tuple(tuple(share) for share in shares if share)
