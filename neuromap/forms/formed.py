@@ -64,8 +64,8 @@ def _declared(module: str, name: str) -> Mapping[str, str]:
     """Give what the nearest door above a module declares for a class in it."""
     room = module.rpartition(".")[0]
     while room:
-        declared: Mapping[str, str] | None = getattr(importlib.import_module(room), "FORMS", _NONE).get(name)
-        if declared is not None:
+        declared: Mapping[str, str] = getattr(importlib.import_module(room), "FORMS", {}).get(name, _NONE)
+        if declared:
             ours = f"{room}."
             return ReadOnlyMapping(
                 {form: place if place.startswith("neuromap.") else ours + place for form, place in declared.items()}

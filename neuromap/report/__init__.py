@@ -14,9 +14,9 @@ _HOMES = {
     "latency_report": "latency",
     "render_text": "text",
     "report_on_program": "latency",
-    "report_row": "report_row",
+    "report_row": "measure_row",
     "report_schema": "json_report",
-    "run_sweep": "run_sweep",
+    "run_sweep": "sweep_runs",
     "save_figures": "figure_files",
     "sweep_reports": "report_each",
     "to_csv": "html",
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.report_each import sweep_reports as sweep_reports
-    from neuromap.report.report_row import report_row as report_row
-    from neuromap.report.run_sweep import run_sweep as run_sweep
+    from neuromap.report.measure_row import report_row as report_row
+    from neuromap.report.sweep_runs import run_sweep as run_sweep
     from neuromap.report.text import render_text as render_text
 
 __all__ = sorted(_HOMES)

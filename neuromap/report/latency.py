@@ -24,7 +24,7 @@ from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.report_row import make_row, refused_row, row_of_program
+from neuromap.report.measure_row import make_row, refused_row, row_of_program
 from neuromap.rollout.class_numbers import class_numbers
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period

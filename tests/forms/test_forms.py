@@ -31,7 +31,7 @@ MAKERS = (
     "neuromap.network.build",
     "neuromap.network.network_file",
     "neuromap.report.latency",
-    "neuromap.report.report_row",
+    "neuromap.report.measure_row",
     "neuromap.simulation.run",
     "neuromap.verification.law",
     "neuromap.verification.wave",

@@ -62,7 +62,7 @@ def sweep(
     Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
     rows with neuromap report --from FILE.
     """
-    from neuromap.report.run_sweep import run_sweep
+    from neuromap.report.sweep_runs import run_sweep
     from neuromap.simulation.engine.threads import thread_count
     from neuromap.sweep.spec_file import load_sweep
 

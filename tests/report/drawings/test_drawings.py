@@ -24,7 +24,7 @@ from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.report_row import report_row
+from neuromap.report.measure_row import report_row
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import random_frames

@@ -12,7 +12,7 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import PHASES
 from neuromap.network.build import build_network
 from neuromap.report.latency import latency_report
-from neuromap.report.report_row import report_row
+from neuromap.report.measure_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import verify

@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.report_row import report_row
+from neuromap.report.measure_row import report_row
 from neuromap.report.run_text import run_columns, run_lines
 from neuromap.report.text import run_tables
 from neuromap.rollout.schedule.node_times import frame_time

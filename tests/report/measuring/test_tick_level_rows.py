@@ -13,7 +13,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, to_csv, to_dict
-from neuromap.report.report_row import report_row
+from neuromap.report.measure_row import report_row
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.stimulus import random_frames
 

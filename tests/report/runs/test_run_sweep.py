@@ -14,7 +14,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
-from neuromap.report.run_sweep import measure_runs, row_figures, run_sweep, work_of
+from neuromap.report.sweep_runs import measure_runs, row_figures, run_sweep, work_of
 from neuromap.sweep.spec_file import load_sweep
 from neuromap.sweep.sweep_run import runs_of
 
@@ -72,9 +72,9 @@ def test_what_is_done_is_not_done_again_and_a_longer_spec_adds_its_runs(spec, tm
     assert (seen[0], seen[-1]) == ((2, 6), (6, 6))
     assert [row.run.seed for row in table.rows] == [0] * 2 + [1, 2] * 2
     before = killed.rows_of(store)
-    monkeypatch.setattr("neuromap.report.run_sweep.measure_runs", None)  # nobody asks for it
+    monkeypatch.setattr("neuromap.report.sweep_runs.measure_runs", None)  # nobody asks for it
     hashed = []
-    monkeypatch.setattr("neuromap.report.run_sweep.runs_of", lambda spec: hashed.append(spec) or runs_of(spec))
+    monkeypatch.setattr("neuromap.report.sweep_runs.runs_of", lambda spec: hashed.append(spec) or runs_of(spec))
     run_sweep(load_sweep(spec), store)
     assert killed.rows_of(store) == before
     assert len(hashed) == 1
@@ -113,7 +113,7 @@ KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 from benchmarks.sweeps.killed import n_done
-from neuromap.report.run_sweep import run_sweep
+from neuromap.report.sweep_runs import run_sweep
 from neuromap.sweep.spec_file import load_sweep
 
 path, store, *moments = sys.argv[1:]

@@ -16,7 +16,7 @@ from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.report_row import make_row, row_of_program
+from neuromap.report.measure_row import make_row, row_of_program
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
