@@ -22,8 +22,7 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.choose_phases import choose_phases
-from neuromap.mapping.partition.schedule import TimedRollout
+from neuromap.mapping.partition.choose_phases import TimedRollout, choose_phases
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import build_network
 from neuromap.report.count_usage import count_usage

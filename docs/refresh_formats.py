@@ -7,7 +7,7 @@ A test compares the page with what this makes.
 
 from pathlib import Path
 
-from neuromap.backends.script_formats import SCRIPT_FORMATS
+from neuromap.backends.scripts import SCRIPT_FORMATS
 from neuromap.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
 from neuromap.files.whole_file import write_whole
 

@@ -39,16 +39,16 @@ _HOMES = {
     "load_trace": "simulation.trace.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.cost.measure_activity",
-    "measure_steady_activity": "simulation.cost.measure_steady_activity",
+    "measure_steady_activity": "simulation.cost.steady_figures",
     "random_frames": "simulation.stimulus",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
-    "to_neo": "exchange.neo_trace",
+    "to_neo": "exchange.spike_traces",
     "to_nir": "exchange.nir.export_nir",
     "to_perfetto": "exchange.perfetto_trace",
-    "to_sonata": "exchange.sonata_trace",
+    "to_sonata": "exchange.spike_traces",
     "verify": "verification.law",
 }
 _ROOMS = (
@@ -96,11 +96,11 @@ if TYPE_CHECKING:
     from neuromap import verification as verification
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
-    from neuromap.exchange.neo_trace import to_neo as to_neo
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto
-    from neuromap.exchange.sonata_trace import to_sonata as to_sonata
+    from neuromap.exchange.spike_traces import to_neo as to_neo
+    from neuromap.exchange.spike_traces import to_sonata as to_sonata
     from neuromap.explorer.explore import explore as explore
     from neuromap.forms.schemas import list_schemas as list_schemas
     from neuromap.forms.schemas import load_schema as load_schema
@@ -124,7 +124,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
-    from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity as measure_steady_activity
+    from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.reference_frames import reference as reference
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file

@@ -22,7 +22,7 @@ from neuromap.bench.json_form import bench_to_dict
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
-from neuromap.simulation.engine.threads import thread_count
+from neuromap.simulation.engine.engine_choice import thread_count
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "scaling.json"

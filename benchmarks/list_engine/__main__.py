@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.list_engine.network import FAN_OUT, PER_LIST, brian2_arrays, loihi_network, one_tick_network
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import this_machine
 from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.mapping.cases import CASES, REFERENCE
 from benchmarks.mapping.page import page_text
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import this_machine
 from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]

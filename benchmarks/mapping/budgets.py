@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mapping.networks import convolution_network, irregular_network
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import this_machine
 from neuromap.explorer.explore import explore
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip

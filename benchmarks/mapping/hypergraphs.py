@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.network.transforms.kinds import Conv
-from neuromap.network.transforms.weights import StoredWeights
-from neuromap.network.transforms.windows import Padding
+from neuromap.network.transforms.weights import Padding, StoredWeights
 
 __all__ = ["FAMILIES", "Family", "Hypergraph", "convolution_hypergraph", "random_hypergraph"]
 

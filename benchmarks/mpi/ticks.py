@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import Engine, HostEvents
+from neuromap.simulation.engine.engine import Engine, EngineState, HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engine_state import EngineState
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.mpi_exchange import MpiExchange
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine

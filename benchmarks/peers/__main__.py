@@ -25,8 +25,8 @@ from benchmarks.peers.comparison import Comparison, Measurement, Omission, load_
 from benchmarks.peers.network import write_network
 from benchmarks.peers.page import write_page
 from benchmarks.peers.turn import Failure, difference, reference_counts, ticks_for, turn
+from neuromap.bench.bench_report import this_machine
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.bench.machine import this_machine
 from neuromap.errors import NotSupportedError
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -71,7 +71,7 @@ class Comparison:
     commit : str
         Of neuromap; with "+" where files had been changed.
     machine : dict
-        Fields of :class:`neuromap.bench.machine.Machine`.
+        Fields of :class:`neuromap.bench.bench_report.Machine`.
     warm, rounds : int
         Ticks before the clock starts; how often each simulator had its turn.
     cores : tuple of int

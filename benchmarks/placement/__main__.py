@@ -28,7 +28,7 @@ from scipy.optimize import quadratic_assignment
 
 import neuromap as nm
 from benchmarks.mapping.networks import convolution_network
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import this_machine
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec

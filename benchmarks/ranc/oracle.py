@@ -27,17 +27,16 @@ from numpy.typing import NDArray
 from benchmarks.ranc.page import table, write_page
 from benchmarks.sanafe.networks import Case, cases, random_frames
 from neuromap.errors import NeuromapError
-from neuromap.exchange.exported import Exported
+from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_ranc import export_ranc
-from neuromap.files.whole_file import write_whole
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_folder, write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program_file import load_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.tick_run import FedFrames
 from neuromap.simulation.trace.recording import Recording
 
 __all__ = ["Failure", "Row", "arrivals", "ask_ranc", "digits", "main"]

@@ -33,14 +33,13 @@ from numpy.typing import NDArray
 from benchmarks.sanafe.networks import Case, cases, random_frames
 from benchmarks.sanafe.page import table, write_page
 from neuromap.errors import NeuromapError
-from neuromap.exchange.exported import Exported
+from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_sanafe import export_sanafe
-from neuromap.files.whole_file import write_whole
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_folder, write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program_file import load_program
-from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.tick_run import FedFrames
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import Trace
 

@@ -24,7 +24,7 @@ from benchmarks.waiting.cases import BATCHES, CASES, IMPORTS, PEERS, Case, write
 from benchmarks.waiting.measure import imports_s, run, with_checkout
 from benchmarks.waiting.page import page_text
 from benchmarks.waiting.stages import stages_of
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import this_machine
 from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]

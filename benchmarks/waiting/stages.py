@@ -17,11 +17,11 @@ _STAGES = {
     "legalising": ("mapping/legalise/legalise.py", "legalise"),
     "tiling": ("mapping/tile/tile_all.py", "tile_all"),
     "filling cores": ("mapping/partition/share_cores.py", "share_cores"),
-    "packing tiles": ("mapping/partition/pack_tiles.py", "pack"),
+    "packing tiles": ("mapping/partition/partition.py", "pack"),
     "placement": ("mapping/place/place.py", "place"),
     "bounds": ("mapping/bounds/lower_bounds.py", "core_bound"),
     "verification": ("verification/law.py", "hold_against_reference"),
-    "energy": ("simulation/cost/measure_steady_activity.py", "steady_figures"),
+    "energy": ("simulation/cost/steady_figures.py", "steady_figures"),
 }
 """The function of every stage; a stage that imports something counts that too."""
 _LEAST = 0.02

@@ -20,7 +20,7 @@ from neuromap.explorer.explore import explore
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.measure_steady_activity import steady_figures
+from neuromap.simulation.cost.steady_figures import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 FRAMES = 8

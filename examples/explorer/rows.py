@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from neuromap.explorer.answer.advice import streaming_edges
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.listing import streaming_edges
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.whole_file import write_whole
 

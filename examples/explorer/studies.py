@@ -16,15 +16,13 @@ import numpy as np
 
 import neuromap as nm
 from examples.explorer.rows import document
-from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.files.whole_file import write_whole
-from neuromap.rollout.behaviour import behaviour_classes, count_behaviour_classes
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import behaviour_classes, count_behaviour_classes, enumerate_valid
 from neuromap.rollout.schedule.rollout import EXECUTIONS
 from neuromap.simulation.choose_frames import choose_stimuli
-from neuromap.simulation.cost.measure_steady_activity import steady_figures
+from neuromap.simulation.cost.steady_figures import steady_figures
 
 __all__ = ["STUDIES", "Study", "brute_force", "curves", "explored"]
 

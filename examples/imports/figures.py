@@ -13,7 +13,7 @@ from pathlib import Path
 import networkx as nx
 
 import neuromap as nm
-from neuromap.rollout.counting import count_valid_patterns
+from neuromap.rollout.behaviour import count_valid_patterns
 from neuromap.rollout.schedule.node_times import latencies_of
 
 ROOT = Path(__file__).resolve().parents[2]

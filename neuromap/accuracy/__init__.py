@@ -21,7 +21,7 @@ FORMS = {
         "csv": "csv_accuracy.to_csv",
         "dict": "json_accuracy.to_dict",
         "json": "json_accuracy.to_json",
-        "text": "text.render_text",
+        "text": "accuracy.render_text",
     },
 }
 

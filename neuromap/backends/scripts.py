@@ -7,19 +7,20 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from neuromap import errors
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.imported import Imported
-from neuromap.backends.script_formats import script_format
-from neuromap.errors import InputError, NeuromapError
-from neuromap.files.messages import show_name
+from neuromap.errors import InputError, NeuromapError, NotSupportedError
+from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
 from neuromap.network.network_file import load_network
-
-__all__ = ["import_script"]
 
 _LARGEST = 2**24
 _STDERR = 2
@@ -34,7 +35,7 @@ def import_script(format: str, script: str | Path, chip: str | None = None, *, w
     Parameters
     ----------
     format : str
-        Of :data:`neuromap.backends.script_formats.SCRIPT_FORMATS`.
+        Of :data:`neuromap.backends.scripts.SCRIPT_FORMATS`.
     script : str or Path
         The script.
     chip : str or None
@@ -91,4 +92,36 @@ def _outcome(path: Path, name: str, code: int) -> dict[str, Any]:
     if "error" in found:
         kind = getattr(errors, found["error"], NeuromapError)
         raise kind(f"{name}: {found['message']}")
+    return found
+
+
+# The kinds of scripts that can be imported.
+
+
+@dataclass(frozen=True)
+class ScriptFormat:
+    """How scripts of a simulator are run."""
+
+    runner: str  # module that is run with the script, a folder for its outcome, the chip and the columns of text
+    package: str  # of the simulator; what the runner imports
+    extra: str  # that installs it
+
+
+SCRIPT_FORMATS: Mapping[str, ScriptFormat] = ReadOnlyMapping(
+    {"brian2": ScriptFormat("neuromap.backends.brian2.run_script", "brian2", "brian2")}
+)
+
+
+def script_format(name: str) -> ScriptFormat:
+    """Find a format by its name."""
+    if name not in SCRIPT_FORMATS:
+        known = ", ".join(SCRIPT_FORMATS)
+        near = did_you_mean(name, SCRIPT_FORMATS)
+        raise InputError(f"format {show_name(name)}: is unknown; formats are {known}{near}")
+    found = SCRIPT_FORMATS[name]
+    if find_spec(found.package) is None:
+        raise NotSupportedError(
+            f"format {name}: needs {found.package}, which is not installed; "
+            f"pip install 'neuromap-rollouts[{found.extra}]'"
+        )
     return found

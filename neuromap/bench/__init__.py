@@ -12,7 +12,7 @@ FORMS = {
     "BenchReport": {
         "dict": "json_form.bench_to_dict",
         "json": "json_form.bench_to_json",
-        "notebook": "notebook.bench_to_notebook",
+        "notebook": "text.bench_to_notebook",
         "text": "text.bench_to_text",
     },
 }

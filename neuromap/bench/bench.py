@@ -18,17 +18,26 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, InCache, Spread, Timing
-from neuromap.bench.caches import Caches, measure_caches
-from neuromap.bench.machine import Bandwidth, Stream, this_machine
+from neuromap.bench.bench_report import (
+    Activity,
+    Bandwidth,
+    BenchReport,
+    BenchRun,
+    Caches,
+    InCache,
+    Spread,
+    Stream,
+    Timing,
+    measure_caches,
+    this_machine,
+)
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import program_tensors
 from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals
-from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.engine.threads import thread_count
-from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__
 

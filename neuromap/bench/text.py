@@ -1,22 +1,29 @@
-"""A bench as tables in the terminal: every figure with its unit, every time beside a ratio."""
+"""A bench as a table in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from neuromap.bench.bench_report import BenchReport, BenchRun, InCache, Spread, Timing
-from neuromap.bench.caches import Caches
-from neuromap.bench.machine import Machine
+from neuromap.bench.bench_report import BenchReport, BenchRun, Caches, InCache, Machine, Spread, Timing
 from neuromap.files.messages import counted
+from neuromap.forms.card import html_table
 from neuromap.forms.numbers import plain, seconds
-from neuromap.forms.tables import columns_in_blocks, new_table, printed
+from neuromap.forms.tables import Column, columns_in_blocks, new_table, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["bench_to_text", "machine_line", "print_bench", "scaling_columns", "scaling_rows", "with_prefix"]
+
+def bench_to_notebook(report: BenchReport) -> str:
+    """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock."""
+    caption = f"engine {report.engine}; {machine_line(report.machine)}; {report.date}"
+    return html_table(caption, [Column(header) for header in scaling_columns()], scaling_rows(report), names=0)
+
+
+# A bench as tables in the terminal: every figure with its unit, every time beside a ratio.
+
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NOT_KNOWN = "n/a"

@@ -54,7 +54,7 @@ from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
 from neuromap.cli.commands.verify import verify
 from neuromap.cli.commands.watch import EXAMPLES as WATCH_EXAMPLES
 from neuromap.cli.commands.watch import watch
-from neuromap.cli.printing.json_output import error_object, print_json
+from neuromap.cli.printing.pattern_figures import error_object, print_json
 from neuromap.cli.printing.text_output import one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError
 

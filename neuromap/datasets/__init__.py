@@ -8,13 +8,13 @@ import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "ImageSet": "image_set",
+    "ImageSet": "tracks",
     "load_images": "sources",
 }
 
 if TYPE_CHECKING:
-    from neuromap.datasets.image_set import ImageSet as ImageSet
     from neuromap.datasets.sources import load_images as load_images
+    from neuromap.datasets.tracks import ImageSet as ImageSet
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

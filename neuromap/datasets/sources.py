@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.datasets.cifar10 import load_cifar10
-from neuromap.datasets.image_set import PARTS, ImageSet
+from neuromap.datasets.cifar10 import decode_pictures, load_cifar10
 from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
-from neuromap.datasets.pictures import decode_pictures
 from neuromap.datasets.splits import SPLIT_SEED, end_of_train, part_of_tracks, uniform
+from neuromap.datasets.tracks import PARTS, ImageSet
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number

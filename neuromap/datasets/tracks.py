@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.datasets.image_set import ImageSet
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
-
-__all__ = ["cut_tracks", "starts_of_runs"]
+from neuromap.forms.card import Card
 
 
 def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
@@ -36,3 +35,137 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
     _, of_track = np.unique(images.tracks[first], return_index=True)
     chosen = (np.sort(first[of_track])[:, np.newaxis] + start + np.arange(length)).ravel()
     return replace(images, images=images.images[chosen], labels=images.labels[chosen], tracks=images.tracks[chosen])
+
+
+# Labelled images, as they were drawn from a set.
+
+
+PARTS = ("train", "validation", "test")
+"""Parts of every set; the last is read only where it is asked for by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet(Card):
+    """One part of a set of labelled images.
+
+    Attributes
+    ----------
+    name : str
+        Of the set, such as ``mnist``.
+    part : {"train", "validation", "test"}
+        Which part of it.
+    images : ndarray of uint8, shape (n_images, rows, columns, features)
+        Intensities from 0 to ``white``, read-only; the features of pictures in colour are red, green and blue.
+    labels : ndarray of int64, shape (n_images,)
+        Numbers of classes, read-only.
+    classes : tuple of str
+        Names of the classes, by number.
+    white : int
+        The greatest intensity, 1 to 255.
+    notes : tuple of str
+        What a reader of results should know about where the images come from.
+    tracks : ndarray of int64, shape (n_images,), or None
+        Which track every picture belongs to, read-only; pictures of one track stand together, in the order of time.
+        ``None`` where pictures have nothing to do with each other.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit each other, a label is no class, an intensity above ``white``, or a track torn apart.
+    """
+
+    name: str
+    part: str
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    white: int = 255
+    notes: tuple[str, ...] = ()
+    tracks: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        if self.images.dtype != np.uint8 or self.images.ndim != 4:
+            found = f"{self.images.dtype}{list(self.images.shape)}"
+            raise InputError(f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features]")
+        if self.labels.dtype != np.int64 or self.labels.shape != self.images.shape[:1]:
+            raise InputError(
+                f"{self.name}: labels: found {self.labels.dtype}{list(self.labels.shape)}; allowed is one of int64 for "
+                f"each of the {len(self.images)} images"
+            )
+        low, high = int(self.labels.min(initial=0)), int(self.labels.max(initial=0))
+        if low < 0 or high >= len(self.classes) > 0:
+            wrong = low if low < 0 else high
+            raise InputError(f"{self.name}: label {wrong}: allowed are 0 to {len(self.classes) - 1}, a class each")
+        if not int(self.images.max(initial=0)) <= self.white <= 255:
+            raise InputError(
+                f"{self.name}: white = {self.white}: must be at most 255 and at least the greatest intensity, "
+                f"{self.images.max(initial=0)}"
+            )
+        self._check_tracks()
+
+    def joined(self, other: ImageSet) -> ImageSet:
+        """Give this part with the images of another part of the same set behind it.
+
+        Parameters
+        ----------
+        other : ImageSet
+            Its tracks, if any, stay tracks of their own.
+
+        Raises
+        ------
+        InputError
+            If it is of another set, or has images of another shape.
+        """
+        if (self.name, self.classes, self.white, self.shape) != (other.name, other.classes, other.white, other.shape):
+            raise InputError(
+                f"{self.name}: {self.part} images of shape {self.shape} cannot be joined with {other.part} images of "
+                f"{other.name} of shape {other.shape}; join parts of one set"
+            )
+        tracks = None
+        if self.tracks is not None and other.tracks is not None:
+            tracks = np.concatenate([self.tracks, other.tracks + (self.tracks.max(initial=-1) + 1)])
+        images = np.concatenate([self.images, other.images])
+        return replace(self, images=images, labels=np.concatenate([self.labels, other.labels]), tracks=tracks)
+
+    def _check_tracks(self) -> None:
+        if self.tracks is None:
+            return
+        if self.tracks.dtype != np.int64 or self.tracks.shape != self.labels.shape:
+            raise InputError(
+                f"{self.name}: tracks: found {self.tracks.dtype}{list(self.tracks.shape)}; allowed is one of int64 for "
+                f"each of the {len(self.images)} images"
+            )
+        pieces = 1 + np.count_nonzero(np.diff(self.tracks))
+        if len(self.tracks) and pieces != len(np.unique(self.tracks)):
+            raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "part": self.part,
+            "images": len(self.images),
+            "shape": list(self.shape),
+            "classes": len(self.classes),
+        }
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns and features of an image."""
+        rows, columns, features = self.images.shape[1:]
+        return rows, columns, features
+
+    def intensities(self, which: NDArray[np.integer] | slice | None = None) -> NDArray[np.float32]:
+        """Give images as numbers from 0 to 1.
+
+        Parameters
+        ----------
+        which : ndarray of int, slice or None
+            Numbers of images in this set; all by default.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, rows, columns, features)
+        """
+        chosen = self.images if which is None else self.images[which]
+        return chosen.astype(np.float32) / np.float32(self.white)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from neuromap.datasets.image_set import ImageSet
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.files.given import needs, whole_number
-from neuromap.files.messages import show
-
-__all__ = ["encode", "encode_set"]
+from neuromap.files.messages import did_you_mean, show
+from neuromap.forms.card import Card
+from neuromap.network.transforms.weights import as_pair, output_length, show_shape
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_]
-
 _CHUNK = 2**22
 """Entries that patches of a layer hold at once."""
 
@@ -206,3 +207,212 @@ def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
     windows = -(-length // stride)
     padding = max((windows - 1) * stride + kernel - length, 0)
     return padding // 2, padding - padding // 2
+
+
+# How the host encodes images for one input node.
+
+
+Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer"]
+CODES: tuple[str, ...] = get_args(Code)
+"""Codes by which intensities become frames; ``real`` alone gives no spikes."""
+Shown: TypeAlias = Literal["still", "track"]
+SHOWN: tuple[str, ...] = get_args(Shown)
+"""What frames show: one picture, or consecutive pictures of one track."""
+MAX_NOISE = 100.0
+"""Greatest standard deviation of the noise; intensities are 0 to 1."""
+MAX_LEVELS = 256
+"""Most levels: an intensity has no more values."""
+
+
+@dataclass(frozen=True, eq=False)
+class InputEncoding(Card):
+    """What the host does with images before they reach an input node.
+
+    First noise: Gaussian noise of mean 0 is drawn anew for every frame and pixel and added to the intensities, which
+    are 0 to 1; the sum is clipped to 0 to 1. Then the code:
+
+    - ``real``: the intensities themselves, less the mean where one is given; for training and reference only, no chip
+      takes them.
+    - ``threshold``: 1 where the intensity reaches a level. Several levels make a thermometer: channel
+      ``feature * n_levels + level`` of the node.
+    - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
+    - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.kinds.Conv` has
+      it), and 1 where its sum reaches the threshold of the feature.
+
+    Attributes
+    ----------
+    node : str
+        Name of the input node.
+    shape : tuple of three int
+        Rows, columns, features of the node.
+    noise : float
+        Standard deviation of the noise, 0 to 100, in units of intensity.
+    code : {"real", "threshold", "bernoulli", "layer"}
+        How intensities become frames.
+    levels : tuple of float
+        Code ``threshold``: levels from 0 to 1, ascending.
+    kernel, stride : tuple of two int
+        Code ``layer``: along rows and columns.
+    weights : ndarray of float32, shape (kernel rows, kernel columns, image features, node features), or None
+        Code ``layer``: read-only; ``None`` until it is trained.
+    thresholds : ndarray of float32, shape (node features,), or None
+        Code ``layer``: read-only.
+    mean : tuple of float
+        Code ``real``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a number for each
+        feature or one for all; empty where nothing is.
+    frames : {"still", "track"}
+        Code ``real``: whether all frames show one picture, or consecutive pictures of one track (training only).
+
+    Raises
+    ------
+    NetworkError
+        If a value is outside its bounds, or shapes do not fit each other.
+    """
+
+    node: str
+    shape: tuple[int, int, int]
+    noise: float = 0.0
+    code: Code = "real"
+    levels: tuple[float, ...] = (0.5,)
+    kernel: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    weights: NDArray[np.float32] | None = None
+    thresholds: NDArray[np.float32] | None = None
+    mean: tuple[float, ...] = ()
+    frames: Shown = "still"
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        if self.code not in CODES:
+            near = did_you_mean(self.code, CODES) if isinstance(self.code, str) else ""
+            raise self._wrong("code", self.code, f"are {', '.join(CODES)}{near}")
+        if not _is_number(self.noise) or not 0 <= self.noise <= MAX_NOISE:
+            raise self._wrong("noise", self.noise, f"are numbers from 0 to {MAX_NOISE:g}")
+        self._check_levels()
+        self._check_mean()
+        if self.frames not in SHOWN:
+            raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
+        if self.code != "real" and self.frames != "still":
+            raise self._wrong("frames", self.frames, 'is "still" with a code that gives spikes; drop it')
+        for name in ("kernel", "stride"):
+            try:
+                object.__setattr__(self, name, as_pair(getattr(self, name), name))
+            except NetworkError as error:
+                raise NetworkError(f"inputs.{self.node}.{error}") from None
+        self._check_layer()
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether frames are spikes, which a chip takes."""
+        return self.code != "real"
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether frames of one image differ."""
+        return self.noise > 0 or self.code == "bernoulli"
+
+    def check_images(self, shape: Sequence[int]) -> None:
+        """Refuse images that do not become frames of the node.
+
+        Parameters
+        ----------
+        shape : sequence of three int
+            Rows, columns, features of an image.
+
+        Raises
+        ------
+        StimulusError
+            Saying which shapes do.
+        """
+        if len(shape) != 3 or self.frame_shape(shape) != self.shape:
+            raise StimulusError(
+                f"input {self.node}: images of shape {show_shape(shape)} do not fit; the node has the shape "
+                f'{show_shape(self.shape)}, which with code = "{self.code}" takes images of {self._fitting()}'
+            )
+
+    def frame_shape(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
+        """Give the shape of frames that images would have.
+
+        Parameters
+        ----------
+        shape : sequence of three int
+            Rows, columns, features of an image.
+
+        Returns
+        -------
+        tuple of three int or None
+            ``None`` where the layer has weights for images of other features.
+        """
+        rows, columns, features = shape
+        if self.code == "threshold":
+            return rows, columns, features * len(self.levels)
+        if self.code != "layer":
+            return rows, columns, features
+        if self.weights is not None and self.weights.shape[2] != features:
+            return None
+        windows = (output_length(n, 1, s, "same") for n, s in zip((rows, columns), self.stride, strict=True))
+        return (*windows, self.shape[2])  # type: ignore[return-value] # two of them
+
+    def _fitting(self) -> str:
+        """Say which images fit."""
+        rows, columns, features = self.shape
+        if self.code == "threshold":
+            return show_shape((rows, columns, features // len(self.levels)))
+        if self.code != "layer":
+            return show_shape(self.shape)
+        high = (rows * self.stride[0], columns * self.stride[1])
+        low = (high[0] - self.stride[0] + 1, high[1] - self.stride[1] + 1)
+        spans = (f"{a} to {b}" if a < b else f"{a}" for a, b in zip(low, high, strict=True))
+        depth = "any number of" if self.weights is None else str(self.weights.shape[2])
+        return "{} rows, {} columns, {} features".format(*spans, depth)
+
+    def _check_levels(self) -> None:
+        levels = self.levels
+        allowed = f"are 1 to {MAX_LEVELS} numbers from 0 to 1, ascending"
+        if not isinstance(levels, Sequence) or isinstance(levels, str) or not 1 <= len(levels) <= MAX_LEVELS:
+            raise self._wrong("levels", levels, allowed)
+        if not all(_is_number(level) and 0 <= level <= 1 for level in levels) or sorted({*levels}) != list(levels):
+            raise self._wrong("levels", list(levels), allowed)
+        object.__setattr__(self, "levels", tuple(float(level) for level in levels))
+        if self.code == "threshold" and self.shape[2] % len(levels):
+            raise self._wrong("levels", list(levels), f"are as many as divide the {self.shape[2]} features of the node")
+
+    def _check_mean(self) -> None:
+        mean, features = self.mean, self.shape[2]
+        if self.code != "real" and mean:
+            raise self._wrong("mean", mean, 'is none with a code that gives spikes; drop it, or take code = "real"')
+        allowed = f"are one number from 0 to 1, or {features}, one for each feature of the node"
+        if not isinstance(mean, tuple):
+            raise self._wrong("mean", mean, allowed)
+        if len(mean) not in (0, 1, features) or not all(_is_number(m) and 0 <= m <= 1 for m in mean):
+            raise self._wrong("mean", list(mean), allowed)
+        object.__setattr__(self, "mean", tuple(float(m) for m in mean))
+
+    def _check_layer(self) -> None:
+        if self.weights is None and self.thresholds is None:
+            return
+        if self.code != "layer" or self.weights is None or self.thresholds is None:
+            raise NetworkError(f'inputs.{self.node}: weights and thresholds come together, with code = "layer" only')
+        for name, array, wanted in (
+            ("encoder", self.weights, (*self.kernel, None, self.shape[2])),
+            ("encoder.threshold", self.thresholds, (self.shape[2],)),
+        ):
+            fits = array.ndim == len(wanted) and all(w in (n, None) for n, w in zip(array.shape, wanted, strict=True))
+            if array.dtype != np.float32 or not fits:
+                shape = ", ".join("image features" if n is None else str(n) for n in wanted)
+                raise NetworkError(
+                    f"inputs.{self.node}: tensor {self.node}.{name}: found {array.dtype} {show_shape(array.shape)}; "
+                    f"kernel and node allow float32 [{shape}]"
+                )
+            if not np.isfinite(array).all():
+                raise NetworkError(
+                    f"inputs.{self.node}: tensor {self.node}.{name}: found NaN or infinity; only finite numbers are "
+                    "allowed"
+                )
+
+    def _wrong(self, key: str, found: object, allowed: str) -> NetworkError:
+        return NetworkError(f"inputs.{self.node}.{key}: found {show(found)}; allowed {allowed}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.encoding.input_encoding import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, InputEncoding
+from neuromap.encoding.frames import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, InputEncoding
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.network import Network
-from neuromap.network.tables import ENCODER, plain_table
-from neuromap.network.transforms.limits import MAX_NEURONS
+from neuromap.network.network import ENCODER, Network, plain_table
+from neuromap.network.transforms.weights import MAX_NEURONS
 
 __all__ = ["input_encodings"]
 

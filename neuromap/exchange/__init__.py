@@ -8,20 +8,20 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "EXPORT_FORMATS": "formats",
-    "Exported": "exported",
+    "Exported": "imported",
     "Format": "formats",
     "IMPORT_FORMATS": "formats",
     "Imported": "imported",
     "Note": "imported",
-    "export_file": "to_file",
+    "export_file": "formats",
     "from_nir": "nir.import_nir",
     "from_onnx": "layers.onnx_file",
     "from_torch": "layers.torch_module",
-    "import_file": "from_file",
-    "to_neo": "neo_trace",
+    "import_file": "formats",
+    "to_neo": "spike_traces",
     "to_nir": "nir.export_nir",
     "to_perfetto": "perfetto_trace",
-    "to_sonata": "sonata_trace",
+    "to_sonata": "spike_traces",
 }
 
 FORMS = {
@@ -35,26 +35,26 @@ FORMS = {
         "html": "html.to_html",
         "json": "html.to_json",
         "notebook": "html.to_notebook",
-        "text": "text.render_text",
+        "text": "imported.render_text",
     },
 }
 
 if TYPE_CHECKING:
-    from neuromap.exchange.exported import Exported as Exported
     from neuromap.exchange.formats import EXPORT_FORMATS as EXPORT_FORMATS
     from neuromap.exchange.formats import IMPORT_FORMATS as IMPORT_FORMATS
     from neuromap.exchange.formats import Format as Format
-    from neuromap.exchange.from_file import import_file as import_file
+    from neuromap.exchange.formats import export_file as export_file
+    from neuromap.exchange.formats import import_file as import_file
+    from neuromap.exchange.imported import Exported as Exported
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
-    from neuromap.exchange.neo_trace import to_neo as to_neo
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto
-    from neuromap.exchange.sonata_trace import to_sonata as to_sonata
-    from neuromap.exchange.to_file import export_file as export_file
+    from neuromap.exchange.spike_traces import to_neo as to_neo
+    from neuromap.exchange.spike_traces import to_sonata as to_sonata
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuromap.exchange.exported import Exported
-from neuromap.exchange.notes import note_dicts, note_lines
+from neuromap.exchange.imported import Exported, note_dicts, note_lines
 from neuromap.files.messages import counted
 from neuromap.forms.documents import json_text
 

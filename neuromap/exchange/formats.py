@@ -1,19 +1,161 @@
-"""Formats that networks come from, and that networks, programs and traces go to: the table of commands and pages."""
+"""A file from another tool as a network, with a summary."""
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal, TypeVar
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.exchange.imported import Exported, Imported
+from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean, show_name
+from neuromap.files.whole_file import write_folder, write_whole
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["EXPORT_FORMATS", "IMPORT_FORMATS", "Format", "format_named"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
+    from neuromap.simulation.choose_frames import RandomFrames
+
+
+def import_file(
+    path: str | Path, format: str | None = None, *, chip: str | Path | ChipSpec | None = None, **options: Any
+) -> Imported:
+    """Take over a network from a file of another tool. A file is data: nothing in it is executed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    format : str or None
+        Of :data:`~neuromap.exchange.formats.IMPORT_FORMATS`; by default as the suffix says.
+    chip : str, Path, ChipSpec or None
+        Into whose integers float neurons are put, and by whose cores an estimate counts; by default as the format does.
+    **options
+        Further ones of the format's function, such as ``dt`` and ``tool`` of NIR.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    InputError
+        If there is no such format, option or file, or the file is not what its format says: truncated, too large,
+        malformed.
+    NotSupportedError
+        If a package is missing, or nothing of the file can be taken over.
+    NetworkError
+        If what the file says is no network.
+    """
+    suffix = Path(path).suffix.lower()
+    name = format or next((name for name, known in IMPORT_FORMATS.items() if suffix in known.suffixes), None)
+    if name is None:
+        known = ", ".join(f"{s} ({n})" for n, f in IMPORT_FORMATS.items() for s in f.suffixes)
+        raise InputError(f"{path}: suffix {suffix!r} is that of no format; known are {known}; or name the format")
+    spec = None if chip is None else load_chip(chip)
+    function = format_named(name, IMPORT_FORMATS).load()
+    taken = list(signature(function).parameters)[1:]
+    for option in options:
+        if option not in taken:
+            raise InputError(f"format {name}: takes no {option}; it takes {', '.join(taken)}")
+    return cast("Imported", function(Path(path), chip=spec, **options))
+
+
+# A network, program or trace file as files of another tool, written whole or not at all.
+
+
+def export_file(
+    source: str | Path,
+    format: str,
+    destination: str | Path,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+    program: str | Path | None = None,
+) -> Exported:
+    """Write a network, program or trace for another tool: all of its files, or none.
+
+    Parameters
+    ----------
+    source : str or Path
+        A network, program or trace file, whichever the format is made of.
+    format : str
+        Of :data:`~neuromap.exchange.formats.EXPORT_FORMATS`.
+    destination : str or Path
+        The file; where the format is several files, their folder, which is made if it is not there.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames that go with a program, as :func:`neuromap.simulate` takes them, or a file of them.
+    random : RandomFrames, optional
+        Which random frames go with it where none are given; 32 of mixed densities by default.
+    program : str or Path, optional
+        The program file of a trace, for formats that show where cores are.
+
+    Returns
+    -------
+    Exported
+        What was written, with what was kept, approximated and refused.
+
+    Raises
+    ------
+    InputError
+        If there is no such format or file, the format takes no frames or no program, or the destination cannot be
+        written, or holds files of another export, or a README.md of someone else.
+    NotSupportedError
+        If a package is missing, or the other tool has not what the source asks for.
+    """
+    known = format_named(format, EXPORT_FORMATS)
+    path_given("export_file", source)
+    options: dict[str, Any] = {}
+    if known.fed:
+        options = {"frames": frames, "random": random}
+    elif frames is not None or random is not None:
+        raise InputError(f"format {format}: holds a {known.source} without input frames; give none")
+    if known.placed:
+        options["program"] = program
+    elif program is not None:
+        raise InputError(f"format {format}: takes no program beside its {known.source} file; give none")
+    found = cast("Exported", known.load()(Path(source), **options))
+    if known.folder:
+        _require_no_others(Path(destination), found)
+        write_folder(destination, found.contents)
+    else:
+        (content,) = found.contents.values()
+        write_whole(destination, content)
+    return found
+
+
+_SIGN = b"\nWritten by neuromap: "
+"""Stands in every README.md of an export."""
+
+
+def _require_no_others(folder: Path, found: Exported) -> None:
+    """Refuse a folder in which files would be mixed with those of a larger export, or someone's text would be lost."""
+    numbered = {re.sub("[0-9]+", "*", name) for name in found.contents if re.search("[0-9]", name)}
+    try:
+        older = sorted({path.name for pattern in numbered for path in folder.glob(pattern)} - set(found.contents))
+        readme = folder / "README.md"
+        is_strange = readme.is_file() and _SIGN not in readme.read_bytes()[:4096]
+    except OSError:  # what cannot be read is told where it cannot be written
+        return
+    if older:
+        raise InputError(
+            f"{folder}: holds {older[0]} of another export, which would be read with these files; remove it, or name "
+            "another folder"
+        )
+    if is_strange:
+        raise InputError(f"{readme}: was not written by neuromap and would be lost; name another folder")
+
+
+# Formats that networks come from, and that networks, programs and traces go to: the table of commands and pages.
 _Known = TypeVar("_Known")
 
 
@@ -33,7 +175,7 @@ class Format:
         ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
         :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network, program or trace
         file (``frames`` and ``random`` where it is ``fed``, ``program`` where it is ``placed``) and gives an
-        :class:`~neuromap.exchange.exported.Exported`, whose files the caller writes.
+        :class:`~neuromap.exchange.imported.Exported`, whose files the caller writes.
     package, extra : str
         What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
     source : {"network", "program", "trace"}
@@ -105,7 +247,6 @@ IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
     }
 )
 """Formats that can be read, by the name that commands take."""
-
 EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
     {
         "nir": Format(

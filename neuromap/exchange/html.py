@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.exchange.draw_errors import MOST_ROWS, draw_errors, percent
-from neuromap.exchange.findings import findings, is_exact
-from neuromap.exchange.imported import Imported, Note
-from neuromap.exchange.notes import note_dicts
+from neuromap.exchange.findings import MOST_ROWS, draw_errors, findings, is_exact, percent
+from neuromap.exchange.imported import Imported, Note, note_dicts
 from neuromap.files.messages import counted
+from neuromap.forms.card import html_table
 from neuromap.forms.documents import csv_text, json_text
 from neuromap.forms.formed import form
-from neuromap.forms.html_table import html_table
 from neuromap.forms.inline_image import inline_image
 from neuromap.forms.numbers import plain, seconds
 from neuromap.forms.page import Definition, data_block, page_environment, page_script

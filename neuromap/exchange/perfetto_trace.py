@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
-from neuromap.exchange.exported import Exported
-from neuromap.exchange.imported import Note
-from neuromap.exchange.trace_given import figures_of, frame_ticks, trace_given
+from neuromap.exchange.imported import Exported, Note
+from neuromap.exchange.spike_traces import figures_of, frame_ticks, trace_given
 from neuromap.files.given import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole

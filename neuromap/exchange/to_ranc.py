@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.exchange.exported import Exported
-from neuromap.exchange.imported import Note
-from neuromap.exchange.run_of_program import ProgramRun, program_run
+from neuromap.exchange.imported import Exported, Note
 from neuromap.files.messages import counted, show_name
-from neuromap.formats.ranc.hardware_widths import beyond_hardware
 from neuromap.formats.ranc.image import RancImage, ranc_image
 from neuromap.formats.ranc.to_json import ranc_config, ranc_input
-from neuromap.formats.ranc.to_vectors import ranc_vectors
-from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.choose_frames import RandomFrames
-
-__all__ = ["export_ranc", "export_ranc_vectors"]
+from neuromap.formats.ranc.vectors import beyond_hardware, ranc_vectors
+from neuromap.forms.card import Card
+from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes, host_spikes
+from neuromap.hardware.program_file import load_program
+from neuromap.simulation.choose_frames import RandomFrames, choose_frames, describe_frames
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.tick_run import ticks_to_run
+from neuromap.simulation.stimulus import frame_count
+from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace import Trace
 
 _COMMAND = "ranc_sim -i input.json -o output.txt -c config.json --ticks"
 
@@ -68,7 +72,7 @@ def export_ranc_vectors(
     random: RandomFrames | None = None,
 ) -> Exported:
     """Write a program and what the host feeds it for RANC's FPGA design."""
-    # gives memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.to_vectors`), and
+    # gives memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.vectors`), and
     # ``README.md``. What the design must answer begins with tick 0
     run, image = _image(source, frames, random)
     table = _output_table(run, image)
@@ -216,3 +220,34 @@ are silent cores. `tb_input.txt` and `tb_num_inputs.txt` are the input packets, 
 
 def _cell(text: str) -> str:
     return show_name(text).replace("|", "/").replace("`", "'")
+
+
+# A program on input frames, as exports need it: what the host delivers, and what the chip answers.
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramRun(Card):
+    """A program on input frames."""
+
+    program: ChipProgram  # what runs
+    n_frames: int  # frames of the stimulus, frame 0 included
+    stimulus: str  # what they are, in words
+    spikes: HostSpikes  # what the host delivers in the ticks of the run
+    frames: Mapping[str, Any]  # (n_frames, size): input frames
+
+    def trace(self, recorded: tuple[str, ...]) -> Trace:
+        """Run it, and record the spikes of some neurons, as :class:`~neuromap.Recording` names them."""
+        return simulate(self.program, self.frames, record=Recording(spikes=recorded))
+
+
+def program_run(
+    source: str | Path | ChipProgram,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> ProgramRun:
+    """Read a program, where it is a file, and choose its input frames."""
+    program = source if isinstance(source, ChipProgram) else load_program(source)
+    chosen, made = choose_frames(program, frames, random)
+    n_frames = frame_count(chosen)
+    n_ticks = ticks_to_run(program, n_frames)
+    return ProgramRun(program, n_frames, describe_frames(made), host_spikes(program, chosen, n_ticks), chosen)

@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuromap.exchange.exported import Exported
-from neuromap.exchange.imported import Note
-from neuromap.exchange.run_of_program import ProgramRun, program_run
+from neuromap.exchange.imported import Exported, Note
+from neuromap.exchange.to_ranc import ProgramRun, program_run
 from neuromap.files.messages import counted, show_name
-from neuromap.formats.sanafe.architecture import FIGURES_USED, known_figure, sanafe_architecture
 from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
-from neuromap.formats.sanafe.network import LEAD, sanafe_network
+from neuromap.formats.sanafe.network import FIGURES_USED, LEAD, known_figure, sanafe_architecture, sanafe_network
 from neuromap.formats.sanafe.runner import runner_script
 from neuromap.forms.documents import csv_cells
 from neuromap.hardware.program.chip_program import ChipProgram

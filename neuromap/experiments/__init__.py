@@ -9,7 +9,7 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "Curve": "experiment",
     "CurvePoints": "experiment_result",
-    "CurveResult": "curve_job",
+    "CurveResult": "experiment_result",
     "Experiment": "experiment",
     "ExperimentResult": "experiment_result",
     "Published": "experiment",
@@ -20,22 +20,22 @@ _HOMES = {
 
 FORMS = {
     "ExperimentResult": {
-        "csv": "csv_experiment.to_csv",
+        "csv": "text.to_csv",
         "dict": "json_experiment.to_dict",
         "json": "json_experiment.to_json",
-        "svg": "figure.to_svg",
+        "svg": "experiment_result.to_svg",
         "text": "text.render_text",
     },
 }
 
 if TYPE_CHECKING:
-    from neuromap.experiments.curve_job import CurveResult as CurveResult
     from neuromap.experiments.experiment import Curve as Curve
     from neuromap.experiments.experiment import Experiment as Experiment
     from neuromap.experiments.experiment import Published as Published
     from neuromap.experiments.experiment_file import list_experiments as list_experiments
     from neuromap.experiments.experiment_file import load_experiment as load_experiment
     from neuromap.experiments.experiment_result import CurvePoints as CurvePoints
+    from neuromap.experiments.experiment_result import CurveResult as CurveResult
     from neuromap.experiments.experiment_result import ExperimentResult as ExperimentResult
     from neuromap.experiments.experiment_run import run_experiment as run_experiment
 

@@ -1,19 +1,176 @@
-"""``ExperimentResult``: curves of accuracy over time with their spread, beside published ones."""
+"""An experiment's figure: accuracy over update steps, ours with error bars, the published points beside them."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from neuromap.experiments.curve_job import CurveResult
+from neuromap.datasets.sources import load_images
+from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
+from neuromap.errors import NotSupportedError
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.forms.formed import Formed, form
 from neuromap.rollout.first_frame import first_frame
+from neuromap.training.network_training import train_network
 from neuromap.training.options.time_axes import FrameTimes, frame_times
+from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.training_result import TrainingResult
 
-__all__ = ["CurvePoints", "ExperimentResult", "gather"]
+_COLOURS = ("#1f5fa8", "#b4501e", "#3a7d44", "#7b4fa3", "#8a6d00", "#a8324a", "#3f7f86")
+_LEAST_SPAN = 0.1
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_MANY = 10
+"""Entries of a legend beyond which it is written small."""
+
+
+def to_svg(result: ExperimentResult) -> str:
+    """Draw the figure as SVG text."""
+    figure = draw([result])
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
+
+
+def draw(results: list[ExperimentResult]) -> Any:
+    """Draw experiments side by side, with one axis of accuracy."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise NotSupportedError(
+            "figure: needs matplotlib, which is not installed; pip install 'neuromap-rollouts[figures]'"
+        ) from None
+    with mpl.rc_context({"svg.hashsalt": "neuromap", "font.size": 9, "axes.spines.top": False}):
+        drawn = [part for result in results for part in _parts(result)]
+        figure = Figure(figsize=(3.6 * len(drawn), 3.6), layout="constrained")
+        panels = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+        for panel, part in zip(panels, drawn, strict=True):
+            part(panel)
+            panel.spines["right"].set_visible(False)
+            panel.grid(alpha=0.25, linewidth=0.5)
+            panel.legend(fontsize=8 if len(panel.get_legend_handles_labels()[0]) <= _MANY else 5, frameon=False)
+        panels[0].set_ylabel("accuracy of a single frame [fraction of test images]")
+        return figure
+
+
+def _parts(result: ExperimentResult) -> list[Callable[[Any], None]]:
+    """Give what draws the panels of an experiment: curves, and networks side by side where there are several."""
+    answers = first_answers(result)
+    compared = [lambda panel: _compared(panel, answers)] if is_over_networks(answers) else []
+    return [lambda panel: _panel(panel, result), *compared]
+
+
+def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
+    """Draw accuracy at the first sequential response, over networks."""
+    networks = list(dict.fromkeys((a.network, a.step) for a in answers))
+    for number, pattern in enumerate(("streaming", "sequential")):
+        mine, colour = [a for a in answers if a.pattern == pattern], _COLOURS[number]
+        errors = [a.standard_error or 0.0 for a in mine]
+        panel.errorbar(range(len(mine)), [a.accuracy for a in mine], yerr=errors, color=colour, marker=_MARKERS[number],
+                       markersize=4, linewidth=1.2, capsize=2, label=pattern)  # fmt: skip
+        told = [(k, a.published) for k, a in enumerate(mine) if a.published is not None]
+        if told:
+            panel.plot(*zip(*told, strict=True), color=colour, marker=_MARKERS[number], markersize=7,
+                       markerfacecolor="none", linestyle="none", label=f"{pattern}, published")  # fmt: skip
+    panel.set_xticks(range(len(networks)), [f"{name}\nstep {step}" for name, step in networks], fontsize=7)
+    panel.set_title("at the first sequential response", fontsize=9)
+    panel.set_xlabel("network, update steps since onset, windowed")
+
+
+def _panel(panel: Any, result: ExperimentResult) -> None:
+    sets = list(dict.fromkeys((curve.network, curve.start) for curve in result.curves))
+    patterns = list(dict.fromkeys(curve.pattern for curve in result.curves))
+    for number, curve in enumerate(result.curves):
+        places = sets.index((curve.network, curve.start)), patterns.index(curve.pattern)
+        colour, marker = places if len(sets) > 1 else (number, number)
+        _curve(panel, curve, _COLOURS[colour % len(_COLOURS)], _MARKERS[marker % len(_MARKERS)])
+    panel.set_title(fill(result.title, 44), fontsize=9)
+    low, high = panel.get_ylim()
+    if high - low < _LEAST_SPAN:  # else the noise of test images fills the panel
+        panel.set_ylim((low + high - _LEAST_SPAN) / 2, (low + high + _LEAST_SPAN) / 2)
+    axis = "windowed" if all(curve.start is None for curve in result.curves) else "deep window"
+    panel.set_xlabel(f"update steps since onset, {axis}")
+
+
+def _curve(panel: Any, curve: CurvePoints, colour: str, marker: str) -> None:
+    panel.errorbar(
+        curve.times.windowed if curve.start is None else curve.times.deep_window,
+        curve.accuracy,
+        yerr=curve.standard_error,
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linewidth=1.2,
+        capsize=2,
+        label=f"{curve.name}, {curve.repetitions} run{'s' if curve.repetitions > 1 else ''}",
+    )
+    if curve.published is not None:
+        panel.plot(
+            curve.published.steps,
+            curve.published.accuracy,
+            color=colour,
+            marker=marker,
+            markersize=7,
+            markerfacecolor="none",
+            linestyle="none",
+            label=f"{curve.name}, published",
+        )
+
+
+# Accuracy at the first sequential response, over networks: what streaming has by the time sequential first answers.
+@dataclass(frozen=True)
+class FirstAnswer:
+    """One curve at the update step of the first response of its network's sequential pattern."""
+
+    network: str  # its name
+    pattern: str  # of the curve
+    step: int  # update steps since onset, windowed: the longest path of the network
+    # fraction of test images that the frame known at this step names rightly, mean over the repetitions
+    accuracy: float
+    standard_error: float | None  # of that mean; ``None`` for one run
+    published: float | None  # what the publication gives at this step
+
+
+def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
+    """Give the answers of all networks that were run under both patterns, network by network, streaming first."""
+    # A network whose streaming curve has too few frames to reach that step is left out.
+    of_network: dict[str, dict[str, CurvePoints]] = {}
+    for curve in (c for c in result.curves if c.start is None):
+        of_network.setdefault(curve.network, {})[curve.pattern] = curve
+    found: list[FirstAnswer] = []
+    for curves in of_network.values():
+        found += _pair(curves)
+    return tuple(found)
+
+
+def is_over_networks(answers: tuple[FirstAnswer, ...]) -> bool:
+    """Say whether there are several networks to compare."""
+    return len({answer.network for answer in answers}) > 1
+
+
+def _pair(curves: Mapping[str, CurvePoints]) -> list[FirstAnswer]:
+    if not {"streaming", "sequential"} <= curves.keys():
+        return []
+    step = curves["sequential"].times.windowed[0]
+    if step not in curves["streaming"].times.windowed:
+        return []
+    return [_at(curves[pattern], step) for pattern in ("streaming", "sequential")]
+
+
+def _at(curve: CurvePoints, step: int) -> FirstAnswer:
+    frame, told = curve.times.windowed.index(step), curve.published
+    published = {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
+    error = None if curve.standard_error is None else curve.standard_error[frame]
+    return FirstAnswer(curve.network, curve.pattern, step, curve.accuracy[frame], error, published.get(step))
+
+
+# ``ExperimentResult``: curves of accuracy over time with their spread, beside published ones.
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,4 +321,82 @@ def _points(curve: Curve, runs: list[CurveResult]) -> CurvePoints:
         accuracy=tuple(round(float(a), 6) for a in table.mean(axis=0)),
         standard_error=None if error is None else tuple(round(float(e), 6) for e in error),
         published=curve.published,
+    )
+
+
+# One run of one curve: trained, then measured on test images. What a worker process does.
+@dataclass(frozen=True)
+class CurveResult:
+    """What a run of a curve came to.
+
+    Attributes
+    ----------
+    curve : str
+        Its name.
+    repetition : int
+        Counted from 0.
+    epochs : int
+        Epochs that were trained.
+    loss : float
+        Mean of the last epoch, in nats.
+    images : int
+        Test images.
+    accuracy : tuple of float
+        Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+    by_start : tuple of tuple of float
+        The same at every start index of the experiment, of one run of pictures for every track that is long enough.
+    tracks : tuple of int
+        How many these are, at every start index.
+    """
+
+    curve: str
+    repetition: int
+    epochs: int
+    loss: float
+    images: int
+    accuracy: tuple[float, ...]
+    by_start: tuple[tuple[float, ...], ...] = ()
+    tracks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class CurveRun:
+    """A run that is to be done; it travels to a worker process."""
+
+    curve: Curve  # network and pattern
+    repetition: int  # added to the seed of the options
+    options: TrainingOptions  # of the experiment
+    data: str  # where the images are
+    limit: int | None  # only so many images of every part
+    folder: Path  # holds the checkpoints
+    starts: tuple[int, ...] = ()  # start indices within a track
+
+
+def checkpoint_name(curve: Curve, repetition: int) -> str:
+    """File name of the checkpoint of a run."""
+    return f"{curve.name.replace(' ', '-')}-{repetition}.safetensors"
+
+
+def run_curve(run: CurveRun) -> CurveResult:
+    """Train a curve, from its checkpoint on if there is one, and measure it on the test images."""
+    options = replace(run.options, seed=run.options.seed + run.repetition)
+    images = {part: load_images(run.data, part, limit=run.limit) for part in PARTS}
+    # Before all work: a start index that no track has is refused here.
+    of_start = [cut_tracks(images["test"], start, options.frames) for start in run.starts]
+    checkpoint = run.folder / checkpoint_name(run.curve, run.repetition)
+    found = train_network(run.curve.rollout, images, options, checkpoint)
+
+    def measured(test: ImageSet) -> TrainingResult:  # of the trained network: its checkpoint holds all epochs
+        return train_network(run.curve.rollout, {**images, "test": test}, options, checkpoint)
+
+    of_starts = [measured(test) for test in of_start]
+    return CurveResult(
+        run.curve.name,
+        run.repetition,
+        len(found.history),
+        found.history[-1].loss,
+        found.n_images,
+        found.accuracy,
+        tuple(at_start.accuracy for at_start in of_starts),
+        tuple(at_start.n_images for at_start in of_starts),
     )

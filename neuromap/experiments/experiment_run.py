@@ -12,14 +12,19 @@ from typing import Any
 
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
-from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
 from neuromap.experiments.experiment import Experiment
-from neuromap.experiments.experiment_result import ExperimentResult, gather
+from neuromap.experiments.experiment_result import (
+    CurveResult,
+    CurveRun,
+    ExperimentResult,
+    checkpoint_name,
+    gather,
+    run_curve,
+)
 from neuromap.files.given import needs, path_given, whole_number
-from neuromap.jobs.as_done import not_lost
-from neuromap.jobs.local_processes import check_processes
+from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import ResultKind, ResultsFile
-from neuromap.jobs.runners import Workers, job_runner
+from neuromap.jobs.runners import Workers, check_processes, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.training.network_training import encoding_given, network_digest
 from neuromap.training.torch.checkpoint_header import epochs_done

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from neuromap.experiments.experiment_result import CurvePoints, ExperimentResult
-from neuromap.experiments.first_answers import first_answers, is_over_networks
+from neuromap.experiments.experiment_result import CurvePoints, ExperimentResult, first_answers, is_over_networks
 from neuromap.forms.documents import json_text
 
 __all__ = ["to_dict", "to_json"]

@@ -1,16 +1,35 @@
-"""An experiment's result as people read it in a terminal."""
+"""The points of an experiment as CSV: one line for every frame of every curve."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from textwrap import fill
 
-from neuromap.experiments.experiment_result import ExperimentResult
-from neuromap.experiments.first_answers import first_answers, is_over_networks
-from neuromap.experiments.points import Point, points
+from neuromap.experiments.experiment_result import ExperimentResult, first_answers, is_over_networks
 from neuromap.files.messages import counted
+from neuromap.forms.documents import csv_text
 from neuromap.forms.tables import new_table, printed
 
-__all__ = ["render_text"]
+
+def to_csv(result: ExperimentResult) -> str:
+    """Write the points as CSV text (RFC 4180, UTF-8); steps are update steps since onset, accuracies fractions."""
+    # The last column marks the points at which networks are compared: the first sequential response of each.
+    compared = {(f"{answer.network} {answer.pattern}", answer.step) for answer in first_answers(result)}
+    return csv_text(
+        [
+            {
+                **asdict(point),
+                "deviation": point.deviation,
+                "at_first_sequential_response": int((point.curve, point.windowed) in compared),
+            }
+            for point in points(result)
+        ]
+    )
+
+
+# An experiment's result as people read it in a terminal.
+
 
 _HEADERS = (
     "curve",
@@ -76,3 +95,34 @@ def _notes(result: ExperimentResult) -> list[str]:
     if gap is not None:
         notes.append(f"mean absolute deviation from the published points: {gap:.4f}")
     return notes
+
+
+# The points of curves one by one, with the published ones: what tables are made of.
+@dataclass(frozen=True)
+class Point:
+    """One frame of one curve."""
+
+    curve: str  # its name
+    frame: int  # counted from the first response, which is 1
+    # windowed, deep_window: update steps since onset, on the two time axes
+    windowed: int
+    deep_window: int
+    accuracy: float  # fraction of test images
+    standard_error: float | None  # of that mean; ``None`` for one run
+    published: float | None  # what the publication gives at this windowed step
+
+    @property
+    def deviation(self) -> float | None:
+        """Accuracy less the published one."""
+        return None if self.published is None else self.accuracy - self.published
+
+
+def points(result: ExperimentResult) -> Iterator[Point]:
+    """Give all points, curve by curve, frame by frame."""
+    for curve in result.curves:
+        told = curve.published
+        known = {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
+        errors = curve.standard_error or (None,) * len(curve.accuracy)
+        columns = zip(curve.times.windowed, curve.times.deep_window, curve.accuracy, errors, strict=True)
+        for frame, (windowed, deep, accuracy, error) in enumerate(columns, start=1):
+            yield Point(curve.name, frame, windowed, deep, accuracy, error, known.get(windowed))

@@ -21,7 +21,7 @@ FORMS = {
         "dict": "json_form.to_dict",
         "html": "html.to_html",
         "json": "json_form.to_json",
-        "notebook": "notebook.to_notebook",
+        "notebook": "draw_front.to_notebook",
         "svg": "draw_front.standalone_svg",
         "pandas": "html.to_pandas",
         "text": "text.render_text",

@@ -1,4 +1,4 @@
-"""The fronts as a picture: cores against every other objective that tells the rows apart."""
+"""An exploration in a notebook: the picture of the fronts, and tables."""
 
 from __future__ import annotations
 
@@ -10,19 +10,43 @@ from importlib.resources import files
 from itertools import pairwise
 
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.advice import figure_text, has_given_weights
+from neuromap.explorer.answer.advice import (
+    Listing,
+    constant_objectives,
+    figure_text,
+    front_words,
+    has_given_weights,
+    is_known,
+    list_rows,
+)
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import Listing, constant_objectives, front_words, is_known, list_rows
+from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
-from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.front_legend import LegendNotes, draw_legend, shape
+from neuromap.explorer.text import exploration_cells
+from neuromap.forms.card import html_table
+from neuromap.forms.inline_image import inline_image
 from neuromap.forms.numbers import seconds
 from neuromap.forms.standalone_svg import standalone
 from neuromap.forms.svg import drawing, element, label, number, shorten
 from neuromap.rollout.schedule.execution import execution_kind
+
+
+def to_notebook(exploration: Exploration) -> str:
+    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others."""
+    listing = list_rows(exploration)
+    columns, cells = exploration_cells(exploration, listing)
+    drawn = draw_front(exploration)
+    image = "" if drawn is None else inline_image(standalone_svg(exploration))
+    return image + "".join(
+        html_table(f"{exploration.network.name}. {title}", columns, [cells[number] for number, _ in members], names=2)
+        for title, members in listing.groups(exploration)
+    )
+
+
+# The fronts as a picture: cores against every other objective that tells the rows apart.
 
 
 def draw_front(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str | None:
@@ -95,8 +119,6 @@ def standalone_svg(exploration: Exploration, limits: Limits | None = None, *, ev
 
 
 # One panel of the front's picture: an objective against cores, with marks, stairs and limits.
-
-
 WIDTH, HEIGHT = 470.0, 330.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 22.0, 34.0, 46.0
 _RADIUS = 5.5

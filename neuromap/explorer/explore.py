@@ -12,44 +12,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.arrays.value import Value
-from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import ACCURACY
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.candidates.asked import Asked, asked_for, check_are_axes
-from neuromap.explorer.candidates.class_curve import patterns_on_curve
-from neuromap.explorer.candidates.graph import Graph, graph_of
-from neuromap.explorer.candidates.mapping_choices import mapping_choices
-from neuromap.explorer.candidates.named_patterns import NamedPatterns
+from neuromap.explorer.candidates.asked import Asked, asked_for, check_are_axes, mapping_choices
+from neuromap.explorer.candidates.named_patterns import NamedPatterns, patterns_on_curve
 from neuromap.explorer.candidates.pattern_space import PatternSpace, few_patterns, pattern_space
-from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.explorer.candidates.schedules import Graph, graph_of, schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
-from neuromap.explorer.search.at_deadline import asked_networks, check_deadline, deadline_of, names_with
-from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
+from neuromap.explorer.search.best_first import Effort, Progress, check_tolerance, map_best_first, measured_tolerance
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
-from neuromap.explorer.search.figures import N_FIGURES, compared
-from neuromap.explorer.search.front import front_of
+from neuromap.explorer.search.front import OpenRows, front_of, open_rows, unlisted_rows
 from neuromap.explorer.search.gap import gap_of
-from neuromap.explorer.search.measurements import Measurements
-from neuromap.explorer.search.open_rows import OpenRows, open_rows
-from neuromap.explorer.search.results import fingerprint_of_setting
-from neuromap.explorer.search.search_rows import search_rows
+from neuromap.explorer.search.measured import N_FIGURES, compared
+from neuromap.explorer.search.measurements import Measurements, fingerprint_of_setting
+from neuromap.explorer.search.search_rows import asked_networks, check_deadline, deadline_of, names_with, search_rows
 from neuromap.explorer.search.setting import Setting
-from neuromap.explorer.search.tolerance import check_tolerance, measured_tolerance
-from neuromap.explorer.search.unlisted import unlisted_rows
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.runners import Workers
 from neuromap.mapping.options.budget import Budget
-from neuromap.network.complete import require_frames, require_weights
+from neuromap.network.build import require_frames, require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.class_numbers import ClassNumbers, all_class_numbers, class_numbers
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.best_in_class import best_in_class
 from neuromap.rollout.schedule.execution import EXECUTIONS
+from neuromap.rollout.schedule.phases import best_in_class
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI

@@ -11,13 +11,12 @@ from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_figures import ChipPoint
-from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.each_chip import SweepProgress, each_chip
+from neuromap.sweep.map_each import SweepProgress, each_chip
 
 __all__ = ["sweep_explorations"]
 

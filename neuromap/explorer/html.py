@@ -9,26 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuromap.explorer.answer.advice import Advice, deadline_line, has_given_weights, map_command
-from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import (
+from neuromap.explorer.answer.advice import (
+    Advice,
+    deadline_line,
     front_words,
+    has_given_weights,
     is_known,
     list_rows,
+    map_command,
     streaming_edges,
     streaming_text,
     time_axes,
 )
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure, with_unit
-from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.column_units import GIVEN_WEIGHTS_NOTE, column_units
 from neuromap.explorer.draw_front import constant_line, picture
 from neuromap.explorer.json_form import to_dict
-from neuromap.explorer.notes import (
+from neuromap.explorer.text import (
+    GIVEN_WEIGHTS_NOTE,
     MET_CLASSES,
+    accuracy_cell,
+    column_units,
     count_line,
     deadline_lines,
     energy_line,
@@ -36,7 +40,6 @@ from neuromap.explorer.notes import (
     mapped_words,
     reaction_line,
 )
-from neuromap.explorer.text import accuracy_cell
 from neuromap.forms.chart import Axis, Cell, Chart, chart_library
 from neuromap.forms.documents import csv_text, data_frame
 from neuromap.forms.numbers import mean_period_lines, seconds, short_count

@@ -6,11 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from neuromap.explorer.answer.advice import Advice
-from neuromap.explorer.answer.deadline import Deadline
-from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.advice import Advice, streaming_edges
+from neuromap.explorer.answer.exploration import Deadline, Exploration
 from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import streaming_edges
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form

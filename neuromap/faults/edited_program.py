@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.faults.edit import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.faults.links_in_use import Links, cut_ways, links_in_use
-from neuromap.faults.struck_program import with_stuck, without_ways
-from neuromap.files.given import needs
+from neuromap.faults.struck_program import Links, cut_ways, links_in_use, with_stuck, without_ways
+from neuromap.files.given import needs, whole_number
+from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine_state import CurrentState, EngineState
+from neuromap.hardware.program.program import ListProgram, Program
+from neuromap.simulation.engine.engine import CurrentState, EngineState
 
 Bools = NDArray[np.bool_]
 
@@ -234,8 +232,6 @@ def _refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
 
 
 # Where the neurons of a node are in a program, and what feeds them.
-
-
 Ints = NDArray[np.int64]
 
 
@@ -273,3 +269,148 @@ def axons_from(program: ChipProgram, node: str, index: int, core: int) -> Ints:
     source = wires.core[mine], wires.neuron[mine]
     sent = (program.neuron_node[source] == position) & (program.neuron_index[source] == index)
     return np.unique(np.concatenate([host.axon[fed].astype(np.int64), wires.target_axon[mine][sent]]))
+
+
+# Edits as values: what is changed, and where.
+
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class ThresholdEdit(Card):
+    """Thresholds of a node's neurons, raised or lowered; all copies of a neuron alike.
+
+    Attributes
+    ----------
+    node : str
+        A node inside the chip.
+    by : int
+        What is added to the thresholds that the chip's neurons have.
+    index : int or None
+        The neuron; None for all of the node.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+
+    node: str
+    by: int
+    index: int | None = None
+
+    def __post_init__(self) -> None:
+        _bounded("threshold: by", self.by, -_MOST)
+        if self.index is not None:
+            _bounded("threshold: index", self.index)
+
+    @property
+    def what(self) -> str:
+        """The edit in words."""
+        whose = f"node {self.node}" if self.index is None else f"{self.node}[{self.index}]"
+        return f"threshold of {whose} {self.by:+d}"
+
+
+@dataclass(frozen=True)
+class WeightEdit(Card):
+    """The weight of one connection between neurons of two nodes; at all copies of the target alike.
+
+    Attributes
+    ----------
+    source, target : str
+        Nodes.
+    source_index, target_index : int
+        Neurons within them.
+    weight : int
+        The weight from now on.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+
+    source: str
+    source_index: int
+    target: str
+    target_index: int
+    weight: int
+
+    def __post_init__(self) -> None:
+        _bounded("weight: source_index", self.source_index)
+        _bounded("weight: target_index", self.target_index)
+        _bounded("weight: weight", self.weight, -_MOST)
+
+    @property
+    def what(self) -> str:
+        """The edit in words."""
+        return f"weight {self.source}[{self.source_index}] -> {self.target}[{self.target_index}] = {self.weight}"
+
+
+@dataclass(frozen=True)
+class SilentCore(Card):
+    """A core none of whose neurons fires; its router still forwards.
+
+    Attributes
+    ----------
+    core : int
+        Its row in the program.
+
+    Raises
+    ------
+    InputError
+        If it is below 0.
+    """
+
+    core: int
+
+    def __post_init__(self) -> None:
+        _bounded("silent core: core", self.core)
+
+    @property
+    def what(self) -> str:
+        """The edit in words."""
+        return f"core {self.core} is silent"
+
+
+@dataclass(frozen=True)
+class DeadLink(Card):
+    """A link between neighbouring routers that loses all spikes, in both directions.
+
+    Attributes
+    ----------
+    x, y : int
+        The router of the lesser coordinates, on the board.
+    upwards : bool
+        Whether the link leads to y + 1; else to x + 1.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is below 0.
+    """
+
+    x: int
+    y: int
+    upwards: bool
+
+    def __post_init__(self) -> None:
+        _bounded("dead link: x", self.x)
+        _bounded("dead link: y", self.y)
+        if not isinstance(self.upwards, bool):
+            raise InputError(f"dead link: upwards = {self.upwards!r:.40}: must be true or false")
+
+    @property
+    def what(self) -> str:
+        """The edit in words."""
+        return f"link ({self.x}, {self.y}) to ({self.x + (not self.upwards)}, {self.y + self.upwards}) is dead"
+
+
+Edit = ThresholdEdit | WeightEdit | SilentCore | DeadLink
+"""Any of them."""
+
+
+def _bounded(name: str, value: object, least: int = 0) -> None:
+    if not least <= whole_number(name, value) <= _MOST:
+        raise InputError(f"{name} = {value}: must be {least} to {_MOST}")

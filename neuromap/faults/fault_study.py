@@ -3,18 +3,229 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.accuracy.decision import decide
+from neuromap.accuracy.measure import ImageFrames
+from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
+from neuromap.errors import StimulusError
 from neuromap.faults.confidence import Estimate, mean_of, share_of
-from neuromap.faults.fault_run import FaultRun
+from neuromap.faults.output_frames import StruckFrames, frames_of, output_frames
+from neuromap.faults.struck_program import Faults, strike, without_ways
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.jobs.results_file import ResultKind
+from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.verification.wave import measure
 from neuromap.version import __version__
 
-__all__ = ["FaultPoint", "FaultStudy", "points_of"]
+# One chip with faults, measured: output error, first response, accuracy.
+
+
+@dataclass(frozen=True)
+class FaultRun(Card):
+    """A program with faults of one kind, by one seed, on all stimuli.
+
+    Attributes
+    ----------
+    pattern, execution, kind : str
+        Names.
+    rate : float
+        Of what is at risk, 0 to 1.
+    seed : int
+        Of the faults.
+    struck, at_risk : int
+        What failed, of what could: cores, links, neurons, synapses; of dropped spikes those that were sent.
+    bits : int
+        Values of the output frames that are compared: stimuli times frames times neurons.
+    lost, added : int
+        Spikes of them that are missing, and those that are there with faults only.
+    first_response_ticks : int or None
+        From an input's sampling to the first output that it reaches, measured on the program; ``None`` where none does.
+    correct : int or None
+        Images that the last frame names rightly; ``None`` where there are no labels.
+    images : int
+        How many there are; 0 where there are no labels.
+    """
+
+    pattern: str
+    execution: str
+    kind: str
+    rate: float
+    seed: int
+    struck: int
+    at_risk: int
+    bits: int
+    lost: int
+    added: int
+    first_response_ticks: int | None
+    correct: int | None
+    images: int
+
+    @property
+    def error(self) -> float:
+        """Part of the output frames' values that differ from those without faults."""
+        return (self.lost + self.added) / self.bits if self.bits else 0.0
+
+    @property
+    def accuracy(self) -> float | None:
+        """Part of the images that are named rightly."""
+        return None if self.correct is None else self.correct / self.images
+
+
+class FaultJob(NamedTuple):
+    """Chips with faults of one kind, by one seed, at several rates."""
+
+    setup: int  # number of what they run
+    kind: str  # of faults
+    seed: int  # of faults
+    rates: tuple[float, ...]  # one chip each
+
+
+def run_job(setups: Sequence[FaultSetup], job: FaultJob) -> tuple[FaultRun, ...]:
+    """Measure the chips of a job."""
+    return tuple(_run(setups[job.setup], Faults({job.kind: rate}, job.seed)) for rate in job.rates)
+
+
+def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
+    ((kind, rate),) = faults.rates.items()
+    found = _frames(setup, faults)
+    pairs = [(setup.expected[name][:, k:], found.frames[name][:, k:]) for name, k in setup.first.items()]
+    count = found.counts.get(kind, (0, 0))
+    return FaultRun(
+        pattern=setup.pattern,
+        execution=setup.execution,
+        kind=kind,
+        rate=rate,
+        seed=faults.seed,
+        struck=count[0],
+        at_risk=count[1],
+        bits=sum(right.size for right, _ in pairs),
+        lost=sum(int(np.count_nonzero(right & ~now)) for right, now in pairs),
+        added=sum(int(np.count_nonzero(now & ~right)) for right, now in pairs),
+        first_response_ticks=_first_response(found.program, faults),
+        correct=setup.correct(found.frames),
+        images=0 if setup.labels is None else len(setup.labels),
+    )
+
+
+def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
+    """Run the stimuli, unless nothing failed: then the outputs are known."""
+    struck = strike(setup.program, faults)
+    if struck.program is setup.program and not faults.rate("dropped-spikes"):
+        return StruckFrames(struck.program, dict(setup.expected), struck.counts)
+    return frames_of(struck, faults, setup.stimuli, setup.choice)
+
+
+def _first_response(program: ChipProgram, faults: Faults) -> int | None:
+    if faults.rate("dropped-spikes") == 1:  # below 1 spikes are lost, but no way is
+        program = without_ways(program, np.ones(len(program.wires.core), np.bool_))
+    ticks = [found.first_response_ticks for found in measure(program).values()]
+    return min((tick for tick in ticks if tick is not None), default=None)
+
+
+def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
+    try:
+        run = FaultRun(**{name: entry[name] for name in FaultRun.__dataclass_fields__})
+        numbers = (run.seed, run.struck, run.at_risk, run.bits, run.lost, run.added, run.images)
+        ticks = (run.first_response_ticks, run.correct)
+        is_right = all(type(n) is int and n >= 0 for n in (*numbers, *(t for t in ticks if t is not None)))
+        return run if is_right and run.lost + run.added <= run.bits else None
+    except (KeyError, TypeError):
+        return None
+
+
+RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
+"""How runs are kept in a file."""
+# What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
+Frames = Mapping[str, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class FaultSetup(Value):
+    """A mapped rollout and what it is shown."""
+
+    # pattern, execution: names
+    pattern: str
+    execution: str
+    program: ChipProgram  # without faults
+    stimuli: Frames  # (S, n_frames, size): input frames by input node
+    expected: Frames  # (S, n_frames, size): by output node, without faults
+    # by output node, its first frame that depends on the stimulus; from there on frames are compared
+    first: Mapping[str, int]
+    choice: EngineChoice  # what runs the ticks
+    labels: NDArray[np.int64] | None = None  # (S,): classes of the stimuli, where they are images
+    classes: int = 0  # how many there are; 0 where there are no labels
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        for name in ("stimuli", "expected"):
+            rows = {node: frozen(array) for node, array in getattr(self, name).items()}
+            object.__setattr__(self, name, ReadOnlyMapping(rows))
+        object.__setattr__(self, "first", ReadOnlyMapping(self.first))
+
+    def correct(self, frames: Frames) -> int | None:
+        """Count the images that the last frame of the output names rightly; ``None`` where there are no labels."""
+        if self.labels is None:
+            return None
+        (spikes,) = frames.values()  # a set of images has one output
+        return int(np.count_nonzero(decide(spikes[:, -1], self.classes) == self.labels))
+
+    def fingerprint(self) -> str:
+        """Give the digest of all that figures depend on, as 64 hexadecimal digits."""
+        digest = sha256(program_bytes(self.program))
+        for rows in self.stimuli.values():
+            digest.update(repr(rows.shape).encode() + np.packbits(rows).tobytes())
+        labels = None if self.labels is None else self.labels.tolist()
+        told = (sorted(self.first.items()), self.choice.noise_seed, labels, self.classes)
+        digest.update(repr(told).encode())
+        return digest.hexdigest()
+
+
+def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames, choice: EngineChoice) -> FaultSetup:
+    """Run a program without faults."""
+    # shapes: stimuli (S, n_frames, size)
+    images = stimuli if isinstance(stimuli, ImageFrames) else None
+    shown = stimuli if not isinstance(stimuli, ImageFrames) else stimuli.stimuli(slice(None))
+    first = {name: _first(rollout, name) for name in rollout.network.outputs}
+    n_frames = next(iter(shown.values())).shape[1] if shown else 0
+    if n_frames <= max(first.values()):
+        raise StimulusError(
+            f"stimuli: have {n_frames} frames, frame 0 included; outputs of {rollout.pattern.name} depend on them from "
+            f"frame {max(first.values())} on, give {max(first.values()) + 1} or more"
+        )
+    return FaultSetup(
+        pattern=rollout.pattern.name or rollout.pattern.digits,
+        execution=rollout.execution,
+        program=program,
+        stimuli=shown,
+        expected=output_frames(program, shown, choice),
+        first=first,
+        choice=choice,
+        labels=None if images is None else images.images.labels.astype(np.int64),
+        classes=0 if images is None else len(images.images.classes),
+    )
+
+
+def _first(rollout: Rollout, output: str) -> int:
+    """Give the first frame that depends on the stimulus; 1 of an output that no input reaches."""
+    try:
+        return first_frame(rollout.pattern, output)
+    except KeyError:
+        return 1
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from neuromap.faults.confidence import LEVEL
-from neuromap.faults.fault_run import FaultRun
-from neuromap.faults.fault_study import FaultPoint, FaultStudy
+from neuromap.faults.fault_study import FaultPoint, FaultRun, FaultStudy
 from neuromap.forms.documents import json_text
 from neuromap.forms.schemas import load_schema
 

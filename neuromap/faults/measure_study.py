@@ -11,25 +11,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.accuracy.image_frames import ImageFrames
-from neuromap.datasets.image_set import ImageSet
+from neuromap.accuracy.measure import ImageFrames
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
-from neuromap.faults.fault_model import KINDS, check_kinds, check_rates
-from neuromap.faults.fault_run import RESULTS, FaultJob, FaultRun, run_job
-from neuromap.faults.fault_setup import FaultSetup, set_up
-from neuromap.faults.fault_study import FaultStudy
+from neuromap.faults.fault_study import RESULTS, FaultJob, FaultRun, FaultSetup, FaultStudy, run_job, set_up
+from neuromap.faults.struck_program import KINDS, check_kinds, check_rates
 from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.jobs.as_done import not_lost
-from neuromap.jobs.local_processes import check_processes
+from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import ResultsFile
-from neuromap.jobs.runners import Workers, job_runner
+from neuromap.jobs.runners import Workers, check_processes, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.complete import require_weights
+from neuromap.network.build import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice

@@ -10,16 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.faults.draw_faults import fails
-from neuromap.faults.fault_model import Faults
-from neuromap.faults.struck_program import Count, Struck, strike, without_ways
+from neuromap.faults.struck_program import Count, Faults, Struck, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.noise import core_numbers
-from neuromap.simulation.run.batch_job import BatchJob
-from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 Frames = dict[str, NDArray[np.bool_]]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from html import escape
 from typing import Any
 
 from neuromap.arrays.value import Value
-from neuromap.forms.html_table import html_table
 from neuromap.forms.tables import Column
 
 _COLUMNS = (Column("", left=True), Column("", left=True))
@@ -33,8 +33,6 @@ class Card(Value):
 
 
 # A value in one line, as an interpreter shows it.
-
-
 LONGEST = 200
 """Characters that a value takes at most."""
 _LONGEST_FACT = 72
@@ -79,3 +77,22 @@ def _is_array(part: object) -> bool:
 def _cut(text: str, longest: int = LONGEST) -> str:
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+# A table as HTML, for notebooks: no style sheet, everything escaped.
+
+
+def html_table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[object]], *, names: int) -> str:
+    """Make a table."""
+    sides = [f'style="text-align:{"left" if column.left else "right"}"' for column in columns]
+
+    def line(tags: Sequence[str], cells: Sequence[object]) -> str:
+        texts = (escape(str(content)).replace("\n", "<br>") for content in cells)
+        inner = (f"<{tag} {side}>{text}</{tag}>" for tag, side, text in zip(tags, sides, texts, strict=True))
+        return f"<tr>{''.join(inner)}</tr>"
+
+    tags = ["th" if k < names else "td" for k in range(len(columns))]
+    body = "".join(line(tags, row) for row in rows)
+    headers = [column.header for column in columns]
+    head = f"<thead>{line(['th'] * len(columns), headers)}</thead>" if any(headers) else ""
+    return f'<table><caption style="text-align:left">{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>'

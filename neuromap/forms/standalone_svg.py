@@ -1,12 +1,28 @@
-"""A drawing as a file of its own: with its name space, style sheet and paper, light or dark as the reader's screen."""
+"""Figures as PDF, through the extra ``pages``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 
-__all__ = ["for_paper", "standalone"]
+
+def with_pdf(figures: Mapping[str, str]) -> dict[str, str | bytes]:
+    """Add a PDF to every SVG file, where ``vl-convert-python`` is installed."""
+    found: dict[str, str | bytes] = dict(figures)
+    try:
+        from vl_convert import svg_to_pdf
+    except ImportError:
+        return found
+    for name, document in figures.items():
+        found[str(PurePath(name).with_suffix(".pdf"))] = svg_to_pdf(for_paper(document))
+    return found
+
+
+# A drawing as a file of its own: with its name space, style sheet and paper, light or dark as the reader's screen.
+
 
 _PAPER = '<rect width="100%" height="100%" class="drawing-paper"/>'
 _PAPER_RULE = ".drawing-paper { fill: var(--panel); }\n"

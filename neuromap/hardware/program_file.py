@@ -37,9 +37,15 @@ from neuromap.hardware.program.file_format import (
     period_of_file,
     tick_of_file,
 )
-from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.hardware.program.program import (
+    CurrentTable,
+    ListProgram,
+    NeuronTable,
+    Program,
+    SynapseTable,
+    TargetTable,
+)
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, require_well_formed, tensors_of
 
 

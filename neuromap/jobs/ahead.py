@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Generic, NamedTuple, Self, TypeVar
 
-from neuromap.jobs.as_done import Failed, JobRunner, Lost, not_lost
-
-__all__ = ["Ahead"]
+from neuromap.errors import NeuromapError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -36,3 +36,95 @@ class Ahead(Generic[Job, Result]):
         if isinstance(found, Failed):
             raise found.error
         return not_lost(found)
+
+
+# Jobs whose results come as they are done: what local processes and a cluster have in common.
+
+
+class Lost(NamedTuple):
+    """In the place of a result: every process that did the job was ended from outside."""
+
+    message: str  # what became of them, in one line
+
+
+class Failed(NamedTuple):
+    """In the place of a result: what the work raised."""
+
+    error: Exception  # the exception
+
+
+class DoneJob(NamedTuple, Generic[Job, Result]):
+    """A job with its result."""
+
+    job: Job  # as it was given
+    result: Result | Lost  # what came of it
+
+
+class EndedJob(NamedTuple, Generic[Job, Result]):
+    """A job that is no longer under way."""
+
+    job: Job  # as it was given
+    result: Result | Lost | Failed  # what came of it
+
+
+class JobRunner(ABC, Generic[Job, Result]):
+    """Does jobs as there are workers for them; a context manager."""
+
+    # Workers are given ``work(shared, job)``, ``shared`` once each. Who wants all of many jobs done takes ``results``;
+    # who decides from job to job gives each and waits for what is done next.
+
+    @property
+    @abstractmethod
+    def at_once(self) -> int:
+        """Jobs that are done at the same time, 1 or more; it changes as workers come and go."""
+
+    @property
+    def enough(self) -> int:
+        """Jobs that are to be under way so that no worker waits for us."""
+        return self.at_once
+
+    @abstractmethod
+    def give(self, job: Job) -> None:
+        """Have a job done as soon as a worker is free."""
+
+    @abstractmethod
+    def next_done(self) -> list[EndedJob[Job, Result]]:
+        """Wait until some of the jobs under way, one or more, have ended; there must be one."""
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(self, kind: object, error: object, trace: object) -> None: ...
+
+    def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
+        """Do all jobs; they are taken from their iterable as workers come free, no more than these need."""
+        todo, n_under_way = iter(jobs), 0
+        while True:
+            for job in _some(todo, self.enough - n_under_way):
+                self.give(job)
+                n_under_way += 1
+            if not n_under_way:
+                return
+            done = [DoneJob(job, _not_failed(result)) for job, result in self.next_done()]
+            n_under_way -= len(done)
+            yield done
+
+
+def not_lost(result: Result | Lost) -> Result:
+    """Give a result back, unless it is none."""
+    if isinstance(result, Lost):
+        raise NeuromapError(result.message)
+    return result
+
+
+def _some(jobs: Iterator[Job], n: int) -> Iterator[Job]:
+    """Take up to n jobs, one by one."""
+    for _, job in zip(range(n), jobs, strict=False):
+        yield job
+
+
+def _not_failed(result: Result | Lost | Failed) -> Result | Lost:
+    if isinstance(result, Failed):
+        raise result.error
+    return result

@@ -22,24 +22,21 @@ from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.budget import Budget, Stage
+from neuromap.mapping.options.budget import Budget, Progress, Stage
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
-from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
-from neuromap.mapping.place.emit import emit
+from neuromap.mapping.place.emit import Routes, emit, route
 from neuromap.mapping.place.place import place
-from neuromap.mapping.place.route import route
-from neuromap.mapping.place.routes import Routes
 from neuromap.mapping.synapse_list.fill_cores import ListPartition
 from neuromap.mapping.synapse_list.map_lists import map_lists, phases_for_lists
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from dataclasses import fields
+from typing import Any, TypeAlias, get_args
 
-from neuromap.errors import NetworkError
-from neuromap.files.given import mapping_given
-from neuromap.network.complete import check_pooling
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import frozen
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.given import mapping_given, needs
+from neuromap.files.messages import show
+from neuromap.files.toml_table import TomlTable
 from neuromap.network.edge import Edge, EdgeKey, edge_pair
-from neuromap.network.names import check_name
 from neuromap.network.network import Network, check_ends
 from neuromap.network.node import Node
 from neuromap.network.terms import MatrixSource
-from neuromap.network.thresholds import spread_threshold
-from neuromap.network.transforms.kinds import Transform
-from neuromap.network.transforms.layouts import layout_hint
-from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
-from neuromap.network.transforms.matrices import MatrixTransform
-
-__all__ = ["build_network"]
+from neuromap.network.transforms.kinds import OTHER, Conv, Dense, MatrixTransform, Pool, Shape, Transform
+from neuromap.network.transforms.weights import (
+    INT_HIGH,
+    INT_LOW,
+    MAX_NEURONS,
+    MAX_SEED,
+    MAX_VALUES,
+    PADDINGS,
+    SeededWeights,
+    as_integers,
+    as_shape,
+    layout_hint,
+    show_shape,
+)
 
 NodeSpec: TypeAlias = tuple[tuple[int, int, int] | int, Any]
 
@@ -135,3 +149,197 @@ def _transform(weights: Any, source: Node, target: Node) -> MatrixSource:
             + layout_hint(found, wanted)
         )
     return transform
+
+
+# Thresholds of a node: one per neuron, given as one number, one per feature, or one per neuron.
+def threshold_shapes(shape: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]:
+    """List the shapes that a threshold tensor of a node may have."""
+    return ((math.prod(shape),), shape, (shape[2],))
+
+
+def spread_threshold(values: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
+    """Give every neuron its threshold."""
+    # shapes: returns (size,)
+    size = math.prod(shape)
+    if values.ndim == 0:
+        return np.broadcast_to(frozen(values), (size,))
+    if values.shape not in threshold_shapes(shape):
+        allowed = ", ".join(show_shape(s) for s in dict.fromkeys(threshold_shapes(shape)))
+        raise NetworkError(f"threshold: found shape {show_shape(values.shape)}; allowed are {allowed}")
+    per_feature = values.shape != (size,) and values.ndim == 1
+    return frozen((np.broadcast_to(values, shape) if per_feature else values).reshape(size))
+
+
+# What a network needs before it can be computed: shapes, weights and thresholds.
+def require_weights(network: Network) -> None:
+    """Refuse a network that cannot be computed yet.
+
+    The theory needs structure only; the mapper and the reference need every number.
+
+    Raises
+    ------
+    InputError
+        If it is no network.
+    NetworkError
+        Naming the first node without a shape or a threshold, or the first edge without a transform or
+        weights.
+    """
+    needs("require_weights", network, Network)
+    for node in network.nodes.values():
+        if node.shape is None:
+            raise NetworkError(
+                f"network {network.name}: node {node.name} has no shape; add shape = [rows, columns, "
+                "features] to every node and a transform to every edge"
+            )
+    for edge in network.edges.values():
+        transform = edge.transform
+        if transform is None:
+            raise NetworkError(
+                f'network {network.name}: edge {edge.label} has no transform; add transform = "dense" or another'
+            )
+        if isinstance(transform, Conv | Dense) and transform.weights is None:
+            raise NetworkError(
+                # a network file does not tell whether it was written by hand or by an import: the step is one
+                f"network {network.name}: edge {edge.label} has no weights; train them (neuromap train NET --for "
+                'CHIP --data SOURCE -o NEW.toml), or give integers with [weights] file = "..." in the network file; '
+                "to study the structure only, add weights = { seed = 1, values = [-1, 0, 1] } to the edge"
+            )
+    for node in network.nodes.values():
+        if node.neuron is not None:
+            try:
+                node.neuron.require_consistent()
+            except NetworkError as error:
+                raise NetworkError(f"network {network.name}: node {node.name}: {error}") from None
+    for edge in network.edges.values():
+        _require_shapes(network, edge)
+    for node in network.nodes.values():
+        if node.threshold is None and node.neuron is None and node.name not in network.inputs:
+            raise NetworkError(
+                f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or "
+                'another) to it, or [weights] file = "..." to the network file'
+            )
+
+
+def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
+    """Refuse a node that only pools, but at a threshold other than 1: it would not be an OR."""
+    # Where other edges come in too, the pool is one term of a sum, and any threshold has a meaning.
+    incoming: dict[str, list[Edge]] = {}
+    for edge in edges:
+        incoming.setdefault(edge.target, []).append(edge)
+    for name, into in incoming.items():
+        threshold = nodes[name].threshold
+        if len(into) == 1 and isinstance(into[0].transform, Pool) and threshold is not None:
+            others = threshold[threshold != 1]
+            if others.size:
+                raise NetworkError(
+                    f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only "
+                    "edge; OR-pooling needs threshold 1"
+                )
+
+
+def _require_shapes(network: Network, edge: Edge) -> None:
+    """Refuse a transform that is made for other nodes than those that it joins."""
+    wanted = (network.nodes[edge.target].size, network.nodes[edge.source].size)
+    for transform in (edge.transform, *(term.transform for term in edge.also)):
+        source, target = getattr(transform, "source_shape", None), getattr(transform, "target_shape", None)
+        if source is None or target is None:
+            continue
+        found = (math.prod(target), math.prod(source))
+        if found != wanted:
+            raise NetworkError(
+                f"network {network.name}: edge {edge.label}: a transform from {found[1]} to {found[0]} neurons joins "
+                f"nodes of {wanted[1]} and {wanted[0]}; make it for the shapes of these nodes"
+            )
+
+
+def require_frames(network: Network, what: str, instead: str) -> None:
+    """Refuse a spiking network where frame networks alone have a meaning."""
+    if network.is_spiking:
+        raise InputError(f"{what}: network {network.name} is spiking; {instead}")
+
+
+# The table of one edge in a network file: its label and its transform.
+
+
+# What nodes and rollout patterns may be called in a network file.
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+"""A whole name."""
+NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
+"""The same in words."""
+
+
+def check_name(name: str, path: str) -> None:
+    """Refuse a node or pattern name of other characters than the rule allows."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")
+
+
+_EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
+_CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
+_TERM_KEYS = ("transform", "delay", "current", "also")
+_KEYS = {
+    kind: (
+        *_TERM_KEYS,
+        *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")),
+    )
+    for kind, transform in _CLASSES.items()
+}
+"""What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have."""
+_ALL_KEYS = _KEYS["conv"]  # no other kind takes more
+
+
+def edge_ends(text: str) -> EdgeKey | None:
+    """Read ``"A -> B"``, with or without spaces around the arrow; ``None`` where it is something else."""
+    found = _EDGE.fullmatch(text)
+    return None if found is None else (found[1], found[2])
+
+
+def parse_edge(text: str, path: str) -> EdgeKey:
+    """Read ``"A -> B"`` as :func:`edge_ends` does."""
+    ends = edge_ends(text)
+    if ends is None:
+        raise NetworkError(f'{path}: found {show(text)}; allowed is "A -> B", with {NAME_RULE}')
+    return ends
+
+
+def read_transform(table: TomlTable, source: Shape | None, target: Shape | None) -> Transform | None:
+    """Read the transform of an edge."""
+    # source, target: shapes of its nodes; ``None`` where the network has structure only
+    # gives ``None`` for structure only, and for ``transform = "other"``
+    table.allow(_ALL_KEYS)
+    if source is None or target is None:
+        for key in table.values:
+            raise table.wrong(key, "is nothing here, as the nodes have no shapes; give every node its shape")
+        return None
+    if table.values.get("transform") == OTHER:
+        table.allow(_TERM_KEYS[:1], because=f' with transform = "{OTHER}"')
+        return None
+    kind = table.text("transform", tuple(_KEYS))
+    if "weights" in table and "weights" not in _KEYS[kind]:
+        raise table.wrong("weights", f"are none, as transform {kind} has fixed weights of 1")
+    table.allow(_KEYS[kind], because=f' with transform = "{kind}"')
+    arguments: dict[str, Any] = {"source_shape": source, "target_shape": target}
+    for key in ("kernel", "stride"):
+        if key in table:
+            arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
+    if "padding" in table:
+        arguments["padding"] = table.text("padding", PADDINGS)
+    if "groups" in table:
+        arguments["groups"] = table.integer("groups", 1, MAX_NEURONS)
+    if "weights" in table:
+        arguments["weights"] = _seeded(table.table("weights", ("seed", "values")))
+    if "kernel" in _KEYS[kind] and "kernel" not in table:
+        raise table.wrong("kernel", f"are two integers [rows, columns]; a {kind} needs them")
+    try:
+        return _CLASSES[kind](**arguments)
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}: {error}") from None
+
+
+def _seeded(table: TomlTable) -> SeededWeights:
+    seed = table.integer("seed", 0, MAX_SEED)
+    allowed = f"is a list of 1 to {MAX_VALUES} integers, each from {INT_LOW} to {INT_HIGH}"
+    values = table.integers("values", allowed)
+    if not 1 <= len(values) <= MAX_VALUES or not all(INT_LOW <= v <= INT_HIGH for v in values):
+        raise table.wrong("values", allowed)
+    return SeededWeights(seed, tuple(values))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.terms import EdgeTerm, MatrixSource, Term, checked_term
-from neuromap.network.transforms.matrices import lent
+from neuromap.network.transforms.kinds import lent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

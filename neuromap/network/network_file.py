@@ -17,21 +17,22 @@ from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.complete import check_pooling
+from neuromap.network.build import (
+    check_name,
+    check_pooling,
+    edge_ends,
+    parse_edge,
+    read_transform,
+    spread_threshold,
+    threshold_shapes,
+)
 from neuromap.network.edge import Edge, EdgeKey
-from neuromap.network.edge_table import edge_ends, parse_edge, read_transform
-from neuromap.network.names import check_name
-from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
-from neuromap.network.neurons.current_neuron import MORE, CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
-from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, SpikingNeuron
+from neuromap.network.network import ENCODER, MOST_BRIDGED, RESERVED_PATTERNS, TABLES, Network, encoder_tensors
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, MORE, CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.network.node import Node
-from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
 from neuromap.network.terms import MAX_DELAY, EdgeTerm
-from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import OTHER, Conv, Dense
-from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms.weights import INT_HIGH, INT_LOW, StoredWeights, as_integers, as_shape
 from neuromap.network.weights_file import read_tensors
 
 FORMAT = 1
@@ -46,7 +47,7 @@ def load_network(path: str | Path) -> Network:
 
     Everything is checked here; matrices are built when they are first asked for. A network with shapes but
     without weights or thresholds loads, as the theory needs neither;
-    :func:`neuromap.network.complete.require_weights` refuses it. A named pattern that is invalid loads too:
+    :func:`neuromap.network.build.require_weights` refuses it. A named pattern that is invalid loads too:
     the theory reports its cycle.
 
     Parameters

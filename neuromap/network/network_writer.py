@@ -14,18 +14,15 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import path_given
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
+from neuromap.network.build import check_name
 from neuromap.network.edge import Edge
-from neuromap.network.names import check_name
-from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import MORE
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron, one_value
+from neuromap.network.network import ENCODER, Network, encoder_tensors
+from neuromap.network.neurons.spiking_neuron import MORE, SpikingNeuron, one_value
 from neuromap.network.node import Node
-from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.terms import EdgeTerm, MatrixSource
 from neuromap.network.toml_text import write_table, write_text
 from neuromap.network.transforms.kinds import OTHER, Conv, Dense, Identity, Pool
-from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
-from neuromap.network.transforms.weights import SeededWeights
+from neuromap.network.transforms.weights import MAX_ENTRIES, SeededWeights, show_count
 
 __all__ = ["save_network"]
 

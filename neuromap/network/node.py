@@ -10,7 +10,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
-from neuromap.network.transforms.limits import require_integers
+from neuromap.network.transforms.weights import require_integers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,7 @@ from safetensors import SafetensorError, safe_open
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.files.sealed import Seal, seal_of_file
-from neuromap.network.transforms.layouts import layout_hint
-from neuromap.network.transforms.limits import as_integers, not_integers, show_shape
+from neuromap.network.transforms.weights import as_integers, layout_hint, not_integers, show_shape
 
 __all__ = ["read_tensors"]
 

@@ -9,7 +9,7 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "FloatNetwork": "float_network",
-    "FloatNeuron": "float_neuron",
+    "FloatNeuron": "float_network",
     "FloatSynapses": "float_network",
     "Quantisation": "quantisation",
     "Quantised": "quantise_network",
@@ -28,8 +28,8 @@ FORMS = {
 
 if TYPE_CHECKING:
     from neuromap.quantise.float_network import FloatNetwork as FloatNetwork
+    from neuromap.quantise.float_network import FloatNeuron as FloatNeuron
     from neuromap.quantise.float_network import FloatSynapses as FloatSynapses
-    from neuromap.quantise.float_neuron import FloatNeuron as FloatNeuron
     from neuromap.quantise.float_steps import float_reference as float_reference
     from neuromap.quantise.quantisation import Quantisation as Quantisation
     from neuromap.quantise.quantise_network import Quantised as Quantised

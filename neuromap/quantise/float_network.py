@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +13,158 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
-from neuromap.quantise.float_neuron import FloatNeuron
 
-__all__ = ["FloatNetwork", "FloatSynapses"]
+# The leaky integrate-and-fire neuron that float simulators compute, before it is put into integers.
+
+Floats = NDArray[np.float64]
+_LISTS = ("synapse_taus", "gains", "currents")
+
+
+class Propagators(NamedTuple):
+    """What one tick makes of a float neuron without spikes; arrays of shape (size,), lists one array per current."""
+
+    voltage: Floats  # what is left of v - v_infinity
+    current: list[Floats]  # what is left of each current; 0 where it is a pulse
+    coupling: list[Floats]  # what a current of 1 at the beginning of a tick adds to v until its end
+    added: Floats  # what rest and drive add to v - reset, from v = reset
+
+
+@dataclass(frozen=True, eq=False)
+class FloatNeuron(Card):
+    r"""Leaky integrate-and-fire neurons with exponential or pulsed currents, in any unit of v.
+
+    dv/dt = (rest - v) / tau + drive + sum over currents c of gains[c] I_c and dI_c/dt = -I_c / synapse_taus[c], exact
+    over a tick; a spike that arrives adds its weight to I_c, or gains[c] times its weight to v where synapse_taus[c] is
+    0.
+    If v > threshold the neuron spikes, v := reset, and stays there while it rests.
+
+    Parameters
+    ----------
+    size : int
+        Neurons of the node; all other values are one for all, or one per neuron.
+    threshold, reset, rest : array_like of float
+        In the unit of v.
+    tau : array_like of float
+        Time constant of the membrane in seconds; infinite where v only integrates ``drive`` (a constant leak).
+    drive : array_like of float
+        In units of v per second.
+    refractory : array_like of float
+        Seconds from a spike to the first step that may integrate again.
+    synapse_taus : sequence of array_like of float
+        Time constants of the currents in seconds; 0 is a pulse that v takes at once.
+    gains : sequence of array_like of float
+        What currents add to dv/dt, in units of v per second and unit of the current; 1 by default.
+    voltage : array_like of float, optional
+        v before the first tick; ``reset`` by default.
+    currents : sequence of array_like of float, optional
+        Currents before the first tick; 0 by default.
+
+    Raises
+    ------
+    NetworkError
+        If a value is not finite or has another shape, a time constant is negative, or a threshold does not lie above
+        the reset.
+    """
+
+    size: int
+    threshold: Floats
+    reset: Floats = 0.0  # type: ignore[assignment] # single numbers become arrays
+    rest: Floats = 0.0  # type: ignore[assignment]
+    tau: Floats = np.inf  # type: ignore[assignment]
+    drive: Floats = 0.0  # type: ignore[assignment]
+    refractory: Floats = 0.0  # type: ignore[assignment]
+    synapse_taus: tuple[Floats, ...] = (0.0,)  # type: ignore[assignment]
+    gains: tuple[Floats, ...] = ()
+    voltage: Floats = None  # type: ignore[assignment] # the reset
+    currents: tuple[Floats, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.synapse_taus)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given |= {"gains": tuple(self.gains) or (1.0,) * count, "currents": tuple(self.currents) or (0.0,) * count}
+        given["voltage"] = given["reset"] if given["voltage"] is None else given["voltage"]
+        for name, values in given.items():
+            if name in _LISTS:
+                if len(values) != count:
+                    raise NetworkError(f"neuron: {name}: found {len(values)} currents; synapse_taus has {count}")
+                object.__setattr__(self, name, tuple(self._spread(name, part) for part in values))
+            elif name != "size":
+                object.__setattr__(self, name, self._spread(name, values))
+        self._check()
+        freeze_arrays(self)
+
+    def _spread(self, name: str, values: ArrayLike) -> Floats:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape not in ((), (self.size,)):
+            raise NetworkError(f"neuron: {name}: found shape {array.shape}; allowed are one value, or {self.size}")
+        wrong = np.isnan(array) if name == "tau" else ~np.isfinite(array)
+        if wrong.any():
+            raise NetworkError(f"neuron: {name}: found {array[wrong].flat[0]}; allowed are finite numbers")
+        return frozen(np.broadcast_to(array, (self.size,)).copy())
+
+    def _check(self) -> None:
+        if self.size and (self.threshold <= self.reset).any():
+            raise NetworkError(
+                f"neuron: threshold {self.threshold.min():g}; must lie above the reset, {self.reset.max():g}"
+            )
+        for name, least, values in (
+            ("tau", "above 0", self.tau <= 0),
+            ("refractory", "0 or more", self.refractory < 0),
+            *(("synapse_taus", "0 or more", tau < 0) for tau in self.synapse_taus),
+        ):
+            if values.any():
+                raise NetworkError(f"neuron: {name}: found a value that is not {least} seconds; give one that is")
+
+    def _facts(self) -> dict[str, object]:
+        return {"neurons": self.size, "currents": len(self.synapse_taus)}
+
+    @property
+    def is_pulse(self) -> tuple[bool, ...]:
+        """Whether each current is a pulse, for all its neurons."""
+        return tuple(bool((tau == 0).all()) for tau in self.synapse_taus)
+
+    def propagators(self, dt: float) -> Propagators:
+        """Solve the equations over a tick.
+
+        Parameters
+        ----------
+        dt : float
+            Seconds of a tick.
+        """
+        left = np.exp(-dt / self.tau)
+        currents = [_kept(tau, dt) for tau in self.synapse_taus]
+        coupling = [
+            np.where(tau == 0, gain * left, gain * _overlap(self.tau, tau, dt))
+            for tau, gain in zip(self.synapse_taus, self.gains, strict=True)
+        ]
+        has_leak = np.isfinite(self.tau)
+        tau = np.where(has_leak, self.tau, 1.0)
+        added = np.where(has_leak, (1 - left) * (self.rest - self.reset + self.drive * tau), self.drive * dt)
+        return Propagators(left, currents, coupling, added)
+
+    def rest_ticks(self, dt: float) -> NDArray[np.int64]:
+        """Count the ticks after a spike in which v stays at the reset, shape (size,)."""
+        steps = np.floor(self.refractory / dt + 1e-3).astype(np.int64)
+        return np.maximum(steps - 1, 0)
+
+
+def _kept(tau: Floats, dt: float) -> Floats:
+    kept: Floats = np.where(tau == 0, 0.0, np.exp(-dt / np.where(tau == 0, 1.0, tau)))
+    return kept
+
+
+def _overlap(tau: Floats, synapse_tau: Floats, dt: float) -> Floats:
+    """Integrate exp(-(dt - s) / tau) exp(-s / synapse_tau) over a tick."""
+    leak, decay = 1 / tau, 1 / np.where(synapse_tau == 0, 1.0, synapse_tau)
+    rate = decay - leak
+    alike = np.abs(rate) * dt < 1e-9
+    found: Floats = np.where(
+        alike, dt * np.exp(-leak * dt), -np.exp(-leak * dt) * np.expm1(-rate * dt) / np.where(alike, 1.0, rate)
+    )
+    return found
+
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import StimulusError
-from neuromap.quantise.float_network import FloatNetwork
-from neuromap.quantise.float_neuron import FloatNeuron, Propagators
+from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, Propagators
 
 __all__ = ["float_reference"]
 

@@ -11,16 +11,16 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron
-from neuromap.quantise.float_network import FloatNetwork
-from neuromap.quantise.float_neuron import FloatNeuron, Propagators
-from neuromap.quantise.list_integers import round_biases, round_thresholds
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, SpikingNeuron
+from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, Propagators
+from neuromap.quantise.list_integers import (
+    greatest_bias,
+    greatest_weight,
+    round_biases,
+    round_thresholds,
+    round_weights,
+)
 from neuromap.quantise.quantisation import NodeErrors
-from neuromap.quantise.scale_search import ScaleDemand, find_scale
-from neuromap.quantise.summed_synapses import SummedSynapses
-
-__all__ = ["NodeIntegers", "node_integers"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -226,3 +226,160 @@ def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
     if (lost[leak == 0] > 0).any():
         return None
     return float((lost / np.where(leak > 0, leak, 1.0) / integers.threshold).max(initial=0))
+
+
+# All synapses onto a node in one table; those that share neurons, delay and current are one.
+@dataclass(frozen=True, eq=False)
+class SummedSynapses(Value):
+    """Synapses onto a node, ordered by source node, delay, current, target and source; arrays of shape (s,)."""
+
+    names: tuple[str, ...]  # source nodes
+    names_of: Ints  # position of each synapse's source node in ``names``
+    source: Ints  # number of the source over all nodes of the network, inputs first
+    # source_neuron, target_neuron, delay, current: neurons within their nodes, whole ticks, number of the current
+    source_neuron: Ints
+    target_neuron: Ints
+    delay: Ints
+    current: Ints
+    # weight, delay_error: in the unit of the current, and in seconds
+    weight: Floats
+    delay_error: Floats
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def mask(self, source: str, delay: int, current: int) -> NDArray[np.bool_]:
+        """Mark the synapses of one term."""
+        mine: NDArray[np.bool_] = (
+            (self.names_of == self.names.index(source)) & (self.delay == delay) & (self.current == current)
+        )
+        return mine
+
+    def terms(self, source: str) -> list[tuple[int, int]]:
+        """List delays and currents of the synapses from a node."""
+        mine = self.names_of == self.names.index(source)
+        pairs = np.unique(np.stack([self.delay[mine], self.current[mine]], axis=1), axis=0)
+        return [(int(delay), int(current)) for delay, current in pairs]
+
+    def scaled(self, units: Floats) -> Floats:
+        """Give weights in units of the chip's currents, not rounded; ``units`` has shape (currents, size)."""
+        return self.weight * units[self.current, self.target_neuron]
+
+
+def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
+    """Put all synapses onto a node into one table."""
+    sizes = dict(network.inputs) | {name: neuron.size for name, neuron in network.nodes.items()}
+    first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    parts = [part for part in network.synapses if part.target == target and len(part.weight)]
+    names = tuple(dict.fromkeys(part.source for part in parts))
+    keys, weights, errors = [np.zeros((0, 5), np.int64)], [np.zeros(0)], [np.zeros(0)]
+    for part in parts:
+        steps = network.delay_steps(part)
+        node = np.full(len(steps), names.index(part.source))
+        current = np.full(len(steps), part.current)
+        keys.append(np.stack([node, steps, current, part.target_neuron, part.source_neuron], axis=1))
+        weights.append(part.weight)
+        errors.append(np.abs(steps * network.dt - part.delay))
+    unique, number = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    weight, error = np.zeros(len(unique)), np.zeros(len(unique))
+    np.add.at(weight, number, np.concatenate(weights))
+    np.maximum.at(error, number, np.concatenate(errors))
+    at = np.array([first[name] for name in names], np.int64)
+    source = (at[unique[:, 0]] if len(at) else unique[:, 0]) + unique[:, 4]
+    return SummedSynapses(
+        names, unique[:, 0], source, unique[:, 4], unique[:, 3], unique[:, 1], unique[:, 2], weight, error
+    )
+
+
+# The search for the scale of a node: how many units of the chip's voltage are one unit of the float model's.
+
+
+CANDIDATES = 64
+"""Scales that are tried, evenly over the octave below the greatest."""
+ROOM = 4
+"""Times that the greatest threshold fits between the reset and either rail of the voltage."""
+LEAST_THRESHOLD = 2**16
+"""Threshold down to which the scale goes so that no current can overflow, whatever spikes arrive."""
+MAX_SAMPLE = 20_000
+"""Synapses that the error is measured on."""
+SEARCH = (
+    f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds (a quarter of the voltage's range), "
+    "initial values, resting values, biases and weights in range, and the sum of all weights at the greatest rate in "
+    f"the current's range as long as thresholds stay above {LEAST_THRESHOLD}; the one with the least sum of relative "
+    "errors of weights (sum of errors by sum of weights), thresholds and biases, the greatest of equals"
+)
+"""The search in one sentence, for reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleDemand(Value):
+    """What a node asks of its scale, in units of v."""
+
+    node: str  # its name
+    thresholds: Floats  # (n,): above the reset
+    biases: Floats  # (n,): added in every tick
+    weights: Floats  # (s,): added to currents
+    source: Ints  # (s,): who sends them
+    # greatest_voltage, greatest_current: of initial and resting values, against the reset
+    greatest_voltage: float
+    greatest_current: float
+    # what the current of a neuron reaches if all its sources of one sign fire as often as they can
+    worst_current: float
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
+    """Find the scale of a node."""
+    greatest = _greatest(demand, chip)
+    step = 1 << chip.lists.threshold_shift
+    if greatest * demand.thresholds.min(initial=np.inf) < step:
+        raise NetworkError(
+            f"node {demand.node}: its least threshold is {greatest * demand.thresholds.min():.3g} units of {chip.name} "
+            f"at the scale that its other values allow; it must be at least {step}, bring the values closer together"
+        )
+    sample = _sample(demand)
+    scales = [greatest * 2 ** (-k / CANDIDATES) for k in range(CANDIDATES)]
+    return min(scales, key=lambda scale: round(_error(sample, scale, chip), 9))
+
+
+def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
+    rail, current = chip.potential_range[1], chip.lists.current_range[1]
+    top = float(demand.thresholds.max(initial=1e-300))
+    most = min(((1 << chip.threshold_bits) - 1) << chip.lists.threshold_shift, rail // ROOM)
+    bounds = (
+        (most, top),
+        (rail, demand.greatest_voltage),
+        (current, demand.greatest_current),
+        (greatest_bias(chip), float(np.abs(demand.biases).max(initial=0))),
+        (greatest_weight(chip), float(np.abs(demand.weights).max(initial=0))),
+    )
+    hard = min(bound / value for bound, value in bounds if value > 0)
+    soft = current / demand.worst_current if demand.worst_current > 0 else hard
+    return min(hard, max(soft, LEAST_THRESHOLD / top))
+
+
+def _sample(demand: ScaleDemand) -> ScaleDemand:
+    stride = -(-len(demand.weights) // MAX_SAMPLE) or 1
+    _, source = np.unique(demand.source[::stride], return_inverse=True)
+    return ScaleDemand(
+        demand.node, demand.thresholds, demand.biases, demand.weights[::stride], source, *(0.0, 0.0, 0.0)
+    )
+
+
+def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
+    weights = demand.weights * scale
+    rounded = round_weights(weights, demand.source, int(demand.source.max(initial=-1)) + 1, chip)
+    parts = (
+        (weights, rounded),
+        (demand.thresholds * scale, round_thresholds(demand.thresholds * scale, chip)),
+        (demand.biases * scale, round_biases(demand.biases * scale, chip)),
+    )
+    return sum(relative_error(wanted, found) for wanted, found in parts)
+
+
+def relative_error(wanted: Floats, found: Ints) -> float:
+    """Sum of errors by sum of magnitudes; 0 where nothing is wanted."""
+    total = float(np.abs(wanted).sum())
+    return float(np.abs(found - wanted).sum()) / total if total else 0.0

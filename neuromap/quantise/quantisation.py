@@ -1,14 +1,32 @@
-"""Quantisation: what putting a float network into integers cost, stated and never hidden."""
+"""A quantisation from the plain values of its document, as another process of ours left them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 
-__all__ = ["EdgeErrors", "NodeErrors", "Quantisation", "TrainDistance"]
+
+def read_quantisation(document: Mapping[str, Any]) -> Quantisation:
+    """Make a quantisation of what :meth:`~neuromap.quantise.quantisation.Quantisation.to_dict` gave."""
+    nodes = [{**node, "synapse_tau_errors": tuple(node["synapse_tau_errors"])} for node in document["nodes"]]
+    return Quantisation(
+        network=document["network"],
+        chip=document["chip"],
+        dt=document["model_seconds_per_tick"],
+        tick_seconds=document["chip_seconds_per_tick"],
+        search=document["search"],
+        nodes=tuple(NodeErrors(**node) for node in nodes),
+        edges=tuple(EdgeErrors(**edge) for edge in document["edges"]),
+        notes=tuple(document["notes"]),
+        distances=tuple(TrainDistance(**distance) for distance in document["distances"]),
+    )
+
+
+# Quantisation: what putting a float network into integers cost, stated and never hidden.
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,22 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.kinds import MatrixTransform
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.list_integers import round_weights
-from neuromap.quantise.node_integers import NodeIntegers, node_integers
+from neuromap.quantise.node_integers import (
+    CANDIDATES,
+    SEARCH,
+    NodeIntegers,
+    SummedSynapses,
+    node_integers,
+    relative_error,
+    sum_synapses,
+)
 from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation
-from neuromap.quantise.scale_search import CANDIDATES, SEARCH, relative_error
-from neuromap.quantise.summed_synapses import SummedSynapses, sum_synapses
 
 Ints = NDArray[np.int64]
 HOST = "host"

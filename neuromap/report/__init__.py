@@ -18,7 +18,7 @@ _HOMES = {
     "report_schema": "json_report",
     "run_sweep": "sweep_runs",
     "save_figures": "figure_files",
-    "sweep_reports": "report_each",
+    "sweep_reports": "latency",
     "to_csv": "html",
     "to_dict": "json_report",
     "to_html": "html",
@@ -31,7 +31,7 @@ FORMS = {
         "dict": "json_report.to_dict",
         "html": "html.to_html",
         "json": "json_report.to_json",
-        "notebook": "notebook.to_notebook",
+        "notebook": "text.to_notebook",
         "figures": "figure_files.save_figures",
         "pandas": "html.to_pandas",
         "text": "text.render_text",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from neuromap.report.json_report import to_json as to_json
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
-    from neuromap.report.report_each import sweep_reports as sweep_reports
+    from neuromap.report.latency import sweep_reports as sweep_reports
     from neuromap.report.measure_row import report_row as report_row
     from neuromap.report.sweep_runs import run_sweep as run_sweep
     from neuromap.report.text import render_text as render_text

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.report.figures.mesh_figures import LateFigures, LinkFigure, MeshFigures
 from neuromap.report.figures.run_figures import (
     EnergyFigures,
     EnergyTermFigures,
+    LateFigures,
+    LinkFigure,
+    MeshFigures,
     NodeTimeFigures,
     RunFigures,
     WorkFigures,
 )
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
-from neuromap.simulation.cost.activity import Activity
-from neuromap.simulation.cost.node_work import node_times
+from neuromap.simulation.cost.activity import Activity, node_times
 from neuromap.simulation.cost.steady_figures import SteadyActivity
-from neuromap.simulation.noc.mesh import LinkLoad
+from neuromap.simulation.noc.loads import LinkLoad
 
 __all__ = ["run_figures"]
 

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.neurons_in_use import further_compartments, neurons_in_use
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.program import ListProgram, Program, further_compartments, neurons_in_use
 from neuromap.report.figures.usage import Usage
 
 __all__ = ["count_usage", "sampling_frequency"]

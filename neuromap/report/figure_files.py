@@ -1,33 +1,50 @@
-"""All figures of a report: for the page, and as files of their own, SVG and PDF."""
+"""A rollout pattern in a notebook: its rollout window with the tableau, and its facts."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
+from neuromap.forms.card import Card
 from neuromap.forms.formed import form
-from neuromap.forms.pdf import with_pdf
-from neuromap.forms.standalone_svg import standalone
+from neuromap.forms.inline_image import inline_image
+from neuromap.forms.standalone_svg import standalone, with_pdf
+from neuromap.forms.svg import drawing, element, label, number, shorten
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_chip import draw_chip
+from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip
 from neuromap.report.drawings.draw_links import draw_links
 from neuromap.report.drawings.draw_network import draw_network
 from neuromap.report.drawings.draw_overview import draw_overview
-from neuromap.report.drawings.draw_raster import draw_raster
-from neuromap.report.drawings.draw_shade import CoreFigure, draw_shade
 from neuromap.report.drawings.draw_timeline import draw_timeline
 from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.figure_folder import KINDS, check_figure_folder, figure_folder
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.latency_report import LatencyReport
-from neuromap.report.figures.row import ReportRow
-from neuromap.report.figures.spike_raster import SpikeRaster
+from neuromap.report.figures.row import ReportRow, SpikeRaster
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["MOST_EDGES", "WINDOW", "RowFigures", "draw_row", "figure_files", "row_pattern", "save_figures"]
+
+def to_notebook(pattern: RolloutPattern) -> str:
+    """Write picture and facts of a pattern as HTML: ``<img>`` and ``<table>``, all names escaped."""
+    network = pattern.network
+    table = Card._repr_html_(pattern)
+    if len(network.edges) > MOST_EDGES:
+        return table
+    shows_window = pattern.is_valid and not network.is_spiking
+    drawn = draw_window(network, pattern, WINDOW) if shows_window else draw_network(network, pattern)
+    return inline_image(standalone(drawn)) + table
+
+
+# All figures of a report: for the page, and as files of their own, SVG and PDF.
+
 
 MOST_EDGES = 150
 """Networks with more edges are not drawn: nobody could read it."""
@@ -94,16 +111,16 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
     drawn: dict[tuple[object, ...], None] = {}
     names = _Names(found)
     can_be_drawn = len(report.network.edges) <= MOST_EDGES
-    for number, row in enumerate(report.rows, start=1):
+    for place, row in enumerate(report.rows, start=1):
         key = (row.pattern, row.streaming_edges, row.bridging_edges)
         if can_be_drawn and key not in drawn:
             drawn[key] = None
-            found |= names.of(_slug(row.pattern), number, _pattern_figures(report, row))
+            found |= names.of(_slug(row.pattern), place, _pattern_figures(report, row))
         figures = draw_row(row, f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}")
         kinds = {} if figures is None else dict(figures._asdict())
         if can_be_drawn and not report.network.is_spiking and row.status == "mapped":
             kinds["timeline"] = draw_timeline(row, report.chip.tick_seconds)
-        found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", number, kinds)
+        found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds)
     return {name: standalone(picture) for name, picture in found.items() if picture is not None}
 
 
@@ -162,3 +179,144 @@ def save_figures(report: LatencyReport, folder: str | Path) -> list[Path]:
 def _slug(name: str) -> str:
     """Make a part of a file name: letters and digits of any script, else hyphens; at most 60 of them."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:60] or "pattern"
+
+
+# Spikes over ticks, a band for every node.
+_LEFT, _TOP, _GAP = 96.0, 34.0, 8.0
+_WIDTH = 820.0
+_LOWEST, _HIGHEST = 26.0, 112.0
+_NEURON = 2.4
+"""Height of a neuron's line where there is room."""
+
+
+def draw_raster(raster: SpikeRaster, heading: str = "") -> str:
+    """Draw spikes of neurons over ticks, with the ticks in which a node has a frame."""
+    top = _TOP + (22 if heading else 0)
+    step = max(4.0, min(28.0, round(_WIDTH / max(1, raster.n_ticks))))
+    right = _LEFT + step * raster.n_ticks
+    parts = [label(8, 18, heading, "heading", anchor="start")] if heading else []
+    parts.append(label(_LEFT - 12, top - 8, "tick", "small", anchor="end"))
+    every = next(k for k in (1, 2, 5, 10, 20, 50) if k * step >= 26)
+    for tick in range(0, raster.n_ticks, every):
+        parts.append(label(_LEFT + step * (tick + 0.5), top - 8, str(tick), "small"))
+    y = top
+    for k, name in enumerate(raster.names):
+        height = min(_HIGHEST, max(_LOWEST, _NEURON * -(-raster.sizes[k] // raster.every[k])))
+        parts += _band(raster, k, name, y, height, step, right)
+        y += height + _GAP
+    description = f"Spikes of {counted(len(raster.names), 'node')} in {counted(raster.n_ticks, 'tick')}"
+    return drawing(right + 110, y, parts, description)
+
+
+def _band(raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, right: float) -> list[str]:
+    mine = raster.node == k
+    rows = -(-raster.sizes[k] // raster.every[k])
+    line = height / rows
+    ticks, lines = raster.tick[mine], raster.neuron[mine] // raster.every[k]
+    parts = [element("rect", x=_LEFT, y=y, width=right - _LEFT, height=height, class_="band")]
+    columns = raster.samples[k]
+    if np.diff(columns).max(initial=1) > 1:
+        boxes = "".join(f"M{number(_LEFT + step * t)} {number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
+                        for t in columns.tolist())  # fmt: skip
+        parts.append(element("path", d=boxes, class_="sampled"))
+    marks = "".join(
+        f"M{number(_LEFT + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(step - 2)}"
+        for t, n in zip(ticks.tolist(), lines.tolist(), strict=True)
+    )
+    shown = counted(raster.sizes[k], "neuron")
+    if raster.every[k] > 1:
+        shown = f"every {_ordinal(raster.every[k])} of {shown}"
+    tip = f"{name}: {shown}, {counted(len(ticks), 'spike')} in {counted(raster.n_ticks, 'tick')}"
+    shade = " pale" if k // COLOURS % 2 else ""
+    width = min(6.0, max(1.0, 0.8 * line))
+    if marks:
+        parts.append(
+            element("path", d=marks, class_=f"spike colour-{k % COLOURS + 1}{shade}", title=tip, stroke_width=width)
+        )
+    middle = y + height / 2
+    parts.append(label(_LEFT - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
+    rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
+    parts.append(label(right + 10, middle - 2, f"{100 * rate:.3g} %", "small", anchor="start", title=_RATE))
+    parts.append(label(right + 10, middle + 13, "spike per tick", "small", anchor="start", title=_RATE))
+    return parts
+
+
+_RATE = "part of the neurons that are shown which spike in a tick, on average over these ticks"
+
+
+def _ordinal(n: int) -> str:
+    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+# The cores in use, shaded by a figure: neurons, copies, spikes.
+SHADES = 6
+"""Shades of the scale; cores with 0 have one more."""
+_LINE = 20.0
+
+
+class CoreFigure(NamedTuple):
+    """A figure that every core in use has."""
+
+    name: str  # such as ``"neurons in use"``
+    values: NDArray[Any]  # (C,): 0 or more
+    unit: str  # what is written behind a value, such as ``" %"``
+    of: str  # what it is a figure of, in a few words below the key
+
+
+def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "") -> str:
+    """Draw the used part of a board with its cores shaded by a figure."""
+    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
+    values = np.asarray(figure.values, np.float64)
+    place = (cores.coordinates - (grid.x, grid.y)) // grid.block
+    square, each = np.unique(place[:, 1].astype(np.int64) * grid.columns + place[:, 0], return_inverse=True)
+    mean = np.bincount(each, values) / np.bincount(each) if len(values) else values
+    most = float(mean.max(initial=0.0))
+    levels = np.ceil(SHADES * mean / most * (1 - 1e-12)).astype(np.int64) if most else np.zeros(len(mean), np.int64)
+    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
+    parts += grid.frame()
+    parts += _squares(square, mean, levels, grid, figure)
+    key, bottom = _key(figure, levels, most, grid)
+    inset, bottom = grid.inset(bottom + 14)
+    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key, *inset], f"Cores in use by {figure.name}")
+
+
+def _squares(
+    square: NDArray[np.int64], mean: NDArray[np.float64], levels: NDArray[np.int64], grid: BoardGrid, figure: CoreFigure
+) -> list[str]:
+    gap = min(1.0, grid.side / 12)
+    side = number(grid.side - 2 * gap)
+    parts: list[str] = []
+    paths: dict[int, list[str]] = defaultdict(list)
+    for k, value, level in zip(square.tolist(), mean.tolist(), levels.tolist(), strict=True):
+        column, row = k % grid.columns, k // grid.columns
+        left, top = grid.corner(column, row)
+        path = f"M{number(left + gap)} {number(top + gap)}h{side}v{side}h-{side}z"
+        if len(square) > MOST_TOOLTIPS:
+            paths[level].append(path)
+            continue
+        tip = f"core {grid.place(column, row)}: {value:.4g}{figure.unit} {figure.name}"
+        parts.append(element("path", d=path, class_=f"core shade-{level}", title=tip))
+    return parts + [element("path", d="".join(paths[k]), class_=f"core shade-{k}") for k in sorted(paths)]
+
+
+def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> tuple[list[str], float]:
+    """Draw the scale; return its lower edge too."""
+    left, y = grid.key
+    parts = [
+        label(left, y + 11.5, figure.name + ",", "small", "start"),
+        label(left, y + 27.5, figure.of, "small", "start"),
+    ]
+    y += 38
+    for level in sorted(set(levels.tolist()), reverse=True):
+        low, high = most * (level - 1) / SHADES, most * level / SHADES
+        text = f"above {low:.3g} to {high:.3g}{figure.unit}" if level else f"0{figure.unit}"
+        parts.append(element("rect", x=left, y=y, width=14, height=14, class_=f"core shade-{level}"))
+        parts.append(label(left + 22, y + 11.5, text, "small", "start"))
+        y += _LINE
+    if grid.block > 1:
+        parts.append(
+            label(left, y + 11.5, f"a square: mean of up to {grid.block} × {grid.block} cores", "small", "start")
+        )
+        y += _LINE
+    return parts, y

@@ -19,19 +19,19 @@ from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
 from neuromap.forms.page import Definition, data_block, page_environment, page_script
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import RESERVED_PATTERNS, Network
-from neuromap.report.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_network import draw_network, layout
 from neuromap.report.drawings.draw_overview import draw_narrow_overview, draw_overview
 from neuromap.report.drawings.draw_timeline import draw_timeline
 from neuromap.report.drawings.draw_window import draw_window
-from neuromap.report.drawings.layers import layout
 from neuromap.report.figure_files import MOST_EDGES, WINDOW, RowFigures, draw_row, row_pattern
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.findings import Finding, findings
+from neuromap.report.findings import Finding, accuracy_cells, accuracy_line, accuracy_ticks, findings
 from neuromap.report.json_report import RUN_KEYS, to_dict
-from neuromap.report.notes import (
+from neuromap.report.run_text import run_columns, run_lines
+from neuromap.report.text import (
+    at_least,
     class_line,
     difference_line,
     left_out_lines,
@@ -39,8 +39,6 @@ from neuromap.report.notes import (
     reaction_line,
     sequential_line,
 )
-from neuromap.report.run_text import run_columns, run_lines
-from neuromap.report.text import at_least
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.choose_frames import describe_frames

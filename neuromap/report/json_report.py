@@ -10,24 +10,19 @@ from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import as_number, intervals, json_count
 from neuromap.forms.schemas import load_schema
-from neuromap.report.bound_object import bound_object
+from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.execution import time_axes
 
-__all__ = ["RUN_KEYS", "SCHEMA_ID", "SCHEMA_ID_WITH_FAULTS", "report_schema", "to_dict", "to_json"]
-
 SCHEMA_ID = "neuromap-latency-report-7"
 """What the member ``format`` of a report says."""
-
 SCHEMA_ID_WITH_FAULTS = "neuromap-latency-report-8"
 """What it says with a study of faults, which is the member ``faults``; all others are the same."""
-
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
 """Members of a row that hold the figures of its run."""
-
 # what the chip is like stands in the head of the report
 _USAGE = tuple(f.name for f in fields(Usage) if f.name not in ("cores_of_chip", "usable_cores"))
 
@@ -180,3 +175,12 @@ def to_json(report: LatencyReport) -> str:
 
 def _bridging(row: ReportRow) -> list[dict[str, Any]]:
     return [{"edge": list(key), "frames": r} for key, r in row.bridging_edges]
+
+
+# A lower bound on cores as JSON says it; commands print it without the rest of a report.
+
+
+def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:
+    """Make the JSON-ready form of a lower bound on cores."""
+    # bound: ``None`` where nothing was mapped
+    return None if bound is None else {**asdict(bound), "populations": [asdict(p) for p in bound.populations]}

@@ -14,29 +14,24 @@ from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
-from neuromap.mapping.bounds.bound import CoreBound
-from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.hardware.program.program import further_compartments
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.partition.digest import digest_of
+from neuromap.mapping.partition.partition import digest_of
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.report.activity_figures import run_figures
-from neuromap.report.core_contents import core_map
-from neuromap.report.count_copies import count_copies
 from neuromap.report.count_usage import count_usage, sampling_frequency
-from neuromap.report.figures.mesh_figures import LateFigures
-from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs
-from neuromap.report.figures.row import ReportRow
-from neuromap.report.figures.spike_raster import SpikeRaster
+from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.figures.row import NodeCopies, OutputResponses, ReportRow, Responses, SpikeRaster, over_outputs
+from neuromap.report.figures.run_figures import LateFigures
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
-from neuromap.simulation.cost.measure_steady_activity import count_steady_activity
-from neuromap.simulation.cost.steady_run import steady_window
+from neuromap.simulation.cost.steady_figures import count_steady_activity, steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.noc.find_late_spikes import find_late_spikes
-from neuromap.simulation.run.run_length import ticks_to_run
-from neuromap.simulation.run.tick_run import run_ticks
+from neuromap.simulation.noc.delivery import find_late_spikes
+from neuromap.simulation.run.tick_run import run_ticks, ticks_to_run
 from neuromap.simulation.stimulus import check_frames
 from neuromap.verification.law import hold_against_reference
 from neuromap.verification.observe import difference_of_runs, extend_frames
@@ -266,8 +261,6 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
 
 
 # The first ticks of a run, as a raster of spikes.
-
-
 Ints = NDArray[np.int64]
 Frames = Mapping[str, NDArray[np.bool_]]
 MOST_TICKS = 64
@@ -339,3 +332,101 @@ def _sample_ticks(program: ChipProgram, port: NodePort, n_ticks: int) -> Ints:
         ticks.append(tick)
         frame += 1
     return np.array([tick for tick in ticks if tick >= 0], np.int64)
+
+
+# What lies where on the board, read from a program.
+def core_map(program: ChipProgram) -> CoreMap:
+    """Tell what lies in every core."""
+    n_cores, n_nodes = program.n_cores, max(1, len(program.nodes))
+    core, neuron = np.nonzero(program.neuron_node >= 0)
+    held = np.bincount(core * n_nodes + program.neuron_node[core, neuron], minlength=n_cores * n_nodes)
+    held = held.reshape(n_cores, n_nodes)
+    order = np.argsort(-held, axis=1, kind="stable")
+    every = np.arange(n_cores)
+    main, main_neurons = order[:, 0], held[every, order[:, 0]]
+    second = order[:, 1] if n_nodes > 1 else np.zeros(n_cores, np.int64)
+    second_neurons = held[every, second] if n_nodes > 1 else np.zeros(n_cores, np.int64)
+    splitters, parts = (
+        np.zeros(n_cores, np.int64) if marks is None else marks.sum(axis=1)
+        for marks in (program.is_splitter, program.is_part)
+    )
+    chip = program.chip
+    return CoreMap(
+        names=tuple(port.name for port in program.nodes),
+        cores=chip.cores,
+        chips=chip.chips,
+        places=chip.neurons,
+        dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
+        coordinates=program.coordinates,
+        neurons=held.sum(axis=1),
+        main=np.where(main_neurons > 0, main, -1),
+        second=np.where(second_neurons > 0, second, -1),
+        main_neurons=main_neurons,
+        second_neurons=second_neurons,
+        n_nodes=(held > 0).sum(axis=1),
+        relays=program.is_relay.sum(axis=1) - splitters - parts,
+        splitters=splitters,
+        parts=parts,
+        copied=_copied(program),
+        cores_of_node=(held > 0).sum(axis=0)[: len(program.nodes)],
+    )
+
+
+def _copied(program: ChipProgram) -> NDArray[np.int64]:
+    """Count in every core the neurons of nodes that stand on the chip more than once."""
+    core, place = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~further_compartments(program))
+    source = np.stack([program.neuron_node[core, place], program.neuron_index[core, place]], axis=1)
+    _, which, times = np.unique(source, axis=0, return_inverse=True, return_counts=True)
+    found: NDArray[np.int64] = np.bincount(core[times[which.ravel()] > 1], minlength=program.n_cores)
+    return found
+
+
+# What the neurons of each node became on the chip, counted in a program.
+
+
+def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
+    """Count the neurons that carry the label of each node, and where they send."""
+    # gives in the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out
+    core, place = np.nonzero((program.neuron_node >= 0) & ~further_compartments(program))
+    node = program.neuron_node[core, place].astype(np.int64)
+    index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
+    splitter, part = (
+        np.zeros(len(core), np.bool_) if marks is None else marks[core, place]
+        for marks in (program.is_splitter, program.is_part)
+    )
+    span = int(index.max(initial=0)) + 1
+    source, n_nodes = node * span + index, len(program.nodes)
+    sent = program.sent_by(core, place)
+    cores, delays = (_most_per_node(source[sent.spike], what, span, n_nodes) for what in (sent.core, sent.delay))
+    counted = (node >= 0, relay, splitter, part)
+    on_chip, relays, splitters, parts = (_per_node(node[which], n_nodes) for which in counted)
+    neurons = _per_node(np.unique(source[~relay]) // span, n_nodes)
+    return tuple(
+        NodeCopies(
+            node=port.name,
+            neurons=int(neurons[k]),
+            on_chip=int(on_chip[k]),
+            copies=int(on_chip[k] - neurons[k] - relays[k]),
+            relays=int(relays[k] - splitters[k] - parts[k]),
+            splitters=int(splitters[k]),
+            most_cores=int(cores[k]),
+            most_delays=int(delays[k]),
+            is_output=port.kind == "output",
+            parts=int(parts[k]),
+        )
+        for k, port in enumerate(program.nodes)
+        if on_chip[k]
+    )
+
+
+def _per_node(nodes: Ints, n_nodes: int) -> Ints:
+    return np.bincount(nodes, minlength=n_nodes)
+
+
+def _most_per_node(source: Ints, what: Ints, span: int, n_nodes: int) -> Ints:
+    """Find for every node the most different values that one of its sources has."""
+    width = int(what.max(initial=0)) + 1
+    sources, counts = np.unique(np.unique(source * width + what) // width, return_counts=True)
+    most = np.zeros(n_nodes, np.int64)
+    np.maximum.at(most, sources // span, counts)
+    return most

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError
 from neuromap.files.given import needs
-from neuromap.jobs.as_done import DoneJob, JobRunner, Lost
+from neuromap.jobs.ahead import DoneJob, JobRunner, Lost
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
@@ -22,8 +22,7 @@ from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.sweep.run_store import RunStore
 from neuromap.sweep.run_table import RunTable, load_runs
-from neuromap.sweep.sweep_run import RunJob, RunOutcome, RunStatus, SweepRun, runs_of
-from neuromap.sweep.sweep_spec import SweepSpec
+from neuromap.sweep.sweep_spec import RunJob, RunOutcome, RunStatus, SweepRun, SweepSpec, runs_of
 from neuromap.version import __version__
 
 _SEEDS_PER_JOB = 16

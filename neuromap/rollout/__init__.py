@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Count": "counting",
+    "Count": "behaviour",
     "Lemma1Bounds": "lemma1",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
@@ -15,44 +15,44 @@ _HOMES = {
     "RolloutWindow": "theorem1",
     "Theorem1": "theorem1",
     "behaviour_classes": "behaviour",
-    "best_in_class": "schedule.best_in_class",
+    "best_in_class": "schedule.phases",
     "check_theorem1": "theorem1",
     "count_behaviour_classes": "behaviour",
-    "count_valid": "counting",
-    "count_valid_patterns": "counting",
+    "count_valid": "behaviour",
+    "count_valid_patterns": "behaviour",
     "enumerate_most_sequential": "sequential",
-    "enumerate_valid": "counting",
+    "enumerate_valid": "behaviour",
     "equivalent": "behaviour",
     "first_most_sequential": "sequential",
     "frame_time": "schedule.node_times",
     "latencies_of": "schedule.node_times",
     "lemma1_bounds": "lemma1",
-    "maximum_cycle_ratio": "schedule.cycle_ratio",
+    "maximum_cycle_ratio": "schedule.node_times",
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
 }
 
 FORMS = {
     "RolloutPattern": {
-        "notebook": "neuromap.report.pattern_notebook.to_notebook",
+        "notebook": "neuromap.report.figure_files.to_notebook",
     },
 }
 
 if TYPE_CHECKING:
+    from neuromap.rollout.behaviour import Count as Count
     from neuromap.rollout.behaviour import behaviour_classes as behaviour_classes
     from neuromap.rollout.behaviour import count_behaviour_classes as count_behaviour_classes
+    from neuromap.rollout.behaviour import count_valid as count_valid
+    from neuromap.rollout.behaviour import count_valid_patterns as count_valid_patterns
+    from neuromap.rollout.behaviour import enumerate_valid as enumerate_valid
     from neuromap.rollout.behaviour import equivalent as equivalent
-    from neuromap.rollout.counting import Count as Count
-    from neuromap.rollout.counting import count_valid as count_valid
-    from neuromap.rollout.counting import count_valid_patterns as count_valid_patterns
-    from neuromap.rollout.counting import enumerate_valid as enumerate_valid
     from neuromap.rollout.lemma1 import Lemma1Bounds as Lemma1Bounds
     from neuromap.rollout.lemma1 import lemma1_bounds as lemma1_bounds
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
-    from neuromap.rollout.schedule.best_in_class import best_in_class as best_in_class
-    from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio as maximum_cycle_ratio
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
+    from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
+    from neuromap.rollout.schedule.phases import best_in_class as best_in_class
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.rollout.sequential import MostSequential as MostSequential
     from neuromap.rollout.sequential import enumerate_most_sequential as enumerate_most_sequential

@@ -2,7 +2,7 @@
 
 Streaming's class is number 1. The next numbers go to the classes of the other patterns with names, in their order:
 sequential, then those of the network's file, R of 0 and 1 only. All others follow in the order in which their first
-patterns are enumerated (:func:`neuromap.rollout.counting.enumerate_valid`). So a number depends on the network
+patterns are enumerated (:func:`neuromap.rollout.behaviour.enumerate_valid`). So a number depends on the network
 only.
 
 Where a network has too many valid patterns to enumerate (:data:`ENUMERATED_PATTERNS`), classes without a named pattern
@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.network.network import Network
-from neuromap.rollout.behaviour import class_key
-from neuromap.rollout.counting import count_valid, enumerate_valid, every_choice
+from neuromap.rollout.behaviour import class_key, count_valid, enumerate_valid, every_choice
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
-from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network, once_per_network
 from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = [

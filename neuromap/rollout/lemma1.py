@@ -8,16 +8,18 @@ block (biconnected component); no simple cycle leaves its block, so these are su
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import islice
 
 import networkx as nx
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from neuromap.forms.card import Card
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.cycle_packing import pack_cycles, product_of
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-
-__all__ = ["Lemma1Bounds", "lemma1_bounds"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,130 @@ def lemma1_bounds(network: Network) -> Lemma1Bounds:
         cycles=tuple(tuple(names[i] for i in cycle) for cycle in cycles),
         cycle_bound_proven=proven,
     )
+
+
+# Pairwise node-disjoint simple cycles p with the largest product of (2^|p| - 1).
+#
+# NP-hard. Three ways for each strongly connected component, tried in this order:
+#
+# 1. A cycle cover that touches most nodes, by bipartite matching. Where it is a single cycle it is best: the product
+# is at most 2^(nodes touched) - 1. 2. Exact: over subsets of the nodes, up to :data:`MAX_SUBSET_NODES`; or over the
+# simple cycles, up to :data:`MAX_CYCLES` of them in a component of at most :data:`MAX_CYCLE_NODES` nodes. 3. Else the
+# cover of 1., not proven best.
+
+
+MAX_SUBSET_NODES = 12
+MAX_CYCLES = 1000
+MAX_CYCLE_NODES = 100
+_MAX_STEPS = 1_000_000
+Cycle = tuple[int, ...]
+
+
+def pack_cycles(graph: nx.DiGraph[int]) -> tuple[list[Cycle], bool]:
+    """Choose node-disjoint simple cycles of one strongly connected component."""
+    # graph: strongly connected, at least two nodes, without self-edges
+    # gives the nodes of each cycle, in the order of its edges
+    cover = _cover(graph)
+    if len(cover) == 1:
+        return cover, True
+    if len(graph) <= MAX_SUBSET_NODES:
+        best = _best_of(_cycles_by_subset(graph), list(graph))
+        assert best is not None, "the subsets of so few nodes take fewer steps than allowed"
+        return best, True
+    if len(graph) <= MAX_CYCLE_NODES:
+        some = list(islice(nx.simple_cycles(graph), MAX_CYCLES + 1))
+        if len(some) <= MAX_CYCLES:
+            order = list(nx.utils.reverse_cuthill_mckee_ordering(graph.to_undirected()))
+            best = _best_of({frozenset(c): tuple(c) for c in some}, order)
+            if best is not None:
+                return best, True
+    return cover, False
+
+
+def _cover(graph: nx.DiGraph[int]) -> list[Cycle]:
+    """Cycles that together touch most nodes: a matching of nodes with successors, or, dearer, themselves."""
+    nodes = list(graph)
+    index = {n: i for i, n in enumerate(nodes)}
+    rows = [index[u] for u, _ in graph.edges] + list(range(len(nodes)))
+    columns = [index[v] for _, v in graph.edges] + list(range(len(nodes)))
+    weights = np.concatenate([np.ones(graph.number_of_edges()), np.full(len(nodes), 2.0)])
+    matrix = csr_array((weights, (rows, columns)), shape=(len(nodes), len(nodes)))
+    after = dict(zip(*(m.tolist() for m in min_weight_full_bipartite_matching(matrix)), strict=True))
+    cycles = []
+    seen: set[int] = set()
+    for start in range(len(nodes)):
+        way = []
+        while start not in seen:
+            seen.add(start)
+            way.append(nodes[start])
+            start = after[start]
+        if len(way) > 1:
+            cycles.append(tuple(way))
+    return cycles
+
+
+def _cycles_by_subset(graph: nx.DiGraph[int]) -> dict[frozenset[int], Cycle]:
+    """One simple cycle for every set of nodes that has one."""
+    nodes = list(graph)
+    index = {n: i for i, n in enumerate(nodes)}
+    found: dict[frozenset[int], Cycle] = {}
+    for low in range(len(nodes)):  # cycles whose first node is nodes[low]
+        paths: dict[tuple[int, int], Cycle] = {(1 << low, low): (low,)}
+        while paths:
+            longer: dict[tuple[int, int], Cycle] = {}
+            for (used, end), path in paths.items():
+                for successor in graph[nodes[end]]:
+                    v = index[successor]
+                    if v == low and len(path) > 1:
+                        cycle = tuple(nodes[i] for i in path)
+                        found.setdefault(frozenset(cycle), cycle)
+                    elif v > low and not used >> v & 1:
+                        longer.setdefault((used | 1 << v, v), (*path, v))
+            paths = longer
+    return found
+
+
+def _best_of(cycles: dict[frozenset[int], Cycle], order: list[int]) -> list[Cycle] | None:
+    """Best disjoint choice among given cycles; ``None`` where the search takes too long."""
+    # Nodes leave in the given order, each alone or with a cycle through it; what is left is looked up.
+    bit = {n: 1 << i for i, n in enumerate(order)}
+    through: dict[int, list[tuple[int, Cycle]]] = {i: [] for i in range(len(order))}
+    for nodes, cycle in cycles.items():
+        mask = sum(bit[n] for n in nodes)
+        through[(mask & -mask).bit_length() - 1].append((mask, cycle))
+    # Depth first with a stack of its own: entry (product, mask of the cycle taken or 0, cycle).
+    best: dict[int, tuple[int, int, Cycle]] = {0: (1, 0, ())}
+    everything = (1 << len(order)) - 1
+    stack = [everything]
+    steps = 0
+    while stack:
+        left = stack[-1]
+        if left in best:
+            stack.pop()
+            continue
+        low = left & -left
+        options: list[tuple[int, Cycle]] = [(low, ())]
+        options += [(m, c) for m, c in through[low.bit_length() - 1] if m & left == m]
+        steps += len(options)
+        if steps > _MAX_STEPS:
+            return None
+        missing = [left ^ m for m, _ in options if left ^ m not in best]
+        if missing:
+            stack += missing
+            continue
+        scored = [(best[left ^ m][0] * ((1 << len(c)) - 1 if c else 1), m, c) for m, c in options]
+        best[left] = max(scored, key=lambda s: s[0])
+        stack.pop()
+    chosen = []
+    left = everything
+    while left:
+        _, mask, cycle = best[left]
+        if cycle:
+            chosen.append(cycle)
+        left ^= mask
+    return chosen
+
+
+def product_of(cycles: list[Cycle]) -> int:
+    """Product of 2^|p| - 1 over cycles p."""
+    return math.prod((1 << len(c)) - 1 for c in cycles)

@@ -1,13 +1,9 @@
-"""Rollout patterns: which edges work inside a frame, which hand their value to the next, and which to a later one.
-
-A *rollout pattern* R maps every edge to 0 (sequential) or 1 (streaming). It is *valid* iff its sequential
-edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2). Beyond the paper an edge may *bridge* frames: R = 2 and
-more is the number of frames by which it hands its value on.
-"""
+"""Patterns as people write them: names, or streaming edges with commas between."""
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +13,7 @@ import numpy as np
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
-from neuromap.files.messages import counted
+from neuromap.files.messages import counted, show
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
 from neuromap.network.edge import EdgeKey, edge_pair
@@ -27,7 +23,48 @@ from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.indexed_pattern import IndexedPattern
 from neuromap.rollout.tableau import check_window, find_cycle, tableau_frames
 
-__all__ = ["RolloutPattern"]
+
+def pattern_of_text(network: Network, text: str) -> RolloutPattern:
+    """Read one pattern."""
+    if "->" in text and text not in network.patterns:
+        frames = _read_edges(text)
+        label = ", ".join(f"{u} -> {v}" + ("" if r == 1 else f" by {r}") for (u, v), r in frames.items())
+        return RolloutPattern.from_streaming_edges(network, frames, label, bridging=frames)
+    if not text.strip():
+        raise PatternError(
+            "pattern: is empty; give a name (streaming, sequential, ...) or streaming edges ('H1 -> O, H2 -> O')"
+        )
+    return RolloutPattern.named(network, text.strip())
+
+
+def _read_edges(text: str) -> dict[EdgeKey, int]:
+    found: dict[EdgeKey, int] = {}
+    for edge, frames in map(_read_edge, text.split(",")):
+        if found.setdefault(edge, frames) != frames:
+            raise PatternError(
+                f"pattern: edge {' -> '.join(edge)} is given twice, by {found[edge]} and by {frames} frames; give it "
+                "once"
+            )
+    return found
+
+
+def _read_edge(text: str) -> tuple[EdgeKey, int]:
+    edge, by, frames = text.partition(" by ")
+    parts = [part.strip() for part in edge.split("->")]
+    if len(parts) != 2 or not all(parts):
+        raise PatternError(f"pattern: {text.strip()!r} is no edge; write edges as 'SOURCE -> TARGET', commas between")
+    if by and not re.fullmatch("[1-9][0-9]{0,5}", frames.strip(), re.ASCII):
+        raise PatternError(
+            f"pattern: {show(text.strip())}: is by {show(frames.strip())} frames; give a whole number from 1 on"
+        )
+    return (parts[0], parts[1]), int(frames) if by else 1
+
+
+# Rollout patterns: which edges work inside a frame, which hand their value to the next, and which to a later one.
+#
+# A *rollout pattern* R maps every edge to 0 (sequential) or 1 (streaming). It is *valid* iff its sequential edges
+# form no cycle (Fischer, Köhler, Pfeil 2018, section 2). Beyond the paper an edge may *bridge* frames: R = 2 and more
+# is the number of frames by which it hands its value on.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -67,7 +67,7 @@ def check_theorem1(
         frame i of a window starts from frame i - 1 as frame 1 does from frame 0, and T adds at most what
         frame 1 took. Where it fails, it fails at frame 1 already.
     others : iterable of RolloutPattern, optional
-        Valid patterns to compare with in (d), for example :func:`~neuromap.rollout.counting.enumerate_valid`.
+        Valid patterns to compare with in (d), for example :func:`~neuromap.rollout.behaviour.enumerate_valid`.
         By default T is compared with :func:`least_tableau`, a bound that no pattern beats and streaming
         reaches.
 

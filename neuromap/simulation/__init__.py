@@ -14,9 +14,9 @@ _HOMES = {
     "HeldFrame": "run.sources",
     "LiveRun": "run.live_run",
     "NumpyEngine": "engine.numpy_engine",
-    "Potentials": "trace.readout",
+    "Potentials": "trace.recording",
     "RandomSource": "run.sources",
-    "Readout": "trace.readout",
+    "Readout": "trace.recording",
     "Recording": "trace.recording",
     "SteadyActivity": "cost.steady_figures",
     "Trace": "trace.trace",
@@ -29,7 +29,7 @@ _HOMES = {
     "load_frames": "stimulus",
     "load_trace": "trace.load_trace",
     "measure_activity": "cost.measure_activity",
-    "measure_steady_activity": "cost.measure_steady_activity",
+    "measure_steady_activity": "cost.steady_figures",
     "random_frames": "stimulus",
     "reference": "reference_frames",
     "run_events": "run.run_events",
@@ -42,8 +42,8 @@ _HOMES = {
 if TYPE_CHECKING:
     from neuromap.simulation.cost.activity import Activity as Activity
     from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
-    from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.cost.steady_figures import SteadyActivity as SteadyActivity
+    from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.engine.neuron import Width as Width
     from neuromap.simulation.engine.neuron import fire as fire
     from neuromap.simulation.engine.neuron import integrate as integrate
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from neuromap.simulation.trace.batch import Batch as Batch
     from neuromap.simulation.trace.checkpoints import Checkpoints as Checkpoints
     from neuromap.simulation.trace.load_trace import load_trace as load_trace
-    from neuromap.simulation.trace.readout import Potentials as Potentials
-    from neuromap.simulation.trace.readout import Readout as Readout
+    from neuromap.simulation.trace.recording import Potentials as Potentials
+    from neuromap.simulation.trace.recording import Readout as Readout
     from neuromap.simulation.trace.recording import Recording as Recording
     from neuromap.simulation.trace.trace import Trace as Trace
 

@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.given import needs, refuse_swapped
-from neuromap.network.complete import require_weights
+from neuromap.network.build import require_weights
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import check_frames
 

@@ -1,8 +1,4 @@
-"""Input frames: checking, making and storing them.
-
-Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row
-0 is frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
-"""
+"""Many stimuli at once: checking them against the input nodes."""
 
 from __future__ import annotations
 
@@ -29,9 +25,62 @@ from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
-from neuromap.simulation.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 
-__all__ = ["check_frames", "frame_count", "input_sizes", "load_frames", "random_frames", "save_frames"]
+
+def check_stimuli(
+    stimuli: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int], n_frames: int | None = None
+) -> tuple[dict[str, NDArray[Any]], int, int]:
+    """Check many stimuli, all with as many frames, against the input nodes."""
+    # n_frames: frames that each must have; by default any number from 2 on
+    # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1. Not copied
+    # shapes: stimuli (S, n_frames, size); stimuli (S, n_frames, size)
+    sizes, shapes = input_sizes(source), input_shapes(source)
+    if not isinstance(stimuli, Mapping):
+        raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")
+    for name in stimuli:
+        if name not in sizes:
+            raise StimulusError(f"stimuli: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    if not sizes:
+        raise StimulusError("stimuli: the program has no input node, so one run says all; simulate it")
+    checked: dict[str, NDArray[Any]] = {}
+    for name, size in sizes.items():
+        if name not in stimuli:
+            raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
+        try:
+            refuse_masked(stimuli[name], f"stimuli of {name}", StimulusError)
+            array = by_neuron(np.asarray(stimuli[name]), 2, size, shapes.get(name))
+        except ValueError:
+            array = np.zeros(0)  # rows that differ in length have no shape
+        if array.ndim != 3 or array.shape[2] != size:
+            allowed = shapes_allowed("S, n_frames", size, shapes.get(name))
+            raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be {allowed}")
+        if array.shape[1] < 2:
+            raise StimulusError(
+                f"stimuli of {name}: {counted(array.shape[1], 'frame')}; at least 2 are needed (frame 0 and frame 1)"
+            )
+        first, wanted = next(iter(checked.values()), array), array.shape[1] if n_frames is None else n_frames
+        if array.shape[:2] != (len(first), wanted) or array.shape[1] != first.shape[1]:
+            raise StimulusError(
+                f"stimuli of {name}: {array.shape[0]} of {counted(array.shape[1], 'frame')}, where {len(first)} of "
+                f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
+            )
+        if array.dtype.kind not in "bui":
+            raise StimulusError(f"stimuli of {name}: {no_bits(array)}")
+        if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
+            number, frame, index = np.argwhere((array < 0) | (array > 1))[0]
+            raise StimulusError(
+                f"stimuli of {name}: value {array[number, frame, index]} at stimulus {number}, frame {frame}, neuron "
+                f"{index}; must be 0 or 1"
+            )
+        checked[name] = array
+    return checked, len(next(iter(checked.values()))), next(iter(checked.values())).shape[1]
+
+
+# Input frames: checking, making and storing them.
+#
+# Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row 0 is
+# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
+
 
 _MAX_VALUES = 2**31
 """Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
@@ -303,3 +352,49 @@ def _read_npy(data: bytes) -> NDArray[Any]:
     stream.seek(0)
     array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)  # type: ignore[no-untyped-call]
     return array
+
+
+# Input arrays by neuron or in the shape of their node: brought into the order of neurons, row, column, feature.
+NodeShape = tuple[int, int, int]
+
+
+def input_shapes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, NodeShape]:
+    """Give the shapes of the input nodes, where they are known: a program knows sizes only."""
+    nodes = [source.nodes[name] for name in source.inputs] if isinstance(source, Network) else []
+    return {node.name: node.shape for node in nodes if node.shape is not None}
+
+
+def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None) -> NDArray[Any]:
+    """Flatten the last three axes of an array where they are rows, columns and features of a node."""
+    # shape: rows, columns, features of the node; ``None`` where only its size is known, which they must then give
+    if array.ndim != axes + 3:
+        return array
+    rows, columns, features = array.shape[axes:]
+    fits = rows * columns * features == size if shape is None else (rows, columns, features) == shape
+    return array.reshape(*array.shape[:axes], size) if fits else array
+
+
+def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
+    """Say what shapes an input array may have."""
+    if shape is None:
+        return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
+    return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
+
+
+def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
+    """Say what was found in place of a mapping of arrays, and what to give."""
+    first = next(iter(sizes), "I")
+    if isinstance(found, str | Path):
+        return f"found a path; read the file first: neuromap.simulation.load_frames({str(found)[:40]!r})"
+    if hasattr(found, "shape"):
+        return f'found an array; name its input node: {{"{first}": array}}'
+    return f'found {type(found).__name__}; give a mapping of input node to array: {{"{first}": {what}}}'
+
+
+def no_bits(array: NDArray[Any]) -> str:
+    """Say how an array of another dtype becomes one of bits."""
+    text = f"dtype {array.dtype}; must be bool, or integer with values 0 and 1"
+    if array.dtype.kind != "f":
+        return text
+    whole = bool(((array == 0) | (array == 1)).all())
+    return f"{text}; give {'array.astype(bool)' if whole else 'spikes, such as array > 0.5'}"

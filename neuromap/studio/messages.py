@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from neuromap.forms.numbers import seconds
-from neuromap.studio.parts import PartsWriter
-from neuromap.studio.player.commands import picture_shape
-from neuromap.studio.player.look import CHIP_TICKS, board, look_at, raster_rows
-from neuromap.studio.player.played_run import PlayedRun
-from neuromap.studio.player.session import Session
-from neuromap.studio.scene.shown import Shown
+import numpy as np
 
-__all__ = ["Viewer"]
+from neuromap.accuracy.decision import votes_of
+from neuromap.arrays.packed_rows import run_heads
+from neuromap.arrays.times import Time
+from neuromap.errors import NeuromapError
+from neuromap.faults.struck_program import links_in_use
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import plain, seconds
+from neuromap.forms.page import page_environment
+from neuromap.hardware.chip.chip_file import list_chips
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_timeline import draw_timeline
+from neuromap.report.drawings.draw_window import draw_window
+from neuromap.report.measure_row import core_map
+from neuromap.simulation.run.live_run import OutputFrame
+from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core
+from neuromap.studio.player.commands import SPEEDS, Session, picture_shape
+from neuromap.studio.player.player import (
+    EXECUTIONS,
+    ChipFigures,
+    PlayedRun,
+    ScheduleFigures,
+    schedule_figures,
+    timeline_row,
+)
+from neuromap.studio.scene.scene import SceneRun
+from neuromap.studio.scene.shown import Shown
 
 
 class Viewer:
@@ -130,3 +153,286 @@ class Viewer:
                 number = self._runs[0].live.input_number
                 return {"node": node, "shape": shape, "on": frame[node].nonzero()[0].tolist(), "frame": number}
         return None
+
+
+# What is to be seen of a run at a moment: numbers for pictures, plain values that travel to a browser.
+CHIP_TICKS = 10
+"""Last ticks over which spikes per core and node are averaged."""
+_MOST_ROWS = 48
+"""Rows of a node in the raster; larger nodes share rows."""
+_MOST_BARS = 64
+"""Neurons of an output that are shown one by one where no classes are known."""
+
+
+@dataclass(frozen=True)
+class RasterRows(Card):
+    """Rows of a raster: nodes one above the other, each with a number of rows."""
+
+    names: tuple[str, ...]  # nodes inside the chip, in the program's order
+    positions: tuple[int, ...]  # their positions in the program's nodes
+    sizes: tuple[int, ...]  # neurons
+    rows: tuple[int, ...]  # rows of each
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all."""
+        return sum(self.rows)
+
+
+def raster_rows(program: ChipProgram) -> RasterRows:
+    """Lay out the raster of a program."""
+    inside = [(k, port) for k, port in enumerate(program.nodes) if port.kind != "input"]
+    sizes = tuple(port.size for _, port in inside)
+    return RasterRows(
+        tuple(port.name for _, port in inside), tuple(k for k, _ in inside), sizes,
+        tuple(min(size, _MOST_ROWS) for size in sizes),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Look(Card):
+    """What is to be seen of a run."""
+
+    now: int  # the tick that runs next
+    cores: tuple[float, ...]  # spikes per tick of every core, the mean of the last ``CHIP_TICKS`` ticks
+    # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
+    nodes: tuple[float, ...]
+    last_nodes: tuple[int, ...]  # spikes of every node of the raster in the last tick
+    # ticks that were not seen yet, and the rows of the raster that spike in them
+    columns: tuple[tuple[int, tuple[int, ...]], ...]
+    # frames of outputs that were not seen yet: node, frame, tick, votes, and the class that is named
+    outputs: tuple[dict[str, Any], ...]
+    strays: int  # output spikes of no frame since tick 0
+
+
+def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> Look:
+    """Look at a run."""
+    # run: it must not run meanwhile
+    live, shown = run.live, list(rows.positions)
+    last = live.history[-CHIP_TICKS:]
+    ticks = max(1, len(last))
+    return Look(
+        now=live.now,
+        cores=tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
+        nodes=tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
+        last_nodes=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
+        columns=_columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
+        outputs=tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
+        strays=live.n_strays,
+    )
+
+
+def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Give the rows of the raster that spike in each of some ticks; one that neurons share is given once."""
+    spikes = run.labels.of(ticks)
+    band_of = np.full(run.labels.n_nodes, -1)
+    band_of[list(rows.positions)] = np.arange(len(rows.names))
+    band = band_of[spikes.node]
+    top, height, size = np.cumsum([0, *rows.rows[:-1]]), np.array(rows.rows), np.array(rows.sizes)
+    row = top[band] + spikes.index * height[band] // size[band]
+    is_first = run_heads(spikes.tick, row)
+    tick, row = spikes.tick[is_first], row[is_first]
+    bounds = [0, *np.searchsorted(tick, [sent.tick for sent in ticks], "right").tolist()]
+    return tuple((sent.tick, tuple(row[slice(*bounds[k : k + 2])].tolist())) for k, sent in enumerate(ticks))
+
+
+def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
+    """Give an output frame: votes by class where there are classes, else its neurons."""
+    told = {"node": out.node, "frame": out.frame, "tick": out.tick}
+    if not classes or len(out.spikes) % classes:
+        return {**told, "votes": out.spikes[:_MOST_BARS].astype(np.int64).tolist(), "named": None}
+    votes = votes_of(out.spikes, classes)
+    return {**told, "votes": votes.tolist(), "named": int(votes.argmax()) if votes.any() else None}
+
+
+def board(program: ChipProgram) -> dict[str, Any]:
+    """Give what a map of the cores is drawn from: places, the node that each holds most of, and its name."""
+    found = core_map(program)
+    x, y = program.coordinates.T.tolist()
+    return {
+        "x": x, "y": y, "node": found.main.tolist(), "names": list(found.names), "neurons": found.neurons.tolist(),
+        "columns": program.chip.columns, "rows": program.chip.rows,
+    }  # fmt: skip
+
+
+# Parts of the page that change, as HTML: each by the id of the element that holds it.
+
+
+SHEETS = ("colours.css", "style.css", "drawing.css", "studio.css")
+_MOST_LINKS = 500
+_MOST_DRAWN = 60
+"""Nodes up to which networks and windows are drawn."""
+
+
+@cache
+def _templates() -> Any:
+    found = page_environment("neuromap.studio")
+    found.globals["rows"] = ROWS
+    return found
+
+
+def page_html(name: str) -> str:
+    """Write the page of a session; its parts come over the socket."""
+    page: str = _templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS)
+    return page
+
+
+class PartsWriter:
+    """Writes every part of a session's page; what only mapping changes is drawn once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
+
+    def parts(self) -> dict[str, str]:
+        """Write all parts: HTML by the id of its element."""
+        session = self._session
+        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
+        names = list(session.offer.networks)
+        chips = [chip.name for chip in list_chips()]
+        parts = {
+            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
+            "input": _input(session, macros),
+        }
+        for k, run in enumerate(scene.runs):
+            parts |= self._of_mapping(k, run, macros)
+            parts[f"edits-{k}"] = _edits(session, k, macros)
+        return {name: str(part) for name, part in parts.items()}
+
+    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
+        """Write what depends on the rollout and what became of it on the chip."""
+        stage = self._session.stage
+        kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
+        played = stage.runs[k] if k < len(stage.runs) else None
+        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
+        if k not in self._drawn or self._drawn[k][0] != key:
+            names = stage.scene.network.pattern_names
+            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
+            parts |= _drawings(self._session, k, run)
+            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
+            parts[f"forms-{k}"] = _forms(self._session, k, macros)
+            self._drawn[k] = key, parts
+        return self._drawn[k][1]
+
+
+def _chosen(session: Session) -> str:
+    """Give the name under which the network was chosen, or its own."""
+    network = session.stage.scene.network
+    return next((name for name, known in session.offer.networks.items() if known is network), network.name)
+
+
+def _input(session: Session, macros: Any) -> str:
+    shown, images, network = session.stage.shown, session.offer.images, session.stage.scene.network
+    image = None
+    if images is not None and any(session.stage.takes(name, images.shape) for name in network.inputs):
+        found = shown.label.partition(" image ")[2].partition(",")[0]
+        last = len(images.images) - 1
+        number = min(last, int(found)) if found.isascii() and found.isdigit() else 0
+        name = f"image of {images.name}, {images.part} part"
+        image = {"name": name, "last": last, "number": number, "next": min(last, number + 1) if found else 0}
+    draws = any(picture_shape(session, name) for name in network.inputs)
+    has_stimulus = session.stage.scene.stimulus is not None
+    found_input: str = macros.input(shown.label, shown.kind, shown.noise, shown.density, image, has_stimulus, draws)
+    return found_input
+
+
+def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
+    network, pattern = session.stage.scene.network, run.pattern
+    if len(network.nodes) > _MOST_DRAWN:
+        line = f"<p>{len(network.nodes)} nodes: more than {_MOST_DRAWN}, which is the most that is drawn</p>"
+        return {f"network-{k}": line, f"window-{k}": line, f"timeline-{k}": line}
+    drawn = draw_network(network, pattern).replace('role="img"', 'role="group"', 1)
+    found = {f"network-{k}": drawn, f"window-{k}": "<p>An invalid pattern has no tableau.</p>"}
+    if pattern.is_valid:
+        found[f"window-{k}"] = draw_window(network, pattern)
+    mapped = session.stage.mapped.get((k, run.execution))
+    line = "<p>It is drawn when the network is mapped.</p>"
+    if mapped is not None and mapped.program is not None and mapped.rollout is not None:
+        second = mapped.program.chip.tick_seconds or 1e-3
+        line = draw_timeline(timeline_row(mapped.rollout, mapped.program), second) or "<p>Too long to be drawn.</p>"
+    return {**found, f"timeline-{k}": line}
+
+
+def _figures(session: Session, k: int, run: SceneRun, macros: Any) -> str:
+    columns, problems = [], []
+    for execution in dict.fromkeys((*EXECUTIONS, run.execution)):
+        schedule, mapped = schedule_figures(run.pattern, execution), session.stage.mapped.get((k, execution))
+        waiting = "mapping…" if mapped is None and not schedule.problem else "–"
+        columns.append(figure_texts(schedule, None if mapped is None else mapped.figures, waiting))
+        if mapped is not None and mapped.problem and not schedule.problem:
+            problems.append(f"{execution}: {mapped.problem}")
+    pattern = run.pattern
+    if pattern.is_valid:
+        text = f"valid: {len(pattern.streaming_edges)} of {len(pattern.network.edges)} edges stream"
+    else:
+        cycle = (*pattern.cycle, *pattern.cycle[:1])
+        text = f"invalid: the sequential edges {' -> '.join(cycle)} form a cycle"
+    figures: str = macros.figures(k, columns, run.execution, text, pattern.is_valid, problems)
+    return figures
+
+
+def _edits(session: Session, k: int, macros: Any) -> str:
+    runs = session.stage.runs
+    if k >= len(runs):
+        return '<p class="soft">Nothing runs yet.</p>'
+    listed: str = macros.edits(k, [edit.what for edit in runs[k].edits])
+    return listed
+
+
+def _forms(session: Session, k: int, macros: Any) -> str:
+    if k >= len(session.stage.runs):
+        return ""
+    program = session.stage.runs[k].program
+    inside = [port.name for port in program.nodes if port.kind != "input"]
+    sources = [port.name for port in program.nodes]
+    links: list[tuple[str, str]] = []
+    try:
+        used = links_in_use(program)
+        for x, y, up in np.stack(used, axis=1)[:_MOST_LINKS].tolist():
+            links.append((f"{x},{y},{up}", f"({x}, {y}) and ({x + 1 - up}, {y + up})"))
+    except (NeuromapError, IndexError):  # cores beyond the board have no ways
+        links = []
+    forms: str = macros.forms(k, inside, sources, program.n_cores, links)
+    return forms
+
+
+# Figures of runs as text, each with its unit and its time axis.
+ROWS = (
+    ("factor", "inference factor F [update steps]"),
+    ("period", "frame period [update steps]"),
+    ("period_ticks", "frame period [ticks]"),
+    ("first", "first response [update steps]"),
+    ("first_ticks", "first response [ticks]"),
+    ("full", "full response [update steps]"),
+    ("full_ticks", "full response [ticks]"),
+    ("sampling", "sampling frequency [frames/s]"),
+    ("cores", "cores in use"),
+)
+"""Figures of a run: key and what it is."""
+
+
+def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:
+    """Write the figures of one execution."""
+    bound = "" if schedule.is_exact else "at most "
+    texts = {
+        "name": schedule.execution,
+        "factor": _number(schedule.inference_factor),
+        "period": _number(schedule.frame_period),
+        "first": _number(schedule.first_response),
+        "full": bound + _number(schedule.full_response) if schedule.full_response is not None else "–",
+    }
+    if chip is None:
+        return {**{key: waiting for key, _ in ROWS}, **texts}
+    second = chip.tick_seconds
+    return {
+        **texts,
+        "period_ticks": f"{_number(chip.frame_period)} ({seconds(float(chip.frame_period) * second)})",
+        "first_ticks": f"{chip.first_response} ({seconds(chip.first_response * second)})",
+        "full_ticks": f"{bound}{chip.full_response} ({seconds(chip.full_response * second)})",
+        "sampling": f"{chip.sampling_hz:.4g}",
+        "cores": str(chip.cores),
+    }
+
+
+def _number(value: Time | None) -> str:
+    return "–" if value is None else plain(value)

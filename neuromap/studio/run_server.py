@@ -19,20 +19,23 @@ from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.forms.card import Card
 from neuromap.simulation.stimulus import load_frames
-from neuromap.studio.address import Address
-from neuromap.studio.guard import Guard, Receive, Scope, Send
-from neuromap.studio.kept import KeptSessions
-from neuromap.studio.messages import Viewer
-from neuromap.studio.parts import page_html
-from neuromap.studio.player.commands import act, scene_of_network
-from neuromap.studio.player.offer import Offer
-from neuromap.studio.player.session import Session, line_of
+from neuromap.studio.guard import Address, Guard, Receive, Scope, Send
+from neuromap.studio.messages import Viewer, page_html
+from neuromap.studio.player.commands import Offer, Session, act, line_of, scene_of_network
 from neuromap.studio.player.world import World
-from neuromap.studio.scene.document import Document, parse_json
-from neuromap.studio.scene.network_files import MOST_TOML_BYTES, MOST_WEIGHT_BYTES, check_size, network_from_bytes
 from neuromap.studio.scene.scene import Scene
-from neuromap.studio.scene.scene_file import MOST_BYTES, read_scene, scene_bytes
-from neuromap.studio.sessions import Sessions
+from neuromap.studio.scene.scene_file import (
+    MOST_BYTES,
+    MOST_TOML_BYTES,
+    MOST_WEIGHT_BYTES,
+    Document,
+    check_size,
+    network_from_bytes,
+    parse_json,
+    read_scene,
+    scene_bytes,
+)
+from neuromap.studio.sessions import KeptSessions, Sessions
 
 
 def run_server(

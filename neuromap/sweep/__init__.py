@@ -21,9 +21,9 @@ FORMS = {
     "ChipSweep": {
         "csv": "csv_sweep.to_csv",
         "dict": "json_sweep.to_dict",
-        "html": "html.to_html",
+        "html": "text.to_html",
         "json": "json_sweep.to_json",
-        "notebook": "html.to_notebook",
+        "notebook": "text.to_notebook",
         "text": "text.render_text",
     },
     "RunTable": {
@@ -31,11 +31,11 @@ FORMS = {
         "dict": "parquet_runs.to_dict",
         "json": "parquet_runs.to_json",
         "parquet": "parquet_runs.to_parquet",
-        "text": "text_of_runs.render_text",
+        "text": "grouped_runs.render_text",
     },
     "RunsOver": {
         "svg": "draw_runs.to_svg",
-        "text": "text_of_runs.render_over",
+        "text": "grouped_runs.render_over",
     },
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuromap.forms.documents import csv_text
-from neuromap.hardware.chip.chip_figures import figure_text
+from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.sweep.chip_sweep import ChipSweep
 
 __all__ = ["to_csv"]

@@ -6,9 +6,8 @@ from typing import Any
 
 from neuromap.errors import NotSupportedError
 from neuromap.forms.documents import csv_text, json_text
-from neuromap.hardware.chip.chip_figures import figure_text
-from neuromap.sweep.run_figures import RUN_FIGURES
-from neuromap.sweep.run_store import OUTCOME
+from neuromap.hardware.chip.chip_file import figure_text
+from neuromap.sweep.run_store import OUTCOME, RUN_FIGURES
 from neuromap.sweep.run_table import RunRow, RunTable
 from neuromap.version import __version__
 

@@ -20,9 +20,8 @@ from neuromap.files.messages import show
 from neuromap.files.regular_file import check_regular
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
-from neuromap.sweep.run_figures import RUN_FIGURES
-from neuromap.sweep.run_store import NAMES, OUTCOME, STORED, connected, is_text, require_whole, store_fault
-from neuromap.sweep.sweep_run import AskedBy, RunOutcome, RunStatus, SweepRun
+from neuromap.sweep.run_store import NAMES, OUTCOME, RUN_FIGURES, STORED, connected, is_text, require_whole, store_fault
+from neuromap.sweep.sweep_spec import AskedBy, RunOutcome, RunStatus, SweepRun
 
 
 @dataclass(frozen=True)

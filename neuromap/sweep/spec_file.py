@@ -14,13 +14,12 @@ from neuromap.files.given import path_given
 from neuromap.files.messages import show
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
-from neuromap.hardware.chip.chip_figures import with_figures
-from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
+from neuromap.hardware.chip.chip_file import is_chip_path, load_chip, with_figures
 from neuromap.mapping.options.options import SEEDS, MappingOptions
-from neuromap.network.complete import require_weights
+from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.rollout.pattern_text import pattern_of_text
+from neuromap.rollout.pattern import pattern_of_text
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.simulation.engine.engine_choice import ENGINES
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES

@@ -15,7 +15,7 @@ _HOMES = {
     "PatternAccuracy": "training_result",
     "TrainingOptions": "options.training_options",
     "TrainingResult": "training_result",
-    "choose_for_chip": "options.chip_choice",
+    "choose_for_chip": "options.node_settings",
     "node_settings": "options.node_settings",
     "train_for_chip": "chip_training",
     "train_network": "network_training",
@@ -26,7 +26,7 @@ FORMS = {
         "csv": "csv_training.to_csv",
         "dict": "json_training.to_dict",
         "json": "json_training.to_json",
-        "text": "text.render_text",
+        "text": "training_result.render_text",
     },
 }
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip
     from neuromap.training.network_training import train_network as train_network
-    from neuromap.training.options.chip_choice import choose_for_chip as choose_for_chip
     from neuromap.training.options.hardware_options import HardwareOptions as HardwareOptions
     from neuromap.training.options.node_settings import NodeSettings as NodeSettings
+    from neuromap.training.options.node_settings import choose_for_chip as choose_for_chip
     from neuromap.training.options.node_settings import node_settings as node_settings
     from neuromap.training.options.time_axes import FrameTimes as FrameTimes
     from neuromap.training.options.training_options import TrainingOptions as TrainingOptions

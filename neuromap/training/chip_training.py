@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.datasets.image_set import ImageSet
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.datasets.tracks import ImageSet
+from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError
@@ -21,18 +21,17 @@ from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
-from neuromap.network.complete import require_frames
+from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.transforms.limits import show_shape
+from neuromap.network.transforms.weights import show_shape
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
-from neuromap.training.options.chip_choice import ChipChoice, choose_for_chip
 from neuromap.training.options.hardware_options import HardwareOptions
+from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.pattern_turns import patterns_of
-from neuromap.training.options.torch_extra import memory_told, require_device, require_torch
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
 from neuromap.training.training_result import TrainingResult
 
 
@@ -110,10 +109,8 @@ def train_for_chip(
     hardware = HardwareOptions() if hardware is None else hardware
     require_device(options)
     task = _task(patterns, chip, images, options, hardware)
-    from neuromap.training.torch.frame_batches import FrameBatches
-    from neuromap.training.torch.frame_model import FrameModel
-    from neuromap.training.torch.measure_frames import correct_by_frame
-    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.frame_model import FrameModel, to_network
+    from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
 
     def measured(part: str) -> FrameBatches:

@@ -8,13 +8,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuromap.datasets.image_set import ImageSet
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.datasets.tracks import ImageSet
+from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.jobs.silent import silent
-from neuromap.network.complete import require_frames
+from neuromap.network.build import require_frames
 from neuromap.network.network import Network
 from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.pattern import RolloutPattern
@@ -22,12 +22,11 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.node_settings import node_settings
 from neuromap.training.options.pattern_turns import call_pattern, patterns_of
 from neuromap.training.options.time_axes import frame_times
-from neuromap.training.options.torch_extra import memory_told, require_device, require_torch
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
 from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult
 
 if TYPE_CHECKING:
-    from neuromap.training.torch.checkpoint import Progress
+    from neuromap.training.torch.train import Progress
 
 __all__ = [
     "accuracy_under",
@@ -99,8 +98,7 @@ def train_network(
     check_images(network, images)
     from neuromap.training.torch.measure_frames import correct_by_frame
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.track_batches import batches_of
-    from neuromap.training.torch.train import Run, train
+    from neuromap.training.torch.train import Run, batches_of, train
 
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
@@ -160,7 +158,7 @@ def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, An
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
     """Refuse tracks where pictures would have to begin in frames of their own."""
-    from neuromap.training.torch.succession import onset
+    from neuromap.training.torch.train import onset
 
     asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
     if encoding.frames != "still" and options.preceding:

@@ -24,15 +24,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
-from neuromap.arrays.ragged import ragged_ranges, run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.program import ListProgram, Program
 
 # What the dependency wave asks of a program, whatever its cores are like.
 

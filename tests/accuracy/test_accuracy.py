@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide, votes_of
-from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.network.network import Network
 

@@ -74,11 +74,11 @@ def array_fields(cls):
 
 
 CHECKED = {
-    "neuromap.datasets.image_set.ImageSet": (
+    "neuromap.datasets.tracks.ImageSet": (
         {"images": (6, 1, 1, 1), "labels": (6,)},
         lambda n: {"name": "set", "part": "train", "classes": ("a", "b"), "white": 255},
     ),
-    "neuromap.encoding.input_encoding.InputEncoding": (
+    "neuromap.encoding.frames.InputEncoding": (
         {"weights": (6, 1, 1, 1), "thresholds": (1,)},
         lambda n: {
             "shape": (1, 1, 1),
@@ -91,20 +91,20 @@ CHECKED = {
             "frames": "still",
         },
     ),
-    "neuromap.faults.fault_setup.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
+    "neuromap.faults.fault_study.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
     "neuromap.formats.layers.operator.Operator": ({}, lambda n: {"kind": "conv"}),
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
-    "neuromap.network.neurons.current_neuron.CurrentNeuron": (
+    "neuromap.network.neurons.spiking_neuron.CurrentNeuron": (
         {},
         lambda n: {"decay_bits": 12, "current_bits": 24, "voltage_bits": 24},
     ),
-    "neuromap.network.neurons.leak_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
-    "neuromap.quantise.float_neuron.FloatNeuron": ({}, lambda n: {"size": n}),
+    "neuromap.network.neurons.spiking_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
+    "neuromap.quantise.float_network.FloatNeuron": ({}, lambda n: {"size": n}),
 }
 """Classes that look into what they are given: shapes of their arrays, and other fields where the first has n rows."""
 FILLED = {
-    "neuromap.network.neurons.leak_neuron.LeakNeuron": {"threshold": 2},
-    "neuromap.quantise.float_neuron.FloatNeuron": {"threshold": 2},
+    "neuromap.network.neurons.spiking_neuron.LeakNeuron": {"threshold": 2},
+    "neuromap.quantise.float_network.FloatNeuron": {"threshold": 2},
 }
 """What fills their arrays where ones do not do."""
 CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)}

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuromap.arrays.ragged import ragged_ranges, rank_in_run, rows_of_entries, run_heads
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run, rows_of_entries, run_heads
 
 LENGTHS = st.lists(st.integers(0, 5), max_size=12)
 VALUES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=20)

@@ -9,11 +9,21 @@ import numpy as np
 import pytest
 
 from neuromap.bench.bench import bench, open_session, require_equal_totals
-from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, InCache, Spread, Timing
-from neuromap.bench.caches import Caches, _last_within, measure_caches
+from neuromap.bench.bench_report import (
+    Activity,
+    Bandwidth,
+    BenchReport,
+    BenchRun,
+    Caches,
+    InCache,
+    Machine,
+    Spread,
+    Timing,
+    _last_within,
+    measure_caches,
+)
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.bench.json_form import bench_schema, bench_to_dict, bench_to_json
-from neuromap.bench.machine import Bandwidth, Machine
 from neuromap.bench.text import print_bench, scaling_columns, scaling_rows, with_prefix
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.chip.chip_file import load_chip

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from neuromap.bench.machine import Machine, Stream, this_machine
+from neuromap.bench.bench_report import Machine, Stream, this_machine
 
 MACHINE = Machine("a CPU", 2, 2**34, 2**25, 0.0, "Linux", "3.11", "2.3", "0.68")
 

@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.exchange import Imported, Note
-from neuromap.exchange.draw_errors import MOST_ROWS, draw_errors
-from neuromap.exchange.findings import findings
+from neuromap.exchange.findings import MOST_ROWS, draw_errors, findings
 from neuromap.network import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
-from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation, TrainDistance
-from neuromap.quantise.read_quantisation import read_quantisation
+from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation, TrainDistance, read_quantisation
 
 HOSTILE = '<script>alert("1")</script>'
 

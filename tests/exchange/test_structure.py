@@ -12,8 +12,7 @@ from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.take_graph import take_graph
 from neuromap.formats.layers import Operator, OperatorGraph, simplified
-from neuromap.rollout.behaviour import count_behaviour_classes
-from neuromap.rollout.counting import count_valid_patterns
+from neuromap.rollout.behaviour import count_behaviour_classes, count_valid_patterns
 
 LINEAR = {"function": "plus"}
 STARTS = ("conv", "max_pool", "multiply")

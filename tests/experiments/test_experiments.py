@@ -15,11 +15,9 @@ from traffic_signs import write_gtsrb
 import neuromap as nm
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError
-from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment_file import list_experiments, load_experiment
-from neuromap.experiments.experiment_result import gather
+from neuromap.experiments.experiment_result import CurveResult, first_answers, gather
 from neuromap.experiments.experiment_run import run_experiment
-from neuromap.experiments.first_answers import first_answers
 from neuromap.rollout.first_frame import first_frame
 from neuromap.training.options.time_axes import frame_times
 
@@ -147,7 +145,7 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
 
 def test_a_figure_has_a_panel_more_where_networks_are_compared():
     pytest.importorskip("matplotlib")
-    from neuromap.experiments.figure import draw
+    from neuromap.experiments.experiment_result import draw
 
     depth, signs = load_experiment("paper/cifar-depth"), load_experiment("paper/gtsrb-dsr4")
     one = gather(depth, tuple(CurveResult(c.name, 0, 3, 1.0, 100, (0.5,) * 7) for c in depth.curves))

@@ -8,8 +8,8 @@ from statistics import fmean
 import pytest
 
 from neuromap.experiments.experiment_file import load_experiment
+from neuromap.experiments.experiment_result import first_answers
 from neuromap.experiments.experiment_run import run_experiment
-from neuromap.experiments.first_answers import first_answers
 
 RESULTS = Path(__file__).parents[2] / "examples" / "paper"
 MNIST = ("mnist-ff", "mnist-s", "mnist-sr")

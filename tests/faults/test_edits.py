@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.faults.edit import DeadLink, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.faults.edited_program import apply_edits, settled_state
-from neuromap.faults.links_in_use import links_in_use
+from neuromap.faults.edited_program import DeadLink, SilentCore, ThresholdEdit, WeightEdit, apply_edits, settled_state
+from neuromap.faults.struck_program import links_in_use
 from neuromap.network.build import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.live_run import LiveRun

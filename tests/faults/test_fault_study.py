@@ -14,9 +14,9 @@ import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
 from neuromap.faults.confidence import mean_of, share_of
-from neuromap.faults.fault_run import FaultRun
-from neuromap.faults.html import findings
+from neuromap.faults.fault_study import FaultRun
 from neuromap.faults.json_study import schema
+from neuromap.faults.text import findings
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 

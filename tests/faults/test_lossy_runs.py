@@ -13,7 +13,7 @@ from neuromap.faults.output_frames import LossyChip, output_frames
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.run.batch_job import BatchJob
+from neuromap.simulation.run.simulate_batch import BatchJob
 from neuromap.simulation.trace.recording import Recording
 
 NUMPY = EngineChoice("numpy", threads=1)

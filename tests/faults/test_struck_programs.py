@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import KINDS, Faults, strike
-from neuromap.faults.draw_faults import draws
-from neuromap.faults.links_in_use import Links, cut_ways, links_in_use
-from neuromap.hardware.program.neurons_in_use import neurons_in_use
+from neuromap.faults.struck_program import Links, cut_ways, draws, links_in_use
+from neuromap.hardware.program.program import neurons_in_use
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.network.build import build_network
 from neuromap.simulation.engine.noise import core_numbers

@@ -9,25 +9,25 @@ import time
 import pytest
 
 from neuromap.files.unfinished import _here, sweep, unfinished_name
-from neuromap.files.whole_file import write_all, write_whole
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_all, write_folder, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is swept there")
 
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from neuromap.files import unfinished, whole_file, whole_folder
+from neuromap.files import unfinished, whole_folder
+from neuromap.files import whole_file as whole_folder
 
 def killed(paths):
     print(os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
-whole_file.keep_on_disk = killed  # after everything is written, before anything is renamed
+whole_folder.keep_on_disk = killed  # after everything is written, before anything is renamed
 folder = Path(sys.argv[1])
 if sys.argv[2] == "folder":
     whole_folder.write_folder(folder / "made", {"a": "new", "b": "new"})
-whole_file.write_all([(folder / "a", "new"), (folder / "b", "new")])
+whole_folder.write_all([(folder / "a", "new"), (folder / "b", "new")])
 """
 
 
@@ -117,7 +117,7 @@ TRACED = """
 import os, sys
 from pathlib import Path
 from neuromap.files.whole_file import write_all
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_folder
 
 calls = []
 fsync, replace = os.fsync, os.replace

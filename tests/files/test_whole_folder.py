@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from neuromap.errors import InputError
-from neuromap.files.whole_folder import check_folder, write_folder
+from neuromap.files.whole_file import check_folder, write_folder
 
 
 def content(folder):

@@ -14,14 +14,14 @@ from mapped_runs import mapped_runs
 import neuromap as nm
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.exchange.to_ranc import export_ranc, export_ranc_vectors
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_folder
 from neuromap.formats.ranc import ranc_config, ranc_image, ranc_input, ranc_vectors, read_json, read_vectors
 from neuromap.formats.ranc.image import potential_reach
-from neuromap.hardware.chip.chip_figures import with_figures
+from neuromap.hardware.chip.chip_file import with_figures
 from neuromap.hardware.program.ports import OutputTable
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.transforms.weights import StoredWeights
 from neuromap.simulation.run.run_events import run_events

@@ -14,11 +14,11 @@ from mapped_runs import mapped_runs
 import neuromap as nm
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.to_sanafe import export_sanafe
-from neuromap.files.whole_folder import write_folder
+from neuromap.files.whole_file import write_folder
 from neuromap.formats.sanafe import sanafe_architecture, sanafe_cells
-from neuromap.hardware.chip.chip_figures import with_figures
-from neuromap.hardware.program.host_spikes import host_spikes
-from neuromap.simulation.run.host_feed import FedFrames
+from neuromap.hardware.chip.chip_file import with_figures
+from neuromap.hardware.program.chip_program import host_spikes
+from neuromap.simulation.run.tick_run import FedFrames
 
 ROOT = Path(__file__).resolve().parents[2]
 SANAFE = os.environ.get("NEUROMAP_SANAFE_PYTHON", "")

@@ -5,8 +5,7 @@ import pytest
 from small_networks import network_of_any_names
 
 import neuromap as nm
-from neuromap.bench.bench_report import BenchReport
-from neuromap.bench.machine import this_machine
+from neuromap.bench.bench_report import BenchReport, this_machine
 from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.simulation.cost.energy import energy_of

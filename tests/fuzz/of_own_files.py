@@ -49,7 +49,7 @@ reader(
 
 
 def read_defects(path, chip):
-    from neuromap.hardware.chip.defects_file import load_defects
+    from neuromap.hardware.chip.chip_document import load_defects
 
     chip.with_defects(load_defects(path))
 
@@ -225,7 +225,7 @@ def training(_):
 def make_trainings(folder):
     import torch
 
-    from neuromap.training.torch.checkpoint import Progress, save_checkpoint
+    from neuromap.training.torch.train import Progress, save_checkpoint
 
     model, optimiser, options = training(folder)
     sum((p**2).sum() for _, p in model.tensors()).backward()
@@ -238,8 +238,8 @@ def make_trainings(folder):
 
 
 def read_training(path, context):
-    from neuromap.training.torch.checkpoint import load_checkpoint
     from neuromap.training.torch.checkpoint_header import epochs_done
+    from neuromap.training.torch.train import load_checkpoint
 
     epochs_done(path)
     model, optimiser, options = context
@@ -293,7 +293,7 @@ reader("frames-npz", "a.npz", make_npz, read_frames, context=lambda _: network()
 
 def make_stores(folder):
     from neuromap.sweep.run_store import RunStore
-    from neuromap.sweep.sweep_run import RunOutcome, SweepRun
+    from neuromap.sweep.sweep_spec import RunOutcome, SweepRun
 
     path = folder / "a.sqlite"
     runs = [SweepRun(f"key {k}", "net", "d", "streaming", "windowed", "chip", "{}", k, 3, None, "{}") for k in range(3)]
@@ -322,7 +322,7 @@ reader("store", "a.sqlite", make_stores, read_store)
 
 
 def make_fault_results(folder):
-    from neuromap.faults.fault_run import RESULTS, FaultRun
+    from neuromap.faults.fault_study import RESULTS, FaultRun
     from neuromap.jobs.results_file import ResultsFile
 
     kept = ResultsFile(folder / "a.jsonl", RESULTS)
@@ -332,7 +332,7 @@ def make_fault_results(folder):
 
 
 def read_fault_results(path, _):
-    from neuromap.faults.fault_run import RESULTS
+    from neuromap.faults.fault_study import RESULTS
     from neuromap.jobs.results_file import ResultsFile
 
     kept = ResultsFile(path, RESULTS)
@@ -342,7 +342,7 @@ def read_fault_results(path, _):
 
 
 def make_curves(folder):
-    from neuromap.experiments.curve_job import CurveResult
+    from neuromap.experiments.experiment_result import CurveResult
     from neuromap.experiments.experiment_run import _RESULTS
     from neuromap.jobs.results_file import ResultsFile
 
@@ -374,14 +374,14 @@ def make_records(_):
     from fractions import Fraction
 
     from neuromap.explorer.search.measured import Measured
-    from neuromap.explorer.search.results import record_of
+    from neuromap.explorer.search.measurements import record_of
 
     mapped = Measured("mapped", "", "ticks", Fraction(3, 2), 3, 4, 5, True, 2, 1e-9, None, True)
     return [record_of("k", found).encode() for found in (mapped, Measured("does not fit", "node O: too wide"))]
 
 
 def read_record(path, _):
-    from neuromap.explorer.search.results import measured_of
+    from neuromap.explorer.search.measurements import measured_of
 
     measured_of("k", text_of(path))
 

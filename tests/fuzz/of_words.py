@@ -36,7 +36,7 @@ def read_limits(path, _):
 
 def read_figures(path, chip):
     from neuromap.cli.arguments.chip_figures import one_value_each, read_figures
-    from neuromap.hardware.chip.chip_figures import with_figures
+    from neuromap.hardware.chip.chip_file import with_figures
 
     with_figures(chip, one_value_each(read_figures([text_of(path)])))
 

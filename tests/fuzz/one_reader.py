@@ -51,7 +51,7 @@ def network():
 
 
 def small(chip="truenorth", **figures):
-    from neuromap.hardware.chip.chip_figures import with_figures
+    from neuromap.hardware.chip.chip_file import with_figures
 
     return with_figures(nm.load_chip(chip), {"grid.cores": [4, 4], "core.axons": 32, "core.neurons": 32, **figures})
 

@@ -10,7 +10,7 @@ import pytest
 
 from neuromap.errors import NeuromapError
 from neuromap.jobs.ahead import Ahead
-from neuromap.jobs.local_processes import MOST_TRIES, LocalProcesses
+from neuromap.jobs.runners import MOST_TRIES, LocalProcesses
 
 
 def divided(shared: int, job: tuple[str, int]) -> int:

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.jobs.as_done import Lost
+from neuromap.jobs.ahead import Lost
 from neuromap.jobs.runners import DaskCluster
 
 needs_dask = pytest.mark.skipif(

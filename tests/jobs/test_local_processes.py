@@ -14,8 +14,8 @@ import time
 import pytest
 
 from neuromap.errors import InputError, NeuromapError
-from neuromap.jobs.as_done import Lost
-from neuromap.jobs.local_processes import MOST_TRIES, LocalProcesses, check_processes
+from neuromap.jobs.ahead import Lost
+from neuromap.jobs.runners import MOST_TRIES, LocalProcesses, check_processes
 
 
 def done(runner, jobs):
@@ -93,7 +93,7 @@ def test_numbers_out_of_range(processes):
 KILLED = """
 import os, signal, time
 import operator
-from neuromap.jobs.local_processes import LocalProcesses
+from neuromap.jobs.runners import LocalProcesses
 
 if __name__ == "__main__":
     with LocalProcesses(operator.call, time.sleep, 2, "sleep") as runner:

@@ -9,7 +9,7 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import Dense

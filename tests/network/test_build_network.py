@@ -12,7 +12,7 @@ from neuromap.errors import NetworkError
 from neuromap.network import Dense, Identity, Network, Node, Pool, build_network, require_weights
 from neuromap.network.edge import Edge
 from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.kinds import MatrixTransform
 
 
 def test_thresholds_and_matrices_of_all_kinds():

@@ -6,7 +6,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import NetworkError
-from neuromap.network.complete import require_weights
+from neuromap.network.build import require_weights
 
 ROOT = Path(__file__).parents[2] / "examples"
 

@@ -12,9 +12,15 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.hardware.program.program import (
+    CurrentTable,
+    ListProgram,
+    NeuronTable,
+    Program,
+    SynapseTable,
+    TargetTable,
+)
 from neuromap.network import build_network
 from neuromap.simulation.cost.measure_activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide

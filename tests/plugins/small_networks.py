@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.synapse_lists import SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network.build import build_network

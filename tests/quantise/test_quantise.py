@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NotSupportedError
-from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
-from neuromap.quantise.float_neuron import FloatNeuron
+from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.list_integers import round_weights
 from neuromap.quantise.quantise_network import quantise

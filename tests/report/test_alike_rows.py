@@ -11,7 +11,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.digest import digest_of
+from neuromap.mapping.partition.partition import digest_of
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, to_dict
 from neuromap.rollout.schedule.rollout import Rollout

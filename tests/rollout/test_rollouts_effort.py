@@ -8,7 +8,8 @@ import pytest
 from neuromap.cli.main import main
 from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
 from neuromap.network.network import Network
-from neuromap.rollout.cycles import cycle_structure, indexed_network, sequential_values
+from neuromap.rollout.cycles import cycle_structure as feedback
+from neuromap.rollout.cycles import indexed_network, sequential_values
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.sequential import most_sequential_summary
@@ -59,7 +60,7 @@ def test_the_cycles_of_a_network_are_looked_at_once_on_a_trip(words, monkeypatch
 
     for module, name, what in (
         (indexed_network, "split_at_nodes", "components and blocks"),
-        (cycle_structure, "CycleStructure", "edges on cycles"),
+        (feedback, "CycleStructure", "edges on cycles"),
         (sequential_values, "_search", "most sequential"),
     ):
         monkeypatch.setattr(module, name, counted(what, getattr(module, name)))

@@ -6,8 +6,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from neuromap.errors import InputError
-from neuromap.studio.address import Address
-from neuromap.studio.guard import COOKIE, Guard, Rules
+from neuromap.studio.guard import COOKIE, Address, Guard, Rules
 
 TOKEN = "t" * 20
 OPEN = Address(port=8000).rules

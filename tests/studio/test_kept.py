@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from neuromap.errors import InputError
-from neuromap.studio.kept import MOST_SESSIONS, KeptSessions
 from neuromap.studio.scene.scene_file import scene_bytes
+from neuromap.studio.sessions import MOST_SESSIONS, KeptSessions
 
 
 def names(word, n):

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError
-from neuromap.faults.edit import DeadLink, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.studio.scene.network_files import network_bytes, network_from_bytes
+from neuromap.faults.edited_program import DeadLink, SilentCore, ThresholdEdit, WeightEdit
 from neuromap.studio.scene.scene import Change, Scene
-from neuromap.studio.scene.scene_file import MOST_BYTES, read_scene, scene_bytes
+from neuromap.studio.scene.scene_file import MOST_BYTES, network_bytes, network_from_bytes, read_scene, scene_bytes
 from neuromap.studio.scene.shown import Shown
 
 EDITS = (

@@ -20,13 +20,11 @@ import pytest
 import neuromap as nm
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
-from neuromap.studio.address import Address
-from neuromap.studio.guard import Guard
-from neuromap.studio.kept import KeptSessions
-from neuromap.studio.player.offer import Offer
+from neuromap.studio.guard import Address, Guard
+from neuromap.studio.player.commands import Offer
 from neuromap.studio.run_server import MOST_MESSAGE, Patience, StudioApp, make_server
 from neuromap.studio.scene.scene import Scene, SceneRun
-from neuromap.studio.sessions import MOST_TABS, Sessions
+from neuromap.studio.sessions import MOST_TABS, KeptSessions, Sessions
 
 pytest.importorskip("uvicorn")
 client = pytest.importorskip("websockets.sync.client")

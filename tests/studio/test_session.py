@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.tracks import ImageSet
 from neuromap.studio.messages import Viewer
-from neuromap.studio.player.commands import act
-from neuromap.studio.player.offer import Offer
-from neuromap.studio.player.session import Session
-from neuromap.studio.scene.document import Document
+from neuromap.studio.player.commands import Offer, Session, act
 from neuromap.studio.scene.scene import Change
+from neuromap.studio.scene.scene_file import Document
 from neuromap.studio.scene.shown import Shown
 
 

@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.faults.edit import SilentCore
+from neuromap.faults.edited_program import SilentCore
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
-from neuromap.studio.kept import MOST_SESSIONS, KeptSessions
-from neuromap.studio.player.offer import Offer
+from neuromap.studio.player.commands import Offer
 from neuromap.studio.run_server import StudioApp
-from neuromap.studio.scene.network_files import network_bytes
 from neuromap.studio.scene.scene import Change
-from neuromap.studio.scene.scene_file import scene_bytes
+from neuromap.studio.scene.scene_file import network_bytes, scene_bytes
 from neuromap.studio.scene.shown import Shown
-from neuromap.studio.sessions import MOST_OPEN, Sessions
+from neuromap.studio.sessions import MOST_OPEN, MOST_SESSIONS, KeptSessions, Sessions
 
 NAME = "session-of-a-test-0001"
 LATER = 60.0

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, StimulusError
-from neuromap.faults.edit import SilentCore, ThresholdEdit, WeightEdit
+from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.studio.player.figures import schedule_figures
-from neuromap.studio.player.look import CHIP_TICKS, look_at, raster_rows
-from neuromap.studio.player.stage import Stage
+from neuromap.studio.messages import CHIP_TICKS, look_at, raster_rows
+from neuromap.studio.player.player import Stage, schedule_figures
 from neuromap.studio.player.world import World, WorldSource
 from neuromap.studio.scene.scene import SceneRun
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes

@@ -35,7 +35,7 @@ def run(real, one_thread):
 
 @pytest.fixture
 def saved(run, tmp_path):
-    from neuromap.training.torch.checkpoint import Progress, save_checkpoint
+    from neuromap.training.torch.train import Progress, save_checkpoint
 
     path = tmp_path / "c.safetensors"
     save_checkpoint(path, *run, Progress(1, [{"epoch": 1, "loss": 0.5, "seconds": 1.0}]), OPTIONS, TASK)
@@ -43,7 +43,7 @@ def saved(run, tmp_path):
 
 
 def loaded(path, run):
-    from neuromap.training.torch.checkpoint import load_checkpoint
+    from neuromap.training.torch.train import load_checkpoint
 
     return load_checkpoint(path, *run, OPTIONS, TASK).epoch
 
@@ -66,7 +66,7 @@ def refuse_every_bit(saved, run, bits_flipped_in_place, epoch):
 @pytest.mark.parametrize("epoch", range(1, 4))
 @pytest.mark.parametrize("loss", [0.5, 1e-9, 3e8])
 def test_nor_from_any_of_nine_others(run, tmp_path, bits_flipped_in_place, epoch, loss):
-    from neuromap.training.torch.checkpoint import Progress, save_checkpoint
+    from neuromap.training.torch.train import Progress, save_checkpoint
 
     path = tmp_path / "c.safetensors"
     run[1].step()
@@ -102,7 +102,7 @@ def test_no_run_goes_on_from_what_is_no_finite_number(saved, run, name, value):
 
 
 def test_what_is_no_finite_number_replaces_no_checkpoint(saved, run, one_thread):
-    from neuromap.training.torch.checkpoint import Progress, save_checkpoint
+    from neuromap.training.torch.train import Progress, save_checkpoint
 
     before, weights = saved.read_bytes(), dict(run[0].tensors())["I -> O"]
     kept = weights.detach().clone()

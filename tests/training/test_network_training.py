@@ -16,9 +16,8 @@ from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.training.network_training import task_of, train_network
-from neuromap.training.options.torch_extra import memory_told
-from neuromap.training.options.training_options import TrainingOptions
-from neuromap.training.text import render_text
+from neuromap.training.options.training_options import TrainingOptions, memory_told
+from neuromap.training.training_result import render_text
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
 
@@ -118,7 +117,7 @@ def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_bef
     """A chain of nodes has no state: what it answers is of the one image or of the other."""
     from neuromap.training.torch.measure_frames import output_scores
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.succession import after_another, onset
+    from neuromap.training.torch.train import after_another, onset
 
     nodes = {"I": Node("I", (4, 4, 1)), "H": Node("H", (1, 1, 8)), "O": Node("O", (1, 1, 6))}
     chain = real(Network("chain", nodes, {key: Edge(*key) for key in (("I", "H"), ("H", "O"))}))
@@ -143,7 +142,7 @@ def test_runs_from_before_an_option_was_there_go_on_and_are_known():
 
 
 def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
-    from neuromap.training.torch.batches import Batches
+    from neuromap.training.torch.measure_frames import Batches
 
     given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
     one, two = (Batches(images["train"], 0.2, 64, 0, mean=mean) for mean in ((), (0.25,)))
@@ -158,7 +157,7 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
 
 @pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
 def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
-    from neuromap.training.torch.track_batches import batches_of
+    from neuromap.training.torch.train import batches_of
 
     drawn, tracks = bars(20, 0), np.repeat([0, 1], [12, 8])
     numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)

@@ -23,8 +23,7 @@ from benchmarks.mapping.figures import figures_of
 from benchmarks.mapping.networks import board_network
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.bounds.bound import CoreBound
-from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.partition import Partition

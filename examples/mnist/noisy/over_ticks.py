@@ -22,11 +22,11 @@ from rich.progress import track
 
 import neuromap as nm
 from neuromap.accuracy.decision import decide
-from neuromap.accuracy.image_frames import ImageFrames
+from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets import ImageSet, load_images
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
-from neuromap.training.torch.network_model import NetworkModel
+from neuromap.training.torch.rollout_model import NetworkModel
 
 HERE = Path(__file__).parent
 PATTERNS = {

@@ -23,6 +23,6 @@ FORMS = {
     "ChipReport": {
         "dict": "json_report.to_dict",
         "json": "json_report.to_json",
-        "text": "text.render_text",
+        "text": "chip_report.render_text",
     },
 }

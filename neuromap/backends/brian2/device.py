@@ -2,34 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import brian2
 import numpy as np
+from brian2.core.base import BrianObject
 from brian2.core.namespace import get_local_namespace
 from brian2.core.network import Network
 from brian2.devices.device import RuntimeDevice, all_devices
 from brian2.units import second
+from numpy.typing import NDArray
 
-from neuromap.backends.brian2.chip_report import ChipReport, chip_report
-from neuromap.backends.brian2.chip_step import ChipStep, on_the_chip
-from neuromap.backends.brian2.fingerprint import (
-    Fingerprint,
-    fingerprint,
-    require_same_state,
-    require_unchanged,
-    shown_state,
-)
-from neuromap.backends.brian2.loaded_chip import LoadedChip, Snapshot
-from neuromap.backends.brian2.refused import refused
+from neuromap.backends.brian2.chip_report import ChipReport, LoadedChip, Snapshot, chip_report
 from neuromap.backends.brian2.translate import Translated, translate
-from neuromap.backends.brian2.whitelist import check_network
+from neuromap.backends.brian2.whitelist import check_network, refused
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["NeuromapDevice", "register"]
+# What a chip was loaded with, to compare with what a script says before the chip goes on: whatever differs is
+# refused.
+#
+# The chip goes on from a state of its own and has read all else once. So all that the translation read is remembered:
+# numbers by value, objects of Brian2 by identity, and the state that Brian2 shows as it was left.
+
+_STATE = ("voltage", "currents")
+"""Of float neurons: what changes in a run, and is compared as the state that Brian2 shows."""
+_REMEDY = "set it before the first run, or restore a state from before"
+
+
+class Fingerprint(NamedTuple):
+    """What a chip was loaded with."""
+
+    values: Mapping[str, Any]  # numbers, arrays and settings that were read, by what they are of
+    objects: Mapping[str, Any]  # objects of Brian2 that the chip stands for
+
+
+def fingerprint(translated: Translated, chip: ChipSpec, engine: str) -> Fingerprint:
+    """Remember all that a translation read, with the chip and the engine that a script asks for."""
+    network = translated.network
+    values: dict[str, Any] = {"set_device: chip": chip, "set_device: engine": engine, "dt": network.dt}
+    values |= {f"{name}: size": size for name, size in network.inputs.items()}
+    for name, neuron in network.nodes.items():
+        model = translated.models[name]
+        values[f"{name}: variables"] = (model.v, *model.currents)
+        values |= {f"{name}: {f.name}": getattr(neuron, f.name) for f in fields(neuron) if f.name not in _STATE}
+    for synapses in translated.synapses:
+        values[f"{synapses.name}: active"] = tuple(pathway.active for pathway in synapses._pathways)
+    for k, (label, part) in enumerate(zip(translated.labels, network.synapses, strict=True)):
+        which = translated.labels[:k].count(label)
+        of = label if which == 0 else f"{label} ({which + 1})"
+        values |= {f"{of}: {f.name}": getattr(part, f.name) for f in fields(part)}
+    objects = {**translated.groups, **translated.sources, **{thing.name: thing for thing in translated.synapses}}
+    return Fingerprint(values, objects)
+
+
+def shown_state(translated: Translated) -> dict[str, Any]:
+    """Copy what Brian2 shows of the chip's state; a script that sets it is not heard by the chip."""
+    found: dict[str, Any] = {}
+    for name, model in translated.models.items():
+        variables = translated.groups[name].variables
+        rest = [part for part in ("lastspike", "not_refractory") if part in variables]
+        found |= {f"{name}.{part}": np.array(variables[part].get_value()) for part in (model.v, *model.currents, *rest)}
+    return found
+
+
+def replaced_parts(translated: Translated) -> Iterator[Any]:
+    """Go through the parts of Brian2's objects that the chip stands for."""
+    for group in translated.groups.values():
+        yield from (group.state_updater, group.thresholder["spike"], group.resetter["spike"])
+    for synapses in translated.synapses:
+        yield from synapses._pathways
+
+
+def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
+    """Refuse to go on where anything that was read is not as it was."""
+    for name in [*before.objects, *now.objects]:
+        if (name in before.objects) != (name in now.objects):
+            raise _changed(f"{name}: was {'taken out of' if name in before.objects else 'added to'} the network")
+        if before.objects[name] is not now.objects[name]:
+            raise _changed(f"{name}: was replaced by another object")
+    for what in [*before.values, *now.values]:
+        old, new = before.values.get(what), now.values.get(what)
+        if (what in before.values) != (what in now.values) or not _alike(old, new):
+            raise _changed(f"{what}: was changed{_told(old, new)}")
+
+
+def require_same_state(written: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on where a script has set what the chip computes."""
+    for name, values in now.items():
+        if name not in written or not np.array_equal(values, written[name], equal_nan=True):
+            raise _changed(f"{name}: was changed")
+
+
+def _alike(old: Any, new: Any) -> bool:
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return len(old) == len(new) and all(_alike(a, b) for a, b in zip(old, new, strict=True))
+    if isinstance(old, np.ndarray) or isinstance(new, np.ndarray):
+        return np.array_equal(old, new)
+    return bool(old == new)
+
+
+def _told(old: Any, new: Any) -> str:
+    told = [getattr(value, "name", value) for value in (old, new)]
+    return f" from {told[0]!r} to {told[1]!r}" if all(isinstance(value, (str, float, int)) for value in told) else ""
+
+
+def _changed(what: str) -> NotSupportedError:
+    return NotSupportedError(f"{what} between two runs, while the chip goes on from its own state; {_REMEDY}")
+
 
 _PERIOD = 10 * second
 _OPTIONS = ("chip", "engine", "profile")
@@ -191,3 +276,80 @@ def register() -> NeuromapDevice:
     """Make the device known to Brian2 as "neuromap"."""
     made: NeuromapDevice = all_devices.setdefault("neuromap", NeuromapDevice())
     return made
+
+
+# A tick of the chip as an object of Brian2's network: it stands where the neurons' equations would be computed.
+Ints = NDArray[np.int64]
+_ORDER = 0.5
+"""Order within the slot: after the thresholds of sources (0), before the monitors of spikes (1)."""
+
+
+class ChipStep(BrianObject):
+    """Runs the chip for one tick and tells Brian2's groups who has spiked."""
+
+    add_to_magic_network = False
+    invalidates_magic_network = False
+
+    def __init__(self, chip: LoadedChip, *, watched: bool) -> None:
+        group = next(iter(chip.translated.groups.values()))
+        super().__init__(clock=group.clock, when="thresholds", order=_ORDER, name="neuromap_chip*")
+        self._chip, self._watched = chip, watched
+        network = chip.translated.network
+        self._rest_steps = {name: 1 + neuron.rest_ticks(network.dt) for name, neuron in network.nodes.items()}
+
+    def run(self) -> None:
+        """Run a tick."""
+        spikes = self._chip.step()
+        for name, group in self._chip.translated.groups.items():
+            _tell_spikes(group, spikes[name], self._rest_steps[name])
+        for name, source in self._chip.translated.sources.items():
+            space = source.variables["_spikespace"].get_value()
+            self._chip.send(name, np.array(space[: space[-1]], np.int64))
+        self._chip.close_step()
+        if self._watched:
+            self.write_state()
+
+    def write_state(self) -> None:
+        """Give Brian2's variables the values of the chip."""
+        for name, group in self._chip.translated.groups.items():
+            model = self._chip.translated.models[name]
+            group.variables[model.v].get_value()[:] = self._chip.voltages(name)
+            if model.currents:
+                for variable, values in zip(model.currents, self._chip.currents(name), strict=False):
+                    group.variables[variable].get_value()[:] = values
+
+    def clear_spikes(self) -> None:
+        """Empty the lists of spikes, as Brian2 does after a run."""
+        for group in self._chip.translated.groups.values():
+            group.variables["_spikespace"].get_value()[-1] = 0
+
+
+def _tell_spikes(group: Any, spikes: Ints, rest_steps: Ints) -> None:
+    """Write the spikes of a step, and what Brian2 knows of refractoriness."""
+    space = group.variables["_spikespace"].get_value()
+    space[: len(spikes)] = spikes
+    space[-1] = len(spikes)
+    if group._refractory is False:
+        return
+    clock = group.clock.variables
+    last = group.variables["lastspike"].get_value()
+    last[spikes] = clock["t"].get_value()[0]
+    since = clock["timestep"].get_value()[0] - np.rint(last / float(group.clock.dt_))
+    group.variables["not_refractory"].get_value()[:] = since >= rest_steps
+
+
+@contextmanager
+def on_the_chip(chip: LoadedChip, step: ChipStep) -> Iterator[None]:
+    """Let the chip do what groups and synapses would do, as long as the context lasts."""
+    groups = list(chip.translated.groups.values())
+    replaced = list(replaced_parts(chip.translated))
+    was_active = [part.active for part in replaced]
+    for part in replaced:
+        part.active = False
+    groups[0].contained_objects.append(step)
+    try:
+        yield
+    finally:
+        groups[0].contained_objects.remove(step)
+        for part, active in zip(replaced, was_active, strict=True):
+            part.active = active

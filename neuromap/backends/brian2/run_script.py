@@ -13,8 +13,8 @@ from typing import Any
 
 from brian2.devices.device import all_devices, set_device
 
+from neuromap.backends.brian2.chip_report import LoadedChip
 from neuromap.backends.brian2.device import NeuromapDevice, register
-from neuromap.backends.brian2.loaded_chip import LoadedChip
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.messages import counted
 from neuromap.forms.formed import form

@@ -17,13 +17,11 @@ from nengo.solvers import NoSolver, Solver
 from nengo.transforms import Dense, NoTransform
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_neuron import ChipNeuron
 from neuromap.backends.nengo.chip_operator import ChipOperator
-from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.chip_plan import ChipNeuron, ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.backends.nengo.crossbar_plan import CrossbarPlan
 from neuromap.backends.nengo.mapped_plan import MappedPlan, map_plan
-from neuromap.backends.nengo.neuron_kinds import as_chip_neuron
-from neuromap.backends.nengo.placement import Placement, place_network
+from neuromap.backends.nengo.placement import Placement, as_chip_neuron, place_network
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine_choice import EngineChoice

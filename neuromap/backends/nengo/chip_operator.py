@@ -9,8 +9,8 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_network import FedNode
 from neuromap.backends.nengo.chip_plan import PlannedFeed
+from neuromap.backends.nengo.crossbar_network import FedNode
 from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +11,22 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
-from neuromap.backends.nengo.chip_network import ChipNetwork, FedNode
-from neuromap.backends.nengo.crossbar_plan import CrossbarEnsemble, CrossbarPlan
-from neuromap.backends.nengo.leak_integers import host_rest, n_bias_axons
-from neuromap.backends.nengo.value_lines import LineGroup, line_groups
+from neuromap.backends.nengo.crossbar_plan import (
+    CrossbarEnsemble,
+    CrossbarPlan,
+    LineGroup,
+    host_rest,
+    line_groups,
+    n_bias_axons,
+)
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.kinds import MatrixTransform
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -103,11 +109,9 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
 
 
 # Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
-
-
 @dataclass(frozen=True, eq=False)
 class LineCode(Value):
-    """The code of m values; a :class:`~neuromap.backends.nengo.chip_network.ValueCode`."""
+    """The code of m values; a :class:`~neuromap.backends.nengo.crossbar_network.ValueCode`."""
 
     rest: int  # spikes at the value 0
     lines: Ints  # (m,): lines of each value
@@ -141,3 +145,51 @@ class LineCode(Value):
         wanted = numbers + self.rest
         values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
         return np.concatenate([*values, np.ones(self.bias_axons, np.bool_)])
+
+
+# The network of integers that runs on the chip, and how its inputs stand for values.
+
+
+class ValueCode(Protocol):
+    """How whole numbers become spikes of an input node, one number for each of its m values."""
+
+    @property
+    def lowest(self) -> Ints:
+        """Least numbers, shape () or (m,)."""
+
+    @property
+    def highest(self) -> Ints:
+        """Greatest numbers, shape () or (m,)."""
+
+    def extra(self, tick: int) -> Floats:
+        """Units that a tick adds to the values, shape () or (m,)."""
+
+    def size(self, n_values: int) -> int:
+        """Spikes that ``n_values`` values can take in a tick."""
+
+    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+        """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FedNode(Card):
+    """An input node whose spikes stand for values."""
+
+    name: str  # of the node
+    unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
+    code: ValueCode  # how these numbers become spikes
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class ChipNetwork(Card):
+    """A plan in integers."""
+
+    network: Network  # A node for every ensemble, an input node for every feed
+    fed: tuple[FedNode | None, ...]  # by ensemble
+    scales: tuple[Ints, ...]  # (n,): thresholds, by ensemble: the voltage 1 of Nengo
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)

@@ -1,20 +1,350 @@
-"""What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders."""
+"""Lines that carry a decoded value: neurons that add up what sources bring and spike in turn, each with a delay.
+
+The k lines of a group add the same, start evenly apart and take their threshold off when they spike, so that they
+spike one after the other: together they are as one neuron with a k-th of the threshold, and nothing is lost. They are
+as many as can take all sources at once, so that no tick adds more than a threshold. The k delays have the mean and the
+spread of the filter, an exponential: what leaves the group in a moment arrives spread as the filter spreads it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.chip_plan import PlannedFeed
-from neuromap.backends.nengo.leak_integers import LeakIntegers
 from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 
-__all__ = ["DECODER_ERROR", "CrossbarEnsemble", "CrossbarLink", "CrossbarPlan"]
-
+# Decoders on few axons: which integers a source's weight can be, and which of them lose least of the decoded value.
+#
+# A neuron of a crossbar core has one weight for each axon type, so that a source of several axons weighs the sum of
+# their types' weights. With one axon it is one of as many values as there are types; with r axons it is a sum of at
+# most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.crossbar`). Rounding goes
+# source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
+# Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MOST_AXONS = 4
+"""Axons of one source."""
+_RIDGE = 0.05
+"""Noise that is allowed for, in parts of the greatest activity."""
+
+
+@dataclass(frozen=True, eq=False)
+class AxonSums(Card):
+    """Weights of n sources in integers."""
+
+    weights: Ints  # (n,): sums of the weights of axons
+    scale: int  # what 1 of the given weights is in these
+    # the most that a source needs; the mapper may take more for one of them where all together then take fewer
+    axons: int
+    error: float  # root mean square of the error of the decoded value by that of the value
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def find_axon_sums(
+    weights: Floats, activities: Floats, bound: float, *, types: int, most: int, greatest_scale: int
+) -> AxonSums:
+    """Find the fewest axons for every source with which the decoded value is right within a bound."""
+    # greatest_scale: what 1 of the weights may be at most
+    # gives that with the least error, of at most ``MOST_AXONS`` axons, where none keeps the bound
+    # shapes: weights (n,); activities (m, n)
+    solver = _Rounding(weights, activities)
+    best: AxonSums | None = None
+    for axons in range(1, MOST_AXONS + 1):
+        found = min(_candidates(solver, axons, types, most, greatest_scale), key=lambda sums: sums.error)
+        if best is None or found.error < best.error:
+            best = found
+        if best.error <= bound:
+            break
+    assert best is not None
+    return best
+
+
+def _candidates(solver: _Rounding, axons: int, types: int, most: int, top: int) -> list[AxonSums]:
+    greatest = float(np.abs(solver.weights).max(initial=0))
+    if greatest == 0:
+        return [AxonSums(np.zeros(len(solver.weights), np.int64), 1, axons, 0.0)]
+    if axons == 1:
+        scale = max(1, min(top, int(most / greatest)))
+        return [solver.round(_few_values(solver.weights * scale, types), scale, axons)]
+    found = []
+    for levels in (_sums(axons, radix) for radix in (3, 4)):
+        reach = levels[-1] / greatest
+        scales = {max(1, min(top, round(reach * part))) for part in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)}
+        found += [solver.round(levels, scale, axons) for scale in sorted(scales)]
+    return found
+
+
+def _sums(axons: int, radix: int) -> Ints:
+    """List the sums of at most ``axons`` of 1 and the radix, of one sign, ascending."""
+    up = {sum(chosen) for chosen in combinations_with_replacement((0, 1, radix), axons)}
+    return np.array(sorted(up | {-value for value in up}))
+
+
+def _few_values(weights: Floats, count: int) -> Ints:
+    """Find the whole values, 0 beside them, that are nearest to all weights: k-means from evenly spaced quantiles."""
+    values = np.quantile(weights, (np.arange(count) + 0.5) / count)
+    for _ in range(30):
+        nearest = np.abs(weights[:, None] - values).argmin(axis=1)
+        values = np.array([weights[nearest == k].mean() if (nearest == k).any() else values[k] for k in range(count)])
+    return np.unique(np.append(np.rint(values), 0)).astype(np.int64)
+
+
+class _Rounding:
+    """Rounds decoders to levels; holds what all attempts share."""
+
+    def __init__(self, weights: Floats, activities: Floats) -> None:
+        self.weights, self._activities = weights, activities
+        self._wanted = activities @ weights
+        gram = activities.T @ activities / max(1, len(activities))
+        noise = (_RIDGE * activities.max(initial=0)) ** 2 + 1e-12
+        self._order = np.argsort(-np.diag(gram), kind="stable")
+        inverse = np.linalg.inv(gram + noise * np.eye(len(gram)))[np.ix_(self._order, self._order)]
+        self._factor = np.linalg.cholesky(inverse).T  # row i: what source i asks of those after it
+
+    def round(self, levels: Ints, scale: int, axons: int) -> AxonSums:
+        rest, rounded = self.weights[self._order] * scale, np.zeros(len(self.weights))
+        for i, row in enumerate(self._factor):
+            rounded[i] = levels[np.abs(levels - rest[i]).argmin()]
+            rest[i:] -= (rest[i] - rounded[i]) / row[i] * row[i:]
+        found = np.zeros_like(rounded)
+        found[self._order] = rounded
+        error = float(np.linalg.norm(self._activities @ found / scale - self._wanted))
+        norm = float(np.linalg.norm(self._wanted))
+        return AxonSums(found.astype(np.int64), scale, axons, error / norm if norm else float(error > 0))
+
+
+_SPARE_AXONS = 16
+"""Axons of a core that are left for what else it reads."""
+_ROOM = 1.1
+"""What lines can fall below their rest, in parts of what they must over all points."""
+_FILTER_LINES = 16
+"""Delays that a filter is made of, where the target has axons for them."""
+_SHORT = 0.5
+"""Mean by spread of delays below which their spread does not count."""
+_DEPTH = 3
+"""Thresholds below 0 at which the sum of a line stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class LineGroup(Card):
+    """Lines for a share of the sources of a link, and one dimension of its target."""
+
+    link: int  # position of the link
+    dimension: int  # of the target
+    share: int  # which of the groups that share the sources
+    sources: Ints  # (s,): neurons of the source that it adds up
+    sums: AxonSums  # weights of all sources of the link in this dimension
+    rest: int  # spikes a tick, of all lines, at the value 0
+    delays: Ints  # (k,): ticks from each line to the target
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+        return f"L{self.link}.{self.dimension}.{self.share}"
+
+    @property
+    def threshold(self) -> int:
+        """Of its neurons."""
+        return self.sums.scale * len(self.delays)
+
+    @property
+    def neuron(self) -> LeakNeuron:
+        """What its neurons compute; who is how far ahead is drawn, as delays are in order."""
+        k = len(self.delays)
+        ahead = np.random.RandomState([self.link, self.dimension, self.share]).permutation(k)
+        return LeakNeuron(
+            threshold=np.full(k, self.threshold),
+            leak=np.full(k, self.sums.scale * self.rest),
+            floor=np.full(k, _DEPTH * self.threshold),
+            potential=(ahead * self.threshold) // k,
+            subtract=1,
+        )
+
+    def missing(self, tick: int) -> float:
+        """Spikes of a tick that have not arrived yet, as lines begin with the first tick."""
+        return self.rest * float((self.delays > tick).mean())
+
+
+def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
+    """Find the lines of all links of a plan."""
+    shared = [
+        share
+        for number, link in enumerate(plan.links)
+        for dimension in np.flatnonzero(np.abs(link.decoders).max(axis=1, initial=0))
+        for share in _shares(plan, number, link, int(dimension), chip)
+    ]
+    readers = Counter(plan.links[share.link].target for share in shared)
+    return tuple(_group(plan, share, readers[plan.links[share.link].target], chip) for share in shared)
+
+
+class _Share(NamedTuple):
+    """Sources of a link and a dimension that lie in one core, and the spikes a tick at which their lines rest."""
+
+    link: int
+    dimension: int
+    number: int
+    sources: Ints
+    sums: AxonSums
+    rest: int
+
+
+def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[_Share]:
+    target, source = plan.ensembles[link.target].neurons, plan.ensembles[link.source].neurons
+    sums = find_axon_sums(
+        link.decoders[dimension] * source.spike / target.unit,
+        link.activities,
+        plan.decoder_error,
+        types=chip.axon_types,
+        most=chip.weight_range[1],
+        greatest_scale=chip.leak_range[1] // (LINK_REST + 1),
+    )
+    used = np.flatnonzero(sums.weights)
+    parts = np.array_split(used, _n_shares(len(used), sums.axons, chip))
+    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in parts]) / sums.scale
+    rests = np.ceil(below * min(1.0, LINK_REST / below.sum())).astype(np.int64)
+    return [
+        _Share(number, dimension, k, mine, sums, int(rest))
+        for k, (mine, rest) in enumerate(zip(parts, rests, strict=True))
+    ]
+
+
+def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
+    """Give the spikes a tick at which the lines of a link and a dimension rest at most, by the number of sources."""
+    return LINK_REST + _n_shares(n_sources, MOST_AXONS, chip)
+
+
+def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
+    """Count the groups whose sources fit the axons of a core each."""
+    return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
+
+
+def _below(weights: Ints, activities: Floats) -> float:
+    """How far below 0 the sum of some sources falls over all points."""
+    return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
+
+
+def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> LineGroup:
+    """Give the lines of a share: what they must hold, and as many as make a good filter while the target has axons."""
+    link = plan.links[share.link]
+    most = int(np.maximum(0, share.sums.weights[share.sources]).sum())
+    host = 2 * host_rest(True) * chip.axon_types
+    wanted = min(_FILTER_LINES, (chip.axons - host) // readers) if link.tau > 0 else 1
+    lines = max(wanted, -(-most // share.sums.scale) + share.rest)
+    delays = line_delays(link.tau, lines, plan.dt, plan.ticks_per_step)
+    return LineGroup(share.link, share.dimension, share.number, share.sources, share.sums, share.rest, delays)
+
+
+def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
+    """Give the delays of lines to their target: on average a spike takes as long as Nengo's filter delays it."""
+    # tau: time constant in seconds; 0 where there is no filter
+    # gives in ticks, 1 at least; a spike takes one more to reach the line
+    # shapes: returns (lines,)
+    if tau <= 0:
+        return np.full(lines, max(1, ticks_per_step - 1))
+    kept = np.exp(-ticks_per_step * dt / tau)
+    mean = max(0.0, ticks_per_step / (1 - kept) - 2)  # of what is beyond two ticks
+    spread = ticks_per_step * np.sqrt(kept) / (1 - kept)
+    quantiles = -np.log1p(-(np.arange(lines) + 0.5) / lines)
+    power = brentq(lambda p: _spread_of(quantiles**p) * mean - spread, 0.01, 20) if mean > _SHORT * spread else 1.0
+    shape = quantiles**power
+    delays: Ints = 1 + np.rint(shape * mean / shape.mean()).astype(np.int64)
+    return delays
+
+
+def _spread_of(values: Floats) -> float:
+    """Give the standard deviation by the mean."""
+    return float(values.std() / values.mean())
+
+
+# What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders.
+
+
+SPIKES_PER_RADIUS = 4
+"""Spikes on lines that a value as long as the radius is in a tick."""
+LINK_REST = 6
+"""Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them."""
+HOST_RADII = 1.6
+"""How far from 0 the host sends values, in radii."""
+_BIAS_AXONS = 7
+"""Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type."""
+_COARSEST = 0.25
+"""Greatest part of a threshold that one spike on a line adds."""
+_VARIANCE = 0.25
+"""Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeakIntegers(Card):
+    """The n neurons of an ensemble of D dimensions in integers."""
+
+    weights: Ints  # (n, D): what a spike on a line adds
+    bias: Ints  # (n,): what a tick adds at the value 0
+    threshold: Ints  # (n,): at which they spike
+    unit: float  # value of a spike on a line
+    spike: float  # what a spike is in Nengo's signals, in Hz
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def activities(self, points: Floats) -> Floats:
+        """Give the spikes of a tick at constant values."""
+        # shapes: points (m, D); returns (m, n)
+        threshold = self.threshold.astype(np.float64)
+        mean = ((points / self.unit) @ self.weights.T + self.bias) / threshold
+        variance = _VARIANCE * ((self.weights / threshold[:, None]) ** 2).sum(axis=1)
+        up = np.maximum(mean, 1e-9)
+        return np.where(mean > 0, 1 / np.maximum(1, (1 + (up**2 + variance) / (2 * up)) / up), 0.0)
+
+
+def host_rest(is_fed: bool) -> int:
+    """Give the spikes a tick at which the host's lines of a dimension rest."""
+    return int(np.ceil(HOST_RADII * SPIKES_PER_RADIUS)) if is_fed else 0
+
+
+def n_bias_axons(dimensions: int, chip: ChipSpec) -> int:
+    """Give the axons on which the host spikes in every tick, by the dimensions of an ensemble."""
+    return _BIAS_AXONS if dimensions < chip.axon_types else 0
+
+
+def as_leak_integers(
+    drive: tuple[Floats, Floats, Floats], radius: float, spike: float, dt: float, rest: int, chip: ChipSpec
+) -> LeakIntegers:
+    """Put neurons into the greatest integers that the chip's weights and leaks hold."""
+    # rest: spikes a tick at which all lines of a dimension rest at most
+    gain, encoders, bias = drive
+    per_spike = gain[:, None] * encoders * (dt / SPIKES_PER_RADIUS)
+    leak = np.abs(bias) * dt + np.abs(per_spike).sum(axis=1) * rest
+    greatest = np.abs(per_spike).max(axis=1, initial=0)
+    most = chip.leak_range[1] * (1 + n_bias_axons(encoders.shape[1], chip))
+    scale = most / np.maximum(leak, 1e-6)
+    scale = np.minimum(scale, chip.weight_range[1] / np.maximum(greatest, 1e-6))
+    scale = np.clip(scale, 1, 1 << (chip.threshold_bits - 3))
+    threshold = np.rint(np.maximum(1, scale * np.maximum(1, greatest / _COARSEST)))
+    weights = np.rint(scale[:, None] * per_spike).astype(np.int64)
+    room = most - np.abs(weights).sum(axis=1) * rest
+    return LeakIntegers(
+        weights,
+        np.rint(scale * bias * dt).clip(-room, room).astype(np.int64),
+        np.minimum(threshold, chip.threshold_range[1]).astype(np.int64),
+        radius / SPIKES_PER_RADIUS,
+        spike,
+    )
+
 
 DECODER_ERROR = 0.002
 """Relative error of decoded values that axons are replicated for, where nothing is said."""

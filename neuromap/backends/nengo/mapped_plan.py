@@ -12,12 +12,10 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_network import ChipNetwork, FedNode
 from neuromap.backends.nengo.chip_plan import ChipPlan, EnsembleOnChip, PlannedEnsemble, PlannedFeed, PlannedLink
-from neuromap.backends.nengo.crossbar_network import as_crossbar_network
-from neuromap.backends.nengo.crossbar_plan import CrossbarPlan
+from neuromap.backends.nengo.crossbar_network import ChipNetwork, FedNode, as_crossbar_network
+from neuromap.backends.nengo.crossbar_plan import CrossbarPlan, LineGroup
 from neuromap.backends.nengo.value_code import BINARY, GREATEST_POWER, code_weights, unit_of
-from neuromap.backends.nengo.value_lines import LineGroup
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -25,10 +23,10 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.network.transforms.kinds import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.rollout.schedule.rollout import Rollout
 

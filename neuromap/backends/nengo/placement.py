@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import nengo
 import networkx as nx
+import numpy as np
 from nengo import Ensemble, Network
 from nengo.connection import LearningRule
 from nengo.ensemble import Neurons
@@ -16,7 +17,7 @@ from nengo.params import BoolParam
 from nengo.transforms import Dense, NoTransform, Sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.neuron_kinds import why_not
+from neuromap.backends.nengo.chip_plan import ChipNeuron
 from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
 from neuromap.forms.card import Card
@@ -260,8 +261,6 @@ def asked_place(network: Network, ensemble: Ensemble) -> bool | None:
 
 
 # What of a Nengo network a chip with crossbar cores can take, and why not.
-
-
 LONGEST_TICKS = 1000
 """Ticks of the longest time constant: the latest line takes a few times as long, in relays of at most 15."""
 _LINES = 40
@@ -313,3 +312,40 @@ def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chip
         lines = _LINES * (1 + size / 200)
         neurons += link.size_out * (4 * size + lines * (2 + tau / dt / chip.delay[1]))
     return neurons / chip.neurons
+
+
+# Which of Nengo's neurons a chip with synapse lists computes, and as what.
+
+
+_DEEPEST = 64.0
+"""Thresholds below 0 that are as good as no bound."""
+
+
+def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
+    """Say why the chip cannot compute a type of neurons; empty where it can."""
+    if type(neuron) not in (LIF, SpikingRectifiedLinear):
+        return f"its neurons are {type(neuron).__name__}; the chip computes LIF and SpikingRectifiedLinear"
+    if type(neuron) is LIF and (rest := _rest(neuron, dt)) > greatest_refractory:
+        return f"tau_ref = {neuron.tau_ref:g} s takes {rest} ticks; the chip's neurons rest for {greatest_refractory}"
+    if type(neuron) is LIF and 2**12 * -np.expm1(-dt / neuron.tau_rc) < 0.5:
+        return f"tau_rc = {neuron.tau_rc:g} s is too long for decays of 12 bits at dt = {dt:g} s"
+    state = neuron.initial_state or {}
+    if "refractory_time" in state:
+        return "initial_state sets refractory_time; neurons of the chip do not rest at the beginning"
+    return ""
+
+
+def as_chip_neuron(neuron: Any, dt: float, decay_bits: int, ticks_per_step: int) -> ChipNeuron:
+    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip."""
+    # ticks_per_step: ticks of a step, in which Nengo's LIF spikes once at most
+    amplitude = float(neuron.amplitude)
+    if not isinstance(neuron, LIF):
+        return ChipNeuron(float(dt), 0, decay_bits, 0, amplitude, 1.0)
+    decay = int(np.rint(-np.expm1(-dt / neuron.tau_rc) * 2**decay_bits))
+    rest = max(_rest(neuron, dt), ticks_per_step - 1)
+    return ChipNeuron(float(dt), decay, decay_bits, rest, amplitude, float(np.clip(-neuron.min_voltage, 1, _DEEPEST)))
+
+
+def _rest(neuron: Any, dt: float) -> int:
+    """Ticks of rest: half a tick less than tau_ref, as a spike waits so long for the end of its tick; rounded down."""
+    return max(0, int(np.ceil(neuron.tau_ref / dt - 1 - 1e-9)))

@@ -17,11 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
 from neuromap.backends.nengo.chip_operator import ChipState, frames_of
 from neuromap.backends.nengo.chip_plan import PlannedFeed
-from neuromap.backends.nengo.crossbar_plan import DECODER_ERROR, CrossbarEnsemble, CrossbarLink, CrossbarPlan
-from neuromap.backends.nengo.leak_integers import HOST_RADII, LeakIntegers, as_leak_integers, host_rest
+from neuromap.backends.nengo.crossbar_plan import (
+    DECODER_ERROR,
+    HOST_RADII,
+    CrossbarEnsemble,
+    CrossbarLink,
+    CrossbarPlan,
+    LeakIntegers,
+    LineGroup,
+    as_leak_integers,
+    greatest_rest,
+    host_rest,
+)
 from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.placement import Placed, Placement
-from neuromap.backends.nengo.value_lines import LineGroup, greatest_rest
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
@@ -32,7 +41,7 @@ from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy, energy_of
-from neuromap.simulation.cost.work_counter import WorkCounter
+from neuromap.simulation.cost.measure_activity import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 

@@ -26,7 +26,7 @@ CODE_SIZE = _LOW_BITS + _UP + _DOWN
 
 
 class _Binary:
-    """The code as a :class:`~neuromap.backends.nengo.chip_network.ValueCode`."""
+    """The code as a :class:`~neuromap.backends.nengo.crossbar_network.ValueCode`."""
 
     lowest, highest = np.asarray(LOWEST), np.asarray(HIGHEST)
 

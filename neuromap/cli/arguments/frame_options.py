@@ -78,8 +78,7 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
     # gives checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds
     # frames, or what is refused as such
     # shapes: returns (stimuli, frames, size)
-    from neuromap.simulation.batch_stimuli import check_stimuli
-    from neuromap.simulation.stimulus import load_frames
+    from neuromap.simulation.stimulus import check_stimuli, load_frames
 
     found = load_frames(path)
     if all(array.ndim not in (3, 5) for array in found.values()):

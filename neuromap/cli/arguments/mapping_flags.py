@@ -138,8 +138,8 @@ class MappingFlags:
     def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
         """Load a chip, with other figures and the defects of the file if they are given."""
         from neuromap.errors import ChipError
+        from neuromap.hardware.chip.chip_document import load_defects
         from neuromap.hardware.chip.chip_file import load_chip
-        from neuromap.hardware.chip.defects_file import load_defects
 
         spec = load_chip(name, figures)
         if self.defects is None:

@@ -143,7 +143,7 @@ SchedulerOption = Annotated[
 
 def check_workers(processes: int | None, scheduler: str | None) -> dict[str, Any]:
     """Give who works as arguments, those that were typed."""
-    from neuromap.jobs.local_processes import check_processes
+    from neuromap.jobs.runners import check_processes
 
     if scheduler is not None and processes is not None:
         raise InputError(

@@ -169,7 +169,7 @@ class CheckpointOptions:
 
     def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
         """Refuse names of files that are parts of a checkpoint: one would be written in the other's place."""
-        from neuromap.simulation.trace.parts import is_part
+        from neuromap.simulation.trace.checkpoint import is_part
 
         written = {"--output": output, "--checkpoint": self.checkpoint}
         for option, path in written.items():

@@ -19,8 +19,8 @@ __all__ = ["read_pattern", "read_rollout", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
-    """Read one pattern; :func:`neuromap.rollout.pattern_text.pattern_of_text`, imported when it is needed."""
-    from neuromap.rollout.pattern_text import pattern_of_text
+    """Read one pattern; :func:`neuromap.rollout.pattern.pattern_of_text`, imported when it is needed."""
+    from neuromap.rollout.pattern import pattern_of_text
 
     return pattern_of_text(network, text)
 

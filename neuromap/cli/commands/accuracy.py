@@ -22,7 +22,7 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.arguments.training_flags import DataOption
 from neuromap.cli.arguments.typed_patterns import read_pattern
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 
@@ -67,8 +67,7 @@ def accuracy(
     n // (size / classes); a frame names the class with most spikes in it, the lowest of equals; nothing is averaged.
     """
     import neuromap as nm
-    from neuromap.accuracy.image_frames import ImageFrames
-    from neuromap.accuracy.measure import accuracy_on_chip
+    from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
     from neuromap.mapping.map_rollout import map_with_stages
@@ -92,7 +91,7 @@ def accuracy(
     if as_json:
         print_json(found.to_dict())
         return
-    from neuromap.accuracy.text import render_text
+    from neuromap.accuracy.accuracy import render_text
 
     console = text_console()
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")

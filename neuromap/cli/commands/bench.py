@@ -202,8 +202,7 @@ def _delay_range(text: str) -> tuple[int, int]:
 
 
 def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[int]:
-    from neuromap.simulation.engine.engine_choice import EngineChoice
-    from neuromap.simulation.engine.threads import thread_count
+    from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
 
     if text is not None:
         words = [word.strip() for word in text.split(",")]

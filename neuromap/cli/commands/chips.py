@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.options import JsonFlag
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import text_console
 
 if TYPE_CHECKING:

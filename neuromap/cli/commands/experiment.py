@@ -10,7 +10,7 @@ import typer
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
 from neuromap.cli.arguments.training_flags import LimitOption
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 

@@ -206,7 +206,7 @@ def explore(
     from neuromap.explorer.candidates.asked import MAX_PERIOD, check_are_axes, read_objectives
     from neuromap.explorer.explore import explore as search
     from neuromap.explorer.explore_each import sweep_explorations
-    from neuromap.explorer.search.tolerance import check_tolerance
+    from neuromap.explorer.search.best_first import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
     from neuromap.mapping.options.options import SPLITTERS

@@ -11,7 +11,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import JsonFlag, said_option
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
 
@@ -75,9 +75,8 @@ def export_command(
     With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
     tool's answer can be compared.
     """
-    from neuromap.exchange.formats import EXPORT_FORMATS, format_named
-    from neuromap.exchange.to_file import export_file
-    from neuromap.files.whole_folder import check_folder
+    from neuromap.exchange.formats import EXPORT_FORMATS, export_file, format_named
+    from neuromap.files.whole_file import check_folder
     from neuromap.forms.formed import form
 
     known = format_named(to, EXPORT_FORMATS)

@@ -84,8 +84,8 @@ class FaultOptions:
         InputError
             If a kind is unknown, or a rate is no part from 0 to 1.
         """
-        from neuromap.faults.fault_model import KINDS
         from neuromap.faults.measure_study import DEFAULT_RATES
+        from neuromap.faults.struck_program import KINDS
 
         return {
             "kinds": split_names(self.kinds, "--kinds", tuple(KINDS)) if self.kinds else tuple(KINDS),

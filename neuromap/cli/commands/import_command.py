@@ -9,7 +9,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, said_option
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
 
@@ -72,7 +72,7 @@ def import_command(
     simulated chip: only import scripts that you would run; what it prints goes to stderr, and the network that ran last
     is imported.
     """
-    from neuromap.backends.script_formats import SCRIPT_FORMATS
+    from neuromap.backends.scripts import SCRIPT_FORMATS
 
     files = {
         "script" if format in SCRIPT_FORMATS else "file": source,
@@ -85,8 +85,7 @@ def import_command(
             raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
         _import_script(format, source, output, chip, html, as_json=as_json)
         return
-    from neuromap.exchange.formats import IMPORT_FORMATS, format_named
-    from neuromap.exchange.from_file import import_file
+    from neuromap.exchange.formats import IMPORT_FORMATS, format_named, import_file
     from neuromap.forms.formed import form
 
     known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}

@@ -22,7 +22,7 @@ from neuromap.cli.arguments.options import (
     file_option,
 )
 from neuromap.cli.arguments.typed_patterns import read_pattern
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
@@ -143,10 +143,10 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.forms.tables import new_table
-    from neuromap.hardware.program.left_out import left_out_line
+    from neuromap.hardware.program.ports import left_out_line
     from neuromap.mapping.bounds.lower_bounds import core_bound
-    from neuromap.report.count_copies import count_copies
-    from neuromap.report.figures.node_copies import copies_line
+    from neuromap.report.figures.row import copies_line
+    from neuromap.report.measure_row import count_copies
 
     program = mapping.program
     nodes = count_copies(program)

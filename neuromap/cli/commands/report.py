@@ -128,12 +128,11 @@ def report(
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
-    from neuromap.forms.pdf import with_pdf
+    from neuromap.forms.standalone_svg import with_pdf
     from neuromap.report.figure_files import figure_files
     from neuromap.report.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.figure_folder import figure_folder as made_folder
-    from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
-    from neuromap.report.report_each import sweep_reports
+    from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program, sweep_reports
     from neuromap.report.text import print_report
 
     if kept.store is not None:

@@ -9,7 +9,7 @@ import typer
 
 from neuromap.cli.arguments.options import JsonFlag, NetworkFile, said_option
 from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import InputError
 
@@ -77,7 +77,7 @@ def rollouts(
     import neuromap as nm
     from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
-    from neuromap.network.complete import require_frames
+    from neuromap.network.build import require_frames
     from neuromap.rollout.class_numbers import class_numbers
     from neuromap.rollout.schedule.node_times import latencies_of
 
@@ -141,7 +141,7 @@ def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern], 
     """List the first ``limit`` valid patterns, and tell whether these are all."""
     from itertools import islice
 
-    from neuromap.rollout.counting import enumerate_valid
+    from neuromap.rollout.behaviour import enumerate_valid
     from neuromap.rollout.pattern import RolloutPattern
 
     found = list(islice(enumerate_valid(network), limit + 1))

@@ -12,7 +12,7 @@ from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length,
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
 from neuromap.cli.arguments.run_options import CheckpointOptions, Runner, RunOptions
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
 from neuromap.errors import InputError
@@ -98,7 +98,7 @@ def _simulate(
 ) -> None:
     import neuromap as nm
     from neuromap.simulation.choose_frames import choose_frames
-    from neuromap.simulation.trace.file_layout import HDF5_SUFFIXES
+    from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
 
     recording, asked = nm.Recording(*recorded), checkpoints.asked()
     read = {"program file": program_file, "stimulus file": fed.stimulus}
@@ -132,7 +132,7 @@ def _simulate(
 
 def _run(program: ChipProgram, frames: Any, runner: Runner, how: dict[str, Any], hdf5: str | None) -> tuple[Any, Any]:
     """Run the program; what was counted, and the trace where it is not in an HDF5 file."""
-    from neuromap.simulation.trace.frame_counts import frame_counts
+    from neuromap.simulation.trace.trace import frame_counts
 
     if hdf5 is not None:
         return runner.simulate_to_file(hdf5, program, frames, **how), None

@@ -14,7 +14,7 @@ from neuromap.cli.printing.text_output import print_error, print_line, text_cons
 from neuromap.errors import InputError, NotSupportedError
 
 if TYPE_CHECKING:
-    from neuromap.datasets.image_set import ImageSet
+    from neuromap.datasets.tracks import ImageSet
     from neuromap.network.network import Network
 
 __all__ = ["EXAMPLES", "studio"]
@@ -88,11 +88,11 @@ def studio(
     otherwise, which asks for a token. Needs the extra studio.
     """
     import neuromap as nm
-    from neuromap.studio.address import Address
-    from neuromap.studio.kept import KeptSessions, default_folder
-    from neuromap.studio.player.offer import Offer, example_network
+    from neuromap.studio.guard import Address
+    from neuromap.studio.player.commands import Offer, example_network
     from neuromap.studio.run_server import run_server
     from neuromap.studio.scene.scene import Scene, SceneRun
+    from neuromap.studio.sessions import KeptSessions, default_folder
 
     if token is not None:
         raise InputError(

@@ -9,7 +9,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import JsonFlag, SchedulerOption, check_workers, said_option
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import leave_with
 from neuromap.cli.printing.text_output import print_line, text_console
@@ -63,7 +63,7 @@ def sweep(
     rows with neuromap report --from FILE.
     """
     from neuromap.report.sweep_runs import run_sweep
-    from neuromap.simulation.engine.threads import thread_count
+    from neuromap.simulation.engine.engine_choice import thread_count
     from neuromap.sweep.spec_file import load_sweep
 
     workers = check_workers(processes, scheduler) or {"processes": thread_count()}
@@ -81,7 +81,7 @@ def sweep(
 def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
     """Say how many runs there are and how many are left; the store is not made."""
     from neuromap.sweep.run_table import load_runs
-    from neuromap.sweep.sweep_run import runs_of
+    from neuromap.sweep.sweep_spec import runs_of
 
     keys = {run.key for _, runs in runs_of(spec) for run in runs}
     kept = load_runs(store).rows if Path(store).exists() else ()
@@ -103,7 +103,7 @@ def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
 
 
 def _print_summary(table: RunTable, store: str, *, as_json: bool) -> None:
-    from neuromap.sweep.text_of_runs import headline
+    from neuromap.sweep.grouped_runs import headline
 
     if as_json:
         print_json({"store": store, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})

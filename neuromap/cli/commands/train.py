@@ -12,7 +12,7 @@ from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import JsonFlag, NetworkFile, file_option, said_option
 from neuromap.cli.arguments.training_flags import DataOption, LimitOption, TrainingFlags
 from neuromap.cli.arguments.typed_patterns import read_pattern
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
@@ -104,8 +104,8 @@ def train(
     from neuromap.training.chip_training import train_for_chip
     from neuromap.training.network_training import train_network
     from neuromap.training.options.hardware_options import HardwareOptions
-    from neuromap.training.options.torch_extra import require_torch
-    from neuromap.training.text import render_text
+    from neuromap.training.options.training_options import require_torch
+    from neuromap.training.training_result import render_text
 
     options = flags.options()
     _check_chip_options(chip, shift, no_bias, output)

@@ -18,7 +18,7 @@ from neuromap.cli.arguments.options import (
     said_option,
 )
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout
-from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import text_console
 

@@ -138,8 +138,8 @@ def _source(
 ) -> tuple[FrameSource | None, int | None]:
     """Choose the input frames, and the ticks after which they end."""
     from neuromap.simulation.choose_frames import RandomFrames, choose_frames
-    from neuromap.simulation.run.run_length import ticks_to_run
     from neuromap.simulation.run.sources import GivenFrames, RandomSource
+    from neuromap.simulation.run.tick_run import ticks_to_run
 
     assert isinstance(random, RandomFrames)
     if in_terminal and fed.stimulus is None and fed.n_frames is None:
@@ -153,8 +153,7 @@ def _source(
 
 def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
     """Print a line for every frame of an output."""
-    from neuromap.cli.printing.watch_look import output_seen
-    from neuromap.cli.printing.watch_screen import frame_line, head_lines
+    from neuromap.cli.printing.watch_screen import frame_line, head_lines, output_seen
 
     console = text_console()
     for line in head_lines(run.program):
@@ -180,8 +179,7 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
     from neuromap.cli.commands.keys import pressed_keys
     from neuromap.cli.commands.pace import Player
-    from neuromap.cli.printing.watch_look import Watcher
-    from neuromap.cli.printing.watch_screen import watch_screen
+    from neuromap.cli.printing.watch_screen import Watcher, watch_screen
 
     console, watcher = _screen(), Watcher(run.program, classes)
     player = Player(speed, time.monotonic())

@@ -12,7 +12,7 @@ from neuromap.cli.arguments.typed_lists import split_names, split_rates
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.datasets.image_set import ImageSet
+    from neuromap.datasets.tracks import ImageSet
     from neuromap.mapping.options.options import MappingOptions
     from neuromap.report.figures.latency_report import LatencyReport
 
@@ -68,7 +68,7 @@ class FaultSection:
 
     def arguments(self) -> dict[str, Any]:
         """Make the library's arguments."""
-        from neuromap.faults.fault_model import KINDS
+        from neuromap.faults.struck_program import KINDS
 
         kinds = split_names(self.faults or ["all"], "--faults", ("all", *KINDS))
         found: dict[str, Any] = {"kinds": tuple(KINDS) if "all" in kinds else kinds, "results": self.fault_results}

@@ -12,7 +12,7 @@ from neuromap.forms.numbers import as_number, intervals, seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.mapping.bounds.bound import CoreBound
+    from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]
@@ -69,8 +69,8 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
     # frame period and ticks per step in ticks, sampling frequency in frames per second
     from dataclasses import asdict
 
-    from neuromap.report.bound_object import bound_object
     from neuromap.report.count_usage import count_usage, sampling_frequency
+    from neuromap.report.json_report import bound_object
 
     return {
         "network": program.name,

@@ -19,7 +19,7 @@ __all__ = ["import_of_script"]
 def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
     """Give the network of a script as an import, with what its run told as notes."""
     from neuromap.exchange.imported import Imported, Note
-    from neuromap.quantise.read_quantisation import read_quantisation
+    from neuromap.quantise.quantisation import read_quantisation
 
     run = found.figures["report"]
     notes = [

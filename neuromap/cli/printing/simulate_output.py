@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.hardware.program.ports import NodePort
     from neuromap.simulation.trace.batch import Batch
-    from neuromap.simulation.trace.frame_counts import FrameCounts
-    from neuromap.simulation.trace.trace import Trace
+    from neuromap.simulation.trace.trace import FrameCounts, Trace
 
 __all__ = ["batch_object", "print_batch", "print_run", "run_object"]
 
@@ -126,7 +125,7 @@ def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
 
 def _print_left_out(console: Console, program: ChipProgram, recorded: Sequence[NodePort]) -> None:
     """Say which nodes are not among those that are recorded because the program does not hold them."""
-    from neuromap.hardware.program.left_out import left_out_line
+    from neuromap.hardware.program.ports import left_out_line
 
     if program.left_out and any(port.kind == "hidden" for port in recorded):
         print_line(console, left_out_line(program.nodes, program.left_out))

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack, kron
 
 from neuromap.errors import NotSupportedError
-from neuromap.exchange.layers.values import Pending, SpikeSums
+from neuromap.exchange.layers.decide import Pending, SpikeSums
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.network.transforms.limits import MAX_NEURONS
+from neuromap.network.transforms.weights import MAX_NEURONS
 
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 

@@ -6,24 +6,23 @@ two values, bisection finds the sum at which it changes; functions are computed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
-from neuromap.exchange.layers.units import IntegerRows
-from neuromap.exchange.layers.values import Pending
 from neuromap.formats.layers.functions import FUNCTIONS
+from neuromap.formats.layers.operator import TensorShape
 from neuromap.forms.card import Card
-
-__all__ = ["Decision", "decide"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
 """Functions whose results are rounded, so that another order of computing may change them."""
 _NUDGE = 2.0**-21
@@ -140,3 +139,166 @@ def _slopes(pending: tuple[Pending, ...], n: int) -> Ints:
 def _is_monotone(one: Pending) -> bool:
     slope = np.asarray(FUNCTIONS[one.function].slope(*one.constants))
     return bool(np.isfinite(slope).all())
+
+
+# Float weights as integers times a unit, row by row: exactly, or as exactly as float32 holds them.
+_MOST_PARTS = 128
+"""Least weights of a row that are tried, in units: 8-bit weights have no greater."""
+_ROUNDING = 2e-6
+"""Parts of a unit by which float32 weights may miss an integer of up to 16; greater ones miss by more."""
+_MOST_ROUNDED = 2**15
+"""Greatest integer that float32 weights may miss."""
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRows(Card):
+    """Integer weights, and what one of them is worth."""
+
+    weights: csr_array  # (n, n_sources): integers
+    unit: NDArray[np.float64]  # (n,): row k of the float weights is ``unit[k]`` times row k of these
+    error: float  # most that a weight misses its integer by, in units
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def integer_rows(weights: csr_array) -> IntegerRows:
+    """Find the unit of every row: 1 where its weights are integers, else the greatest that makes them so."""
+    # shapes: weights (n, n_sources)
+    data, lengths = weights.data, np.diff(weights.indptr)
+    row = np.repeat(np.arange(weights.shape[0]), lengths)
+    unit = np.ones(weights.shape[0])
+    open_rows = np.zeros(weights.shape[0], bool)
+    open_rows[row[~_near_integers(data)]] = True
+    if open_rows.any():
+        least = np.full(weights.shape[0], np.inf)
+        np.minimum.at(least, row, np.where(data == 0, np.inf, np.abs(data)))
+        for parts in range(1, _MOST_PARTS + 1):
+            mine = open_rows[row]
+            trial = data[mine] * parts / least[row[mine]]
+            wrong = np.unique(row[mine][~_near_integers(trial)])
+            found = open_rows.copy()
+            found[wrong] = False
+            unit[found] = least[found] / parts
+            open_rows &= ~found
+            if not open_rows.any():
+                break
+        else:
+            raise NotSupportedError("its weights are no integers times a scale per neuron")
+    scaled = data / unit[row]
+    integers = np.round(scaled)
+    if np.abs(integers).max(initial=0) > _MOST:
+        raise NotSupportedError("its weights are greater than 32 bits hold")
+    found_weights = csr_array((integers.astype(np.int64), weights.indices, weights.indptr), shape=weights.shape)
+    found_weights.eliminate_zeros()
+    return IntegerRows(found_weights, unit, float(np.abs(scaled - integers).max(initial=0)))
+
+
+def _near_integers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    nearest = np.round(values)
+    size = np.abs(nearest)
+    with np.errstate(invalid="ignore"):
+        near = (np.abs(values - nearest) <= _ROUNDING * np.maximum(1, size / 16)) & (size > 0) & (size <= _MOST_ROUNDED)
+    found: NDArray[np.bool_] = near | (values == nearest)
+    return found
+
+
+# Tensors of a graph as sums of weighted spikes, element by element.
+
+
+@dataclass(frozen=True, eq=False)
+class Pending(Card):
+    """A function that waits for the sum that it is of."""
+
+    function: str  # of :data:`~neuromap.formats.layers.functions.FUNCTIONS`
+    constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class SpikeSums(Card):
+    """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that."""
+
+    shape: TensorShape  # the batch first, which is one frame
+    weights: Mapping[str, csr_array]  # (n_elements, n_neurons): from every node whose spikes it holds
+    offset: Floats  # (n_elements,): what is added
+    pending: tuple[Pending, ...] = ()  # functions of the sum, in order
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", ReadOnlyMapping(self.weights))
+        freeze_arrays(self)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def spikes_per_element(self) -> NDArray[np.int64]:
+        """Count the neurons that every element depends on."""
+        counts = np.zeros(self.size, np.int64)
+        for matrix in self.weights.values():
+            counts += np.diff(matrix.indptr)
+        return counts
+
+    def with_function(self, function: str, constants: tuple[NDArray[np.float32], ...]) -> SpikeSums:
+        """Apply a function of single elements: at once where they are single spikes, else it waits for the sum."""
+        found = Pending(function, tuple(_spread(array, self.shape) for array in constants))
+        if self.pending or self.spikes_per_element().max(initial=0) > 1:
+            return replace(self, pending=(*self.pending, found))
+        compute = FUNCTIONS[function].compute
+        silent = _of_floats(compute, self.offset, found)
+        total = sum((matrix.sum(axis=1) for matrix in self.weights.values()), np.zeros(self.size))
+        step = _of_floats(compute, self.offset + total, found) - silent
+        weights = {}
+        for name, matrix in self.weights.items():
+            changed = matrix.copy()
+            changed.data = step[np.repeat(np.arange(self.size), np.diff(matrix.indptr))]
+            changed.eliminate_zeros()
+            weights[name] = changed
+        return replace(self, weights=weights, offset=silent)
+
+    def summed(self) -> SpikeSums:
+        """Give the same without functions that wait, where all of these only scale and shift."""
+        found = replace(self, pending=())
+        for one in self.pending:
+            if not FUNCTIONS[one.function].linear:
+                raise NotSupportedError(f"its value, after {one.function}, is read as a number")
+            compute = FUNCTIONS[one.function].compute
+            constants = tuple(array.astype(np.float64) for array in one.constants)
+            zero = np.zeros(self.size)
+            shift, factor = compute(zero, *constants), compute(zero + 1, *constants) - compute(zero, *constants)
+            scale = eye_array(self.size).tocsr()
+            scale.data = np.array(np.broadcast_to(factor, (self.size,)))
+            found = replace(found.through(scale, self.shape), offset=found.offset * factor + shift)
+        return found
+
+    def through(self, matrix: csr_array, shape: TensorShape) -> SpikeSums:
+        """Apply a linear transform, (n_elements of the result, n_elements)."""
+        plain = self.summed() if self.pending else self
+        weights = {name: csr_array(matrix @ part) for name, part in plain.weights.items()}
+        return SpikeSums(shape, weights, np.asarray(matrix @ plain.offset))
+
+    def picked(self, elements: NDArray[np.int64], shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
+        """Put elements into another order; where a number is -1 there is a constant instead."""
+        inside = np.flatnonzero(elements >= 0)
+        entries = (np.ones(len(inside)), (inside, elements[inside]))
+        moved = self.through(csr_array(entries, shape=(len(elements), self.size)), shape)
+        offset = moved.offset.copy()
+        offset[elements < 0] = otherwise
+        return replace(moved, offset=offset)
+
+
+def _spread(array: NDArray[np.float32], shape: TensorShape) -> NDArray[np.float32]:
+    """Give a constant of a function one number per element, or one for all."""
+    if array.size == 1:
+        return array.reshape(()).astype(np.float32)
+    return np.broadcast_to(array, shape).reshape(-1).astype(np.float32)
+
+
+def _of_floats(compute: object, x: Floats, found: Pending) -> Floats:
+    with np.errstate(all="ignore"):
+        result: Floats = compute(x.astype(np.float32), *found.constants).astype(np.float64)  # type: ignore[operator]
+    return result

@@ -11,23 +11,20 @@ import numpy as np
 
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
-from neuromap.exchange.layers.edge_transforms import edge_transform
+from neuromap.exchange.layers.decide import SpikeSums
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.layer_shapes import layer_shapes
 from neuromap.exchange.layers.structure import Layer, Structure
-from neuromap.exchange.layers.take_weights import TakenWeights, take_weights
-from neuromap.exchange.layers.values import SpikeSums
-from neuromap.exchange.layers.votes import classes_of
+from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers.operator import Operator
-from neuromap.formats.layers.operator_graph import OperatorGraph
-from neuromap.formats.layers.simplify import simplified
+from neuromap.formats.layers.operator_graph import OperatorGraph, simplified
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Shape
-from neuromap.network.transforms.limits import as_shape
+from neuromap.network.transforms.weights import as_shape
 
 
 def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:

@@ -12,24 +12,17 @@ from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.exchange.layers.compute import all_weights, compute
-from neuromap.exchange.layers.decide import Decision, decide
-from neuromap.exchange.layers.edge_transforms import square
-from neuromap.exchange.layers.layer_shapes import features_first, input_features_first
-from neuromap.exchange.layers.node_shapes import element_order, node_shape
+from neuromap.exchange.layers.decide import Decision, SpikeSums, decide, integer_rows
+from neuromap.exchange.layers.layer_shapes import element_order, features_first, input_features_first, node_shape
 from neuromap.exchange.layers.structure import Layer, Structure, Way
-from neuromap.exchange.layers.units import integer_rows
-from neuromap.exchange.layers.values import SpikeSums
-from neuromap.exchange.layers.votes import classes_of, in_class_order
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.forms.card import Card
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Identity, Pool, Shape
-from neuromap.network.transforms.limits import MAX_NEURONS
-from neuromap.network.transforms.matrices import MatrixTransform
-from neuromap.network.transforms.windows import Padding, output_length, window_pairs
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
+from neuromap.network.transforms.weights import MAX_NEURONS, Padding, output_length, window_pairs
 
 _DECIDES = (
     "greater",
@@ -236,8 +229,6 @@ def _of_node(name: str, shape: TensorShape, order: np.ndarray, low: float, high:
 
 
 # Integer matrices as transforms that network files say in few numbers: convolutions, pools, identities.
-
-
 def fitted(matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool) -> MatrixSource:
     """Say a matrix as the transform that it was made by, where that gives the very same matrix."""
     # matrix: neurons in the order of nodes
@@ -325,3 +316,82 @@ def _cells(length: int, windows: int, kernel: int, stride: int, padding: Padding
     cell, read, window = window_pairs(length, windows, kernel, stride, padding)
     kernel_cells, first = np.unique(cell, return_index=True)
     return {int(k): (int(window[at]), int(read[at])) for k, at in zip(kernel_cells, first, strict=True)}
+
+
+# Readouts that count votes: output neurons, each of which speaks for one class.
+def classes_of(found: SpikeSums | None, size: int) -> NDArray[np.int64] | None:
+    """Give the class that every output neuron votes for."""
+    # gives ``None`` where it is no count of votes: every neuron counts once, as much as any other, and classes have
+    # equally many
+    # shapes: returns (size,)
+    if found is None or found.pending or len(found.weights) != 1 or size % max(found.size, 1):
+        return None
+    (matrix,) = found.weights.values()
+    columns = matrix.tocsc()
+    if matrix.nnz != size or matrix.shape != (found.size, size) or (np.diff(columns.indptr) != 1).any():
+        return None
+    if len(np.unique(matrix.data)) != 1 or matrix.data[0] <= 0 or len(np.unique(found.offset)) != 1:
+        return None
+    classes = columns.indices.astype(np.int64)
+    return classes if (np.bincount(classes, minlength=found.size) == size // found.size).all() else None
+
+
+def in_class_order(found: SpikeSums, order: NDArray[np.int64]) -> SpikeSums:
+    """Give the same readout of neurons in another order."""
+    weights = {name: csr_array(part.tocsc()[:, order]) for name, part in found.weights.items()}
+    return replace(found, weights=weights)
+
+
+# Transforms of edges whose weights are not taken over: what network files can say of them.
+
+
+def edge_transform(ways: tuple[Way, ...], source: Shape, target: Shape, last: Operator) -> Transform | None:
+    """Say what an edge does, without weights."""
+    # gives ``None`` where there are several ways, where something else lies on the edge, such as a mean or a function,
+    # or where the matrix would be larger than edges may have
+    if len(ways) != 1 or last.kind == "average" or any(one.kind == "average" for one in ways[0].folds):
+        return None
+    moves = [one.kind for one in ways[0].folds if one.kind not in ("concat", "reshape")]
+    if moves:
+        return None
+    try:
+        return _transform(ways[0].into, source, target)
+    except NetworkError:
+        return None
+
+
+def _transform(one: Operator, source: Shape, target: Shape) -> Transform | None:
+    if one.kind == "add":
+        return Identity(source, target)
+    if one.kind == "dense":
+        if source[:2] == target[:2] and source[0] * source[1] > 1:
+            return Conv(source, target, (1, 1))
+        return Dense(source, target) if target[:2] == (1, 1) else None
+    if one.kind not in ("conv", "max_pool") or "kernel" not in one.settings:
+        return None
+    kernel, stride = square(one.settings["kernel"], one.setting("dilation")), square(one.settings["stride"])
+    padding = None if kernel is None or stride is None else padding_of(source, target, kernel, stride)
+    if kernel is None or stride is None or padding is None:
+        return None
+    if one.kind == "max_pool":
+        return Pool(source, target, kernel, stride, padding)
+    return Conv(source, target, kernel, stride, padding, groups=int(one.setting("groups", 1)))
+
+
+def square(lengths: tuple[int, ...], dilation: tuple[int, ...] | None = None) -> tuple[int, int] | None:
+    """Give lengths along rows and columns; those of sequences have one column. ``None`` for more axes."""
+    spread = dilation or (1,) * len(lengths)
+    whole = tuple((n - 1) * d + 1 for n, d in zip(lengths, spread, strict=True))
+    if len(whole) == 1:
+        return (whole[0], 1)
+    return (whole[0], whole[1]) if len(whole) == 2 else None
+
+
+def padding_of(source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]) -> Padding | None:
+    """Find the padding of network files that makes as many windows; ``None`` where neither does."""
+    paddings: tuple[Padding, ...] = ("valid", "same")
+    for padding in paddings:
+        made = [output_length(n, k, s, padding) for n, k, s in zip(source[:2], kernel, stride, strict=True)]
+        if tuple(made) == tuple(target[:2]) and math.prod(made) > 0:
+            return padding
+    return None

@@ -10,29 +10,31 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from neuromap.errors import NotSupportedError
-from neuromap.exchange.exported import Exported
-from neuromap.exchange.imported import Note
-from neuromap.exchange.nir.conventions import Convention, step_given
-from neuromap.exchange.nir.head import KEY, head_text, lost_tables
-from neuromap.exchange.nir.neurons import neuron_primitives, neuron_settings
-from neuromap.exchange.nir.order import nir_shape, to_nir_order
-from neuromap.exchange.nir.windows import MAX_WEIGHTS
+from neuromap.exchange.imported import Exported, Note
+from neuromap.exchange.nir.flat_graph import MAX_WEIGHTS
+from neuromap.exchange.nir.float_network import Convention, step_given
+from neuromap.exchange.nir.neurons import (
+    KEY,
+    head_text,
+    lost_tables,
+    neuron_primitives,
+    neuron_settings,
+    nir_shape,
+    to_nir_order,
+)
 from neuromap.files.given import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir
-from neuromap.network.complete import require_weights
+from neuromap.network.build import check_name, require_weights
 from neuromap.network.edge import Edge
-from neuromap.network.names import check_name
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Identity, Pool
-from neuromap.network.transforms.matrices import MatrixTransform
-from neuromap.network.transforms.windows import output_length
+from neuromap.network.transforms.kinds import Conv, Identity, MatrixTransform, Pool
+from neuromap.network.transforms.weights import output_length
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:

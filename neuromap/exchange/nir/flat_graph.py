@@ -1,18 +1,137 @@
-"""Graphs within graphs taken apart: one graph whose nodes are named after their way in."""
+"""Parameters of primitives, one value per neuron."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections import deque
+from typing import NamedTuple, TypeAlias
 
-from neuromap.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.messages import show_name
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 
-__all__ = ["JOINT", "FlatGraph", "flatten"]
+Floats = NDArray[np.float64]
 
+
+def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.0) -> Floats:
+    """Give a parameter one value per neuron, shape (n,), in the order of NIR."""
+    values = node.parameters.get(key)
+    if values is None:
+        return np.full(math.prod(shape), default)
+    if values.size == math.prod(shape):
+        return values.ravel()
+    try:
+        return np.broadcast_to(values, shape).ravel()
+    except ValueError:
+        raise InputError(
+            f"node {name} ({node.kind}): {key}: found shape {list(values.shape)}; its values have {list(shape)}"
+        ) from None
+
+
+# Shapes of values at every node of a graph, from inputs, neurons and weights on.
+Shape: TypeAlias = tuple[int, ...]
+_MOST = 2**22
+"""Values of a node."""
+SPIKING = ("IF", "LIF", "CubaLIF", "Threshold")
+"""Primitives whose values are spikes."""
+NEURONS = (*SPIKING, "LI", "CubaLI", "I")
+"""Primitives with a value per neuron, spiking or not."""
+ELEMENTWISE = (*NEURONS, "Scale", "Delay")
+"""Primitives that leave the shape as it is."""
+
+
+def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
+    """Find what every node gives out."""
+    after: dict[str, list[str]] = {name: [] for name in graph.nodes}
+    for target, sources in graph.before.items():
+        for source in sources:
+            after[source].append(target)
+    found: dict[str, Shape] = {}
+    todo = deque(graph.nodes)
+    total = 0
+    while todo:
+        name = todo.popleft()
+        if name in found:
+            continue
+        arriving = next((found[u] for u in graph.before[name] if u in found), None)
+        shape = _shape(name, graph.nodes[name], arriving)
+        if shape is not None:
+            size = math.prod(shape)
+            total += size
+            if not size:
+                raise InputError(f"node {name}: has values of shape {list(shape)}; needs one or more")
+            if size > _MOST or total > MAX_WEIGHTS:
+                raise NotSupportedError(
+                    f"node {name}: has values of shape {list(shape)}; a node has at most {_MOST} values, a graph "
+                    f"{MAX_WEIGHTS}"
+                )
+            found[name] = shape
+            todo.extend(after[name])
+    return found
+
+
+def _shape(name: str, node: NirNode, source: Shape | None) -> Shape | None:
+    kind = node.kind
+    if kind == "Input":
+        return _whole(node, "shape")
+    if kind in ("Linear", "Affine"):
+        weight = node.parameters["weight"]
+        if weight.ndim != 2:
+            raise NotSupportedError(
+                f"node {name} ({kind}): weight: found shape {list(weight.shape)}; needs (values out, values in)"
+            )
+        return (weight.shape[0],)
+    if kind in ELEMENTWISE:
+        try:
+            own = np.broadcast_shapes(*(array.shape for array in node.parameters.values()))
+        except ValueError:
+            shapes = ", ".join(f"{key} {list(array.shape)}" for key, array in node.parameters.items())
+            raise InputError(f"node {name} ({kind}): found {shapes}; needs parameters of one shape") from None
+        return own if math.prod(own) > 1 else source
+    if source is None:
+        return None
+    if kind in ("Conv1d", "Conv2d"):
+        return conv_shape(name, node, source_shape(node, source))
+    if kind in ("SumPool2d", "AvgPool2d"):
+        return pool_shape(name, node, source)
+    if kind == "Flatten":
+        return _flattened(node, source)
+    assert kind in ("Output", JOINT)
+    return source
+
+
+def _whole(node: NirNode, key: str) -> Shape:
+    return tuple(int(n) for n in node.parameters[key].ravel())
+
+
+def source_shape(node: NirNode, found: Shape) -> Shape:
+    """Give the shape that a convolution takes: as it finds it, or that of its ``input_shape`` of as many values."""
+    axes = 1 if node.kind == "Conv1d" else 2
+    if len(found) != axes + 1 and "input_shape" in node.parameters:
+        weight = node.parameters["weight"]
+        channels = weight.shape[min(1, weight.ndim - 1)] * int(node.parameters["groups"].ravel()[0])
+        wanted = (channels, *_whole(node, "input_shape"))
+        if math.prod(wanted) == math.prod(found):
+            return wanted
+    return found
+
+
+def _flattened(node: NirNode, source: Shape) -> Shape:
+    ends = [int(node.parameters[key].ravel()[0]) if key in node.parameters else default
+            for key, default in (("start_dim", 1), ("end_dim", -1))]  # fmt: skip
+    first, last = (end % len(source) if -len(source) <= end < len(source) else None for end in ends)
+    if first is None or last is None or first > last:
+        return (math.prod(source),)  # dimensions of a batch that is not there
+    return (*source[:first], math.prod(source[first : last + 1]), *source[last + 1 :])
+
+
+# Graphs within graphs taken apart: one graph whose nodes are named after their way in.
 JOINT = "Joint"
 """Kind of what is left of the inputs and outputs of inner graphs: values pass unchanged."""
-
 _JOINT = NirNode(JOINT, {})
 
 
@@ -63,3 +182,145 @@ def _end(graph: NirGraph, name: str, path: str, kind: str) -> str:
             f"which it means; name it {show_name(name)}.NODE"
         )
     return f"{path}{name}.{ports[0]}"
+
+
+# Convolutions and pools of NIR as sparse matrices over values in its order: channels, then rows, then columns.
+
+
+Ints = NDArray[np.int64]
+MAX_WEIGHTS = 2**26
+"""Weights of a matrix, and products on the way to one."""
+
+
+class Window(NamedTuple):
+    """How a kernel slides along one axis: cells, and those of zeros before and behind."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+
+    def count(self, length: int) -> int:
+        """Count the windows along an axis; 0 or less where none fits."""
+        return (length + self.before + self.after - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
+
+
+def windows_of(name: str, node: NirNode, kernel: tuple[int, ...]) -> list[Window]:
+    """Give the windows along each axis, as PyTorch counts them."""
+    strides = _along(name, node, "stride", len(kernel), 1)
+    dilations = _along(name, node, "dilation", len(kernel), 1)
+    if "padding" in node.words:
+        same = node.words["padding"] == "same"
+        total = [d * (k - 1) if same else 0 for k, d in zip(kernel, dilations, strict=True)]
+        pads = [(n // 2, n - n // 2) for n in total]
+    else:
+        pads = [(n, n) for n in _along(name, node, "padding", len(kernel), 0)]
+    return [Window(k, s, d, *p) for k, s, d, p in zip(kernel, strides, dilations, pads, strict=True)]
+
+
+def _along(name: str, node: NirNode, key: str, axes: int, default: int) -> list[int]:
+    values = node.parameters.get(key)
+    if values is None:
+        return [default] * axes
+    if values.size not in (1, axes) or (values < 0).any():
+        raise NotSupportedError(f"node {name} ({node.kind}): {key}: needs one number of 0 or more, or {axes}")
+    return [int(n) for n in np.broadcast_to(values.ravel(), axes)]
+
+
+def conv_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the shape that a convolution makes of another."""
+    weight, groups = node.parameters["weight"], int(node.parameters["groups"].ravel()[0])
+    axes = 1 if node.kind == "Conv1d" else 2
+    if weight.ndim != axes + 2 or len(source) != axes + 1 or source[0] != weight.shape[1] * groups:
+        raise NotSupportedError(
+            f"node {name} ({node.kind}): weight: found shape {list(weight.shape)} and {groups} groups for values of "
+            f"shape {list(source)}; needs (channels out, channels in / groups, kernel)"
+        )
+    if weight.shape[0] % groups:
+        raise NotSupportedError(f"node {name} ({node.kind}): groups: {groups} does not divide {weight.shape[0]}")
+    counts = [w.count(n) for w, n in zip(windows_of(name, node, weight.shape[2:]), source[1:], strict=True)]
+    return _checked(name, node, (weight.shape[0], *counts))
+
+
+def pool_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the shape that a pool makes of another."""
+    if len(source) != 3:
+        raise NotSupportedError(
+            f"node {name} ({node.kind}): pools values of shape {list(source)}; needs (channels, rows, columns)"
+        )
+    counts = [w.count(n) for w, n in zip(windows_of(name, node, _kernel(name, node)), source[1:], strict=True)]
+    return _checked(name, node, (source[0], *counts))
+
+
+def _kernel(name: str, node: NirNode) -> tuple[int, ...]:
+    return tuple(_along(name, node, "kernel_size", 2, 1))
+
+
+def _checked(name: str, node: NirNode, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if min(shape) < 1 or math.prod(shape) > MAX_WEIGHTS:
+        raise NotSupportedError(
+            f"node {name} ({node.kind}): makes values of shape {list(shape)}; needs 1 to {MAX_WEIGHTS} of them"
+        )
+    return shape
+
+
+def _pairs(window: Window, length: int, count: int) -> tuple[Ints, Ints, Ints]:
+    """List kernel cell, source cell and window of all that touch along one axis."""
+    cell, place = np.divmod(np.arange(window.kernel * count), count)
+    source = place * window.stride + cell * window.dilation - window.before
+    inside = (source >= 0) & (source < length)
+    return cell[inside], source[inside], place[inside]
+
+
+def _touching(
+    name: str, windows: list[Window], source: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[Ints, Ints, Ints]:
+    """List kernel cell, source place and target place of all that touch, row-major over the axes."""
+    kernel = [w.kernel for w in windows]
+    if math.prod(kernel) * math.prod(target) > MAX_WEIGHTS:
+        raise NotSupportedError(
+            f"node {name}: a kernel of {kernel} on {list(source)} has more than {MAX_WEIGHTS} weights; take a smaller"
+        )
+    found = (np.zeros(1, np.int64),) * 3
+    for window, n, m in zip(windows, source, target, strict=True):
+        along = _pairs(window, n, m)
+        sizes = (window.kernel, n, m)
+        found = tuple(  # type: ignore[assignment] # of three
+            (a[:, None] * size + b).ravel() for a, b, size in zip(found, along, sizes, strict=True)
+        )
+    return found
+
+
+def conv_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
+    """Write a convolution as a matrix, shape (values of target, values of source)."""
+    weight, groups = node.parameters["weight"], int(node.parameters["groups"].ravel()[0])
+    out, per_source = weight.shape[:2]
+    cell, at, to = _touching(name, windows_of(name, node, weight.shape[2:]), source[1:], target[1:])
+    if len(cell) * out * per_source > MAX_WEIGHTS:
+        raise NotSupportedError(f"node {name} ({node.kind}): has more than {MAX_WEIGHTS} weights as a matrix; split it")
+    kernels = weight.reshape(out, per_source, -1)[:, :, cell]
+    channel = np.arange(out) // (out // groups) * per_source
+    n_source, n_target = math.prod(source[1:]), math.prod(target[1:])
+    rows = np.arange(out)[:, None, None] * n_target + to
+    columns = (channel[:, None] + np.arange(per_source))[:, :, None] * n_source + at
+    return _matrix(kernels, np.broadcast_to(rows, kernels.shape), columns, source, target)
+
+
+def pool_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
+    """Write a pool as a matrix: sums, or means over the whole window, zeros of the padding among them."""
+    kernel = _kernel(name, node)
+    _, at, to = _touching(name, windows_of(name, node, kernel), source[1:], target[1:])
+    if len(at) * source[0] > MAX_WEIGHTS:
+        raise NotSupportedError(f"node {name} ({node.kind}): has more than {MAX_WEIGHTS} weights as a matrix; split it")
+    channel = np.arange(source[0])[:, None]
+    value = 1.0 if node.kind == "SumPool2d" else 1.0 / math.prod(kernel)
+    rows, columns = channel * math.prod(target[1:]) + to, channel * math.prod(source[1:]) + at
+    return _matrix(np.full(rows.shape, value), rows, columns, source, target)
+
+
+def _matrix(values: Floats, rows: Ints, columns: Ints, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
+    shape = (math.prod(target), math.prod(source))
+    found = csr_array(coo_array((values.ravel(), (rows.ravel(), columns.ravel())), shape=shape))
+    found.eliminate_zeros()
+    return found

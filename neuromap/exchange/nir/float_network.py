@@ -3,24 +3,216 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.nir.contract import Contracted
-from neuromap.exchange.nir.conventions import Convention
-from neuromap.exchange.nir.discrete import Discrete
-from neuromap.exchange.nir.signals import Signal, Term
-from neuromap.exchange.nir.ticks import Ticks
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError, NetworkError, NotSupportedError
+from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term
+from neuromap.exchange.nir.flat_graph import spread
+from neuromap.files.given import real_number
+from neuromap.files.messages import did_you_mean, show
 from neuromap.network.terms import MAX_DELAY
-from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
-from neuromap.quantise.float_neuron import FloatNeuron
+from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
-__all__ = ["Parts", "delay_error", "early_spikes", "float_network", "late_starts"]
+# What a step is: schemes that solve NIR's equations, and what tools that write NIR files do.
 
+Scheme: TypeAlias = Literal["exponential", "euler"]
+SCHEMES: tuple[str, ...] = get_args(Scheme)
+
+
+class Convention(NamedTuple):
+    """How time is counted."""
+
+    dt: float  # seconds of a step, in the unit of the file's time constants
+    # ``exponential``: every variable solved exactly over a step in which the others stand still, currents before
+    # voltages. ``euler``: forward Euler in that order
+    scheme: Scheme
+
+
+STEPS = (1e-20, 1e20)
+"""Bounds of a step in seconds."""
+DEFAULT = Convention(1e-3, "exponential")
+"""Where neither the caller nor the file says anything else."""
+TOOLS: Mapping[str, Convention] = ReadOnlyMapping(
+    {
+        "norse": Convention(1e-6, "euler"),
+        "rockpool": DEFAULT,
+        "sinabs": Convention(1.0, "exponential"),
+        "snntorch": Convention(1e-4, "euler"),
+        "spikingjelly": Convention(1e-4, "euler"),
+    }
+)
+"""Steps of the tools' own exporters: ``docs/nir.md`` has their versions and where each stands. Norse 1.1 multiplies its
+time constants by its step of 1 ms once more; sinabs counts them in steps; Rockpool's step is that of its modules."""
+
+
+def step_given(dt: object) -> float:
+    """Take the seconds of a step."""
+    seconds = float(real_number("dt", dt))
+    if not STEPS[0] <= seconds <= STEPS[1]:
+        raise InputError(f"dt = {seconds:g} s: must be above 0 and finite, {STEPS[0]:g} to {STEPS[1]:g}")
+    return seconds
+
+
+def convention(dt: float | None, scheme: str | None, tool: str | None, found: Convention | None) -> Convention:
+    """Choose a convention: what is given, else the tool's, else the file's, else the default."""
+    if tool is not None and (not isinstance(tool, str) or tool not in TOOLS):
+        near = did_you_mean(tool, TOOLS) if isinstance(tool, str) else ""
+        raise InputError(f"tool {show(tool)}: is not known; known are {', '.join(TOOLS)}{near}")
+    base = TOOLS[tool] if tool is not None else found or DEFAULT
+    if scheme is not None and scheme not in SCHEMES:
+        raise InputError(f"scheme {show(scheme)}: is not known; known are {', '.join(SCHEMES)}")
+    return Convention(base.dt if dt is None else step_given(dt), base.scheme if scheme is None else scheme)  # type: ignore[arg-type] # looked up
+
+
+# Neurons of NIR at a step: v := a v + b q + c, q := k q + spikes.
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete(Value):
+    r"""Neurons of a node at a step; arrays of shape (n,), lists one array per current."""
+
+    # In every step q_c := k_c q_c + sum of weights of spikes; v := a v + sum over c of b_c q_c + added; if v >
+    # threshold the neuron spikes and v := reset.
+
+    kept: Floats  # a
+    added: Floats  # what leak and constant inputs add in a step
+    # threshold, reset, rest: in the unit of v; ``rest`` is where v goes without spikes, for neurons with a < 1
+    threshold: Floats
+    reset: Floats
+    rest: Floats
+    # current_kept, gains: k and b of every current
+    current_kept: tuple[Floats, ...]
+    gains: tuple[Floats, ...]
+    start: tuple[Floats, ...]  # q in the first step without spikes: constant inputs of currents rise from 0
+    scheme_error: float  # greatest difference of a and k from those of the other scheme
+    filters: tuple[str, ...]  # what feeds each current: the name of a leaky integrator, or an empty text
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, float]:
+    """Give what a step leaves of a variable, and how far that is from the other scheme."""
+    exponential, euler = np.exp(-how.dt / tau), 1 - how.dt / tau
+    difference = float(np.abs(exponential - euler).max(initial=0))
+    if how.scheme == "exponential":
+        return exponential, difference
+    euler = np.where(np.abs(euler) < 1e-9, 0.0, euler)  # dt = tau, but for rounding
+    if (euler < 0).any():
+        raise NotSupportedError(
+            f"node {name}: {key} of {tau.min():g} s is shorter than a step of {how.dt:g} s, over which forward Euler "
+            "overshoots; take a shorter dt, or the scheme exponential"
+        )
+    return euler, difference
+
+
+def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
+    """Solve the equations of a node over a step."""
+    node, shape, signal = neurons.node, neurons.shape, neurons.signal
+    n = len(signal.constant)
+    filters = tuple(dict.fromkeys(term.filter.name if term.filter else "" for term in signal.terms)) or ("",)
+    if node.kind == "CubaLIF":
+        return _cuba(name, neurons, how, filters)
+    one, zero = np.ones(n), np.zeros(n)
+    rest = zero
+    if node.kind == "LIF":
+        tau = spread(name, node, "tau", shape)
+        a, error = kept(name, "tau", tau, how)
+        gain, rest = (1 - a) * spread(name, node, "r", shape), spread(name, node, "v_leak", shape)
+    elif node.kind == "IF":
+        a, error, gain = one, 0.0, how.dt * spread(name, node, "r", shape)
+    else:
+        a, error, gain = zero, 0.0, one
+    added = (1 - a) * rest + gain * signal.constant
+    threshold = spread(name, node, "threshold" if node.kind == "Threshold" else "v_threshold", shape)
+    reset = spread(name, node, "v_reset", shape)
+    if node.kind == "Threshold":
+        reset = np.where(threshold > 0, 0.0, threshold - 1)  # it forgets; any value below will do
+    currents, gains = [], []
+    for found in filters:
+        taus = [t.filter.tau for t in signal.terms if t.filter and t.filter.name == found]
+        k, difference = kept(found, "tau", taus[0], how) if taus else (zero, 0.0)
+        error = max(error, difference)
+        currents.append(k)
+        gains.append(gain * (1 - k))
+    return Discrete(
+        a, added, threshold, reset, rest + _by(gain * signal.constant, 1 - a), tuple(currents), tuple(gains),
+        (zero,) * len(filters), error, filters,
+    )  # fmt: skip
+
+
+def _cuba(name: str, neurons: Neurons, how: Convention, filters: tuple[str, ...]) -> Discrete:
+    node, shape, constant = neurons.node, neurons.shape, neurons.signal.constant
+    if filters != ("",):
+        raise NotSupportedError(
+            f"node {name} (CubaLIF): tau_syn dI/dt = -I + w_in S: S comes through the leaky integrator {filters[-1]}, "
+            "which would be a second current before it; take an LIF there"
+        )
+    get = {key: spread(name, node, key, shape) for key in ("tau_mem", "tau_syn", "r", "v_leak", "v_reset")}
+    a, of_voltage = kept(name, "tau_mem", get["tau_mem"], how)
+    k, of_current = kept(name, "tau_syn", get["tau_syn"], how)
+    w = spread(name, node, "w_in", shape, default=1.0)
+    settled = get["v_leak"] + get["r"] * w * constant
+    return Discrete(
+        kept=a,
+        added=(1 - a) * settled,
+        threshold=spread(name, node, "v_threshold", shape),
+        reset=get["v_reset"],
+        rest=settled,
+        current_kept=(k,),
+        gains=((1 - a) * get["r"] * (1 - k) * w,),
+        start=(-_by(constant * k, 1 - k),),
+        scheme_error=max(of_voltage, of_current),
+        filters=filters,
+    )
+
+
+def _by(value: Floats, divisor: Floats) -> Floats:
+    found: Floats = value / np.where(divisor == 0, np.inf, divisor)
+    return found
+
+
+# Ticks of edges: which step of a source a node reads, where every edge takes a tick or more.
+class Ticks(NamedTuple):
+    """When nodes compute."""
+
+    # ticks by which the spikes of a node come later than in a tool that passes layer after layer within a step
+    phases: dict[str, int]
+    delays: dict[tuple[str, str], int]  # ticks of every edge, without delays of its own
+    cycles: tuple[tuple[str, ...], ...]  # nodes of several that read each other: their edges take a tick each
+
+
+def find_ticks(nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, is_sequential: bool) -> Ticks:
+    """Give every edge its ticks."""
+    # Sequential: edges within cycles are streaming and take one tick; all others take as many as make all ways to a
+    # node equally late, so that it reads the same step of all its sources, as in tools that pass layer after layer.
+    # Streaming: one tick each.
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    if not is_sequential:
+        return Ticks(dict.fromkeys(graph, 0), dict.fromkeys(graph.edges, 1), ())
+    parts = nx.condensation(graph)
+    level: dict[int, int] = {}
+    for part in nx.topological_sort(parts):
+        level[part] = max((level[before] + 1 for before in parts.predecessors(part)), default=0)
+    member: Mapping[str, int] = parts.graph["mapping"]
+    phases = {name: level[member[name]] for name in graph}
+    delays = {(u, v): phases[v] - phases[u] or 1 for u, v in graph.edges}
+    order = {name: k for k, name in enumerate(graph)}
+    cycles = [tuple(sorted(parts.nodes[part]["members"], key=order.__getitem__)) for part in parts]
+    return Ticks(phases, delays, tuple(cycle for cycle in cycles if len(cycle) > 1))
+
 
 _SHORT = 1 / 64
 """Time constant, in ticks, of which a tick leaves nothing: e**-64."""

@@ -16,20 +16,24 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.nir.contract import Contracted, contract
-from neuromap.exchange.nir.conventions import Convention, convention
-from neuromap.exchange.nir.discrete import discretise
-from neuromap.exchange.nir.edges import integer_transform, is_integer
-from neuromap.exchange.nir.float_network import Parts, delay_error, early_spikes, float_network, late_starts
-from neuromap.exchange.nir.head import head_of, stated_step
-from neuromap.exchange.nir.order import our_shape
-from neuromap.exchange.nir.restore import restore, thresholds_of
-from neuromap.exchange.nir.ticks import find_ticks
+from neuromap.exchange.nir.float_network import (
+    Convention,
+    Parts,
+    convention,
+    delay_error,
+    discretise,
+    early_spikes,
+    find_ticks,
+    float_network,
+    late_starts,
+)
+from neuromap.exchange.nir.neurons import head_of, our_shape, stated_step
+from neuromap.exchange.nir.restore import integer_transform, is_integer, restore, thresholds_of
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
-from neuromap.formats.nir.nir_graph import NirGraph
-from neuromap.formats.nir.tree import graph_of
+from neuromap.formats.nir.nir_graph import NirGraph, graph_of
 from neuromap.forms.numbers import seconds
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -76,7 +80,7 @@ def from_nir(
     scheme : {"exponential", "euler"} or None
         How the equations are solved over a step; by default likewise, else ``exponential``.
     tool : str or None
-        Who wrote the file, of :data:`~neuromap.exchange.nir.conventions.TOOLS`: its step and scheme.
+        Who wrote the file, of :data:`~neuromap.exchange.nir.float_network.TOOLS`: its step and scheme.
     rollout : {"sequential", "streaming"}
         Of float neurons. ``sequential``: all ways to a node are equally late, as in tools that pass layer after layer
         within a step; ``streaming``: every edge takes one tick, whatever is beside it.

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.contract import Neurons
-from neuromap.exchange.nir.head import KEY
-from neuromap.exchange.nir.order import from_nir_order, to_nir_order
-from neuromap.exchange.nir.parameters import spread
+from neuromap.exchange.nir.flat_graph import spread
+from neuromap.exchange.nir.float_network import SCHEMES, STEPS, Convention
 from neuromap.files.messages import show
-from neuromap.formats.nir.nir_graph import MetaValue, NirNode
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron
-
-__all__ = ["neuron_primitives", "neuron_settings", "restored_neuron"]
+from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
+from neuromap.network.network import Network, plain_table
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
 _FORGETS = 1 / 64
 _KEEPS = 2.0**40
 """Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits."""
@@ -169,3 +168,180 @@ def _currents(name: str, found: Any, nodes: Mapping[str, NirNode]) -> list[str]:
         if li not in nodes or nodes[li].kind != "LI":
             raise InputError(f"node {name}: metadata: currents: {show(li)} is no LI of the graph")
     return found
+
+
+# Orders of values: ours are rows, columns, features; NIR's of three dimensions are channels, rows, columns.
+def our_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Give the shape of a node for one of NIR: channels come last, all but three dimensions in a row."""
+    if len(shape) == 3:
+        return shape[1], shape[2], shape[0]
+    return 1, 1, int(np.prod(shape, dtype=np.int64))
+
+
+def nir_shape(shape: tuple[int, int, int], *, is_spatial: bool) -> tuple[int, ...]:
+    """Give the shape in NIR for one of ours: channels first, or all in a row."""
+    return (shape[2], shape[0], shape[1]) if is_spatial else (shape[0] * shape[1] * shape[2],)
+
+
+def from_nir_order(shape: tuple[int, ...]) -> Ints:
+    """Give the number in NIR of each value in our order, shape (n,)."""
+    numbers = np.arange(np.prod(shape, dtype=np.int64))
+    return numbers.reshape(shape).transpose(1, 2, 0).ravel() if len(shape) == 3 else numbers
+
+
+def to_nir_order(shape: tuple[int, ...]) -> Ints:
+    """Give our number of each value in the order of NIR, shape (n,); ``shape`` is NIR's."""
+    if len(shape) != 3:
+        return np.arange(np.prod(shape, dtype=np.int64))
+    rows, columns, features = our_shape(shape)
+    return np.arange(rows * columns * features).reshape(rows, columns, features).transpose(2, 0, 1).ravel()
+
+
+def in_our_order(matrix: csr_array, target: tuple[int, ...], source: tuple[int, ...]) -> csr_array:
+    """Give a matrix between values in NIR's order, of shapes of NIR, between values in ours."""
+    rows, columns = from_nir_order(target), from_nir_order(source)
+    return csr_array(csr_array(matrix[rows])[:, columns])
+
+
+# What NIR's equations have no word for, as this package writes it into a graph's metadata: one JSON text, checked.
+
+
+KEY = "neuromap"
+"""Key of the metadata of a graph, and of a node."""
+_FORMAT = "neuromap nir 1"
+_DEEPEST = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Head(Value):
+    """A network without its weights and neurons."""
+
+    name: str  # of the network
+    how: Convention  # seconds of a tick, and the scheme
+    # in their order; each with ``shape`` (or ``None``) and, where it is spiking, ``neuron`` with its model, settings
+    # and the names of its currents
+    nodes: dict[str, dict[str, Any]]
+    edges: list[tuple[str, str, list[tuple[int, int]]]]  # in their order, with delay and current of every term
+    outputs: list[str]  # output nodes
+    # patterns, bridging, tables: as :class:`~neuromap.network.network.Network` takes them
+    patterns: dict[str, list[tuple[str, str]]]
+    bridging: dict[str, dict[tuple[str, str], int]]
+    tables: dict[str, Any]
+
+
+def head_text(network: Network, how: Convention, nodes: Mapping[str, Mapping[str, Any]], edges: Sequence[Any]) -> str:
+    """Write the head of a network as JSON; tables that hold arrays are left out."""
+    lost = lost_tables(network)
+    tables = {name: plain_table(table) for name, table in network.tables.items() if name not in lost}
+    return json.dumps(
+        {
+            "format": _FORMAT,
+            "name": network.name,
+            "dt": how.dt,
+            "scheme": how.scheme,
+            "rollout": "streaming" if network.is_spiking else "",
+            "nodes": [{"name": name, **node} for name, node in nodes.items()],
+            "edges": list(edges),
+            "outputs": list(network.outputs),
+            "patterns": {name: [list(key) for key in keys] for name, keys in network.patterns.items()},
+            "bridging": {name: [[*key, n] for key, n in frames.items()] for name, frames in network.bridging.items()},
+            "tables": tables,
+        }
+    )
+
+
+def lost_tables(network: Network) -> list[str]:
+    """List the tables that hold arrays, such as an encoder's weights: a text has no room for them."""
+    found = []
+    for name, table in network.tables.items():
+        try:
+            json.dumps(plain_table(table))
+        except TypeError:
+            found.append(name)
+    return found
+
+
+def stated_step(graph: NirGraph) -> Convention | None:
+    """Give the step that a graph's metadata state as ``dt``, in seconds."""
+    found = graph.metadata.get("dt")
+    if found is None or isinstance(found, str) or found.size != 1:
+        return None
+    dt = float(found.ravel()[0])
+    return Convention(dt, "exponential") if STEPS[0] <= dt <= STEPS[1] else None
+
+
+def head_of(graph: NirGraph) -> Head | None:
+    """Read the head that this package wrote; ``None`` where there is none."""
+    text = graph.metadata.get(KEY)
+    if not isinstance(text, str):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _wrong("is no JSON") from None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise _wrong(f"is not of the format {_FORMAT!r}")
+    try:
+        return _head(found)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise _wrong("lacks a part, or has one of another kind") from None
+
+
+def _wrong(what: str) -> InputError:
+    return InputError(f"metadata: {KEY}: {what}; remove it, and the graph is read as any other")
+
+
+def _head(found: dict[str, Any]) -> Head:
+    if found["scheme"] not in SCHEMES or not STEPS[0] <= float(found["dt"]) <= STEPS[1]:
+        raise _wrong(f"dt and scheme: found {show((found['dt'], found['scheme']))}")
+    nodes: dict[str, dict[str, Any]] = {}
+    for node in found["nodes"]:
+        shape, neuron = node["shape"], node.get("neuron")
+        if shape is not None:
+            shape = tuple(_whole(n) for n in shape)
+        if neuron is not None and not isinstance(neuron, dict):
+            raise _wrong(f"node {show(node['name'])}: found {show(neuron)}")
+        nodes[_text(node["name"])] = {"shape": shape, "neuron": neuron}
+    edges = [
+        (_text(u), _text(v), [(_whole(delay), _whole(current)) for delay, current in terms])
+        for u, v, terms in found["edges"]
+    ]
+    patterns = {_text(name): [(_text(u), _text(v)) for u, v in keys] for name, keys in found["patterns"].items()}
+    bridging = {
+        _text(name): {(_text(u), _text(v)): _whole(n) for u, v, n in frames}
+        for name, frames in found["bridging"].items()
+    }
+    if not isinstance(found["tables"], dict) or _depth(found["tables"]) > _DEEPEST:
+        raise _wrong("tables: are none, or nested too deep")
+    return Head(
+        _text(found["name"]),
+        Convention(float(found["dt"]), found["scheme"]),
+        nodes,
+        edges,
+        [_text(name) for name in found["outputs"]],
+        patterns,
+        bridging,
+        found["tables"],
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong(f"found {show(value)} for a text")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(f"found {show(value)} for a whole number")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """Count tables and lists within each other, up to one more than is allowed."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        inner = [part for part in level if isinstance(part, dict | list)]
+        level = [below for part in inner for below in (part.values() if isinstance(part, dict) else part)]
+        depth += bool(inner)
+    return depth

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from neuromap.errors import InputError
-from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective_named
+from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, objective_named
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
-from neuromap.explorer.answer.row_figures import best_rows, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.given import real_number
 from neuromap.forms.card import Card
 
-__all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
-
 _TOLERANCE = 1e-9
 """A response of 9 ticks of 1 ms is 9.000000000000001 ms in floating point, and within 9 ms."""
-
 _LONGEST = 200
 _ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
 
@@ -160,7 +157,7 @@ class Limits(Card):
         return row.status != "does not fit" and all(f <= 1 + _TOLERANCE for f, _ in self.excess(row))
 
     def best(self, rows: Iterable[ExploredRow], objective: Objective) -> ExploredRow | None:
-        """Find the best mapped row within the limits; see :func:`neuromap.explorer.answer.row_figures.best_rows`.
+        """Find the best mapped row within the limits; see :func:`neuromap.explorer.answer.limits.best_rows`.
 
         Parameters
         ----------
@@ -247,3 +244,51 @@ def bound_text(objective: Objective, bound: float) -> str:
     unit = objective.base_unit
     scale, name = (1.0, "") if unit == "cores" else scale_for(bound, unit)
     return f"{objective.title} {'<=' if objective.sign > 0 else '>='} {bound / scale:.12g} {name}".rstrip()
+
+
+# Figures of rows: what is known of them, how they order rows, and which row is best.
+
+
+class Value(NamedTuple):
+    """What is known of one figure of a row."""
+
+    number: float | None  # the figure, or a bound that it cannot be better than; ``None`` where nothing is known
+    is_exact: bool  # whether it is the figure itself
+
+
+def value_of(row: ExploredRow, objective: Objective) -> Value:
+    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change."""
+    # gives ``None`` is exact for a mapped row whose chip has no such figures
+    if row.status == "mapped" or objective.bound is None:
+        return Value(getattr(row, objective.name), not row.times_are_bounds)
+    return Value(getattr(row, objective.bound), False)
+
+
+def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
+    """Make the key by which the best row comes first: the objective, then all others in their usual order."""
+    key = []
+    for part in (objective, *(other for other in OBJECTIVES if other != objective)):
+        number = value_of(row, part).number
+        # twelve digits: equal times of chips with different ticks are equal
+        key.append(math.inf if number is None else float(f"{part.sign * number:.12g}"))
+    return (*key, float(row.needs_retraining))
+
+
+def best_rows(rows: Sequence[ExploredRow], objective: Objective, energy_tolerance: float = 0.0) -> list[ExploredRow]:
+    """Find the best of the mapped rows, and those that are as good in the objective."""
+    usable = [row for row in rows if row.status == "mapped" and row.verified is not False]
+    known = [row for row in usable if value_of(row, objective).number is not None]
+    if not known:
+        return []
+    order = {id(row): row_order(row, objective) for row in known}
+    least = min(key[0] for key in order.values())
+    most = least * (1 + energy_tolerance) if objective == ENERGY else least
+    equal = [row for row in known if order[id(row)][0] <= most]
+    return sorted(equal, key=lambda row: (*order[id(row)][1:], order[id(row)][0], plainness(row)))
+
+
+def plainness(row: ExploredRow) -> tuple[bool, bool, bool, bool]:
+    """Make the key by which, of rows with the same figures, the one that is easiest to name comes first."""
+    candidate = row.candidate
+    chosen = candidate.splitters != "slack", candidate.ticks_per_step is not None, candidate.wide_ticks is not None
+    return *chosen, "->" in row.pattern

@@ -38,7 +38,7 @@ OBJECTIVES: tuple[Objective, ...] = (
     Objective("cores", "cores", "cores", "cores", 1, "core_bound"),
     Objective("energy_joules", "energy", "J per frame", "J", 1, "energy_bound"),
 )
-"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`.
+"""Times first, in the order of :class:`neuromap.explorer.search.measured.Figures`.
 
 Accuracy is known with a deadline only.
 """

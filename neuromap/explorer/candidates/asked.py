@@ -1,25 +1,212 @@
-"""What is asked to be searched: executions and mapping choices, checked."""
+"""Mapping choices: a chip, where splitters may stand, and ticks per step; with the table of the rows that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective, objective_named
+from neuromap.explorer.candidates.named_patterns import least_full_response
+from neuromap.explorer.candidates.pattern_space import PatternSpace, RowTable, row_table
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class
+from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedules_of, sharing_of
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.legalise.delay_segments import legs_of_delay
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions
+from neuromap.rollout.class_numbers import ClassNumbers
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["MAX_PERIOD", "Asked", "AskedOptions", "asked_for", "check_are_axes", "read_objectives"]
+Ints = NDArray[np.int64]
+_CHUNK = 1 << 16
+
+
+class RowTimes(NamedTuple):
+    """Times of rows in ticks; all of one shape."""
+
+    # first, full, reaction: first response, full response, worst-case reaction
+    first: Ints
+    full: Ints
+    reaction: Ints
+    # period, frames: frame period as a fraction in lowest terms: so many frames in every ``period`` ticks
+    period: Ints
+    frames: Ints
+
+    @classmethod
+    def of(cls, first: Ints, full: Ints, period: Ints, frames: Ints) -> Self:
+        """Add the worst-case reaction, which waits for the largest gap between frames."""
+        common = np.gcd(period, frames)
+        return cls(first, full, first - (-period // frames) - 1, period // common, frames // common)
+
+
+@dataclass(frozen=True)
+class LeastTimes:
+    """Responses that no pattern is quicker than, in update steps: those of the streaming pattern."""
+
+    # first, full: least first and full response
+    first: int
+    full: int
+
+
+@dataclass(frozen=True, eq=False)
+class MappingChoice(Value):
+    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
+
+    chip: ChipSpec  # the chip
+    splitters: str  # where splitters may stand
+    ticks_per_step: int | None  # as asked for
+    wide: str  # what becomes of nodes that are wider than a core
+    wide_ticks: int | None  # ticks of partial sums
+    phases: str  # whether phases are those at least cost
+    table: RowTable  # the distinct schedules
+    step_ticks: Ints  # (rows,): ticks of an update step, row by row
+    # core_bound, neuron_bound: cores and neurons that no mapping of any row can do without; the neurons are those of
+    # chips with synapse lists
+    core_bound: int
+    neuron_bound: int
+    class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
+    least: LeastTimes  # responses that no row is quicker than
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def may_change_schedule(self) -> bool:
+        """Whether splitters or partial sums may lengthen delays, so that times of a row are known by bounds only."""
+        return _may_change_schedule(self.splitters, self.wide)
+
+    def maps_like(self, other: MappingChoice) -> bool:
+        """Whether another choice for the same chip makes the same programs of all rows."""
+        # As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
+        return (
+            (self.splitters, self.wide, self.wide_ticks, self.phases)
+            == (other.splitters, other.wide, other.wide_ticks, other.phases)
+            and (self.ticks_per_step == other.ticks_per_step or not self.may_change_schedule)
+            and np.array_equal(self.step_ticks, other.step_ticks)
+        )
+
+    def exact_times(self, rows: int | slice) -> RowTimes:
+        """Give the times of rows in ticks, by their schedules."""
+        table, step = self.table, self.step_ticks[rows]
+        period, frames = table.period[rows] * step, table.frames[rows].astype(np.int64)
+        return RowTimes.of(table.first[rows] * step, table.full[rows] * step, period, frames)
+
+    def optimistic(self) -> RowTimes:
+        """Give the same times of all rows: what a row has at least."""
+        # They are those of its schedule but where splitters may change that. There, every delay is still at least as
+        # many ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1
+        # steps is one of more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
+        if not self.may_change_schedule:
+            return self.exact_times(slice(None))
+        table = self.table
+        # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
+        least = np.full(len(table), self.ticks_per_step or 1)
+        chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
+        # a frame period of the user's own counts in the unit of the schedule that is made
+        period = np.where(chosen, table.period, (table.period - 1) * least + 1)
+        first = self.least.first * least
+        full = np.maximum(self.least.full * least, first)
+        return RowTimes.of(first, full, period, np.maximum(table.frames.astype(np.int64), 1))
+
+
+def mapping_choices(
+    space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers, budget: Budget = NO_LIMIT
+) -> list[MappingChoice]:
+    """Make the tables of rows, and every choice that makes programs of its own."""
+    network = space.graph.network
+    streaming = Rollout(network, RolloutPattern.streaming(network))
+    least = LeastTimes(min(streaming.first_responses.values()), least_full_response(streaming))
+    tables = _tables(space, given, asked, numbers)
+    choices: list[MappingChoice] = []
+    for chip in asked.chips:
+        wides = {options.wide for options in asked.options}
+        bounds = {wide: core_bound_of_all(network, chip, wide, budget) for wide in wides}
+        of_chip: list[MappingChoice] = []
+        for options in asked.options:
+            table = tables[_may_change_schedule(options.splitters, options.wide)]
+            steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
+            in_class = bound.total
+            if not _may_change_schedule(options.splitters, options.wide) and CORES in asked.objectives:
+                in_class = core_bound_of_class(given, chip, bound.total, budget)
+            choice = MappingChoice(chip, *options, table, steps, bound.total, bound.neurons, in_class, least)
+            if not any(choice.maps_like(other) for other in of_chip):
+                of_chip.append(choice)
+        choices += of_chip
+    return choices
+
+
+def _may_change_schedule(splitters: str, wide: str) -> bool:
+    return splitters == "anywhere" or wide != "refuse"
+
+
+def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
+    """Make the tables that are needed, by whether schedules may be changed: then every pattern is a row."""
+    graph, chips = space.graph, asked.chips
+    number = {name: k for k, name in enumerate(graph.network.nodes)}
+    populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
+    sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
+    if any(options.phases != "least" for options in asked.options):
+        sharing = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
+    weights = core_weights(graph, chips[0])
+    own = np.array(given.values, np.uint8)
+    needed = dict.fromkeys(_may_change_schedule(options.splitters, options.wide) for options in asked.options)
+    return {
+        by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights, numbers)
+        for by_pattern in needed
+    }
+
+
+def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> Ints:
+    """Ticks of an update step for every row: those asked for, or as few as its delays need."""
+    # shapes: returns (rows,)
+    least, _ = chip.delay
+    if ticks_per_step is not None or least == 1:
+        return np.full(len(table), ticks_per_step or 1, np.int64)
+    graph = table.graph
+    inner = [e for e in range(graph.n_edges) if graph.sources[e] not in graph.inputs]
+    found = np.full(len(table), least, np.int64)
+    for start in range(0, len(table), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        values = np.unpackbits(table.values[part], axis=1, count=graph.n_edges)
+        for number, execution in enumerate(table.executions):
+            mine = np.flatnonzero(table.execution[part] == number)
+            if len(mine):
+                delays = schedules_of(graph, values[mine], execution).delays[:, inner]
+                found[start + mine] = _fewest_ticks(delays, chip.delay)
+    return found
+
+
+def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
+    """Find the fewest ticks of a step with which all delays of a row, in steps, can be given by neurons."""
+    least, greatest = delay_range
+    fewest = np.full(len(delays), least, np.int64)  # with as many every delay can be given
+    for ticks in range(least - 1, 0, -1):
+        legal = np.array(
+            [d > 0 and legs_of_delay(d * ticks, least, greatest) is not None
+             for d in range(int(delays.max(initial=0)) + 1)]
+        )  # fmt: skip
+        fewest[legal[delays].all(axis=1)] = ticks
+    return fewest
+
+
+# What is asked to be searched: executions and mapping choices, checked.
+
 
 MAX_PERIOD = 1000
 """Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
-
 FEW_TICKS: tuple[int | None, ...] = (None, 64, 16, 4)
 """Ticks of partial sums that are tried where nobody says which: all that they count, then fewer by factors of four."""
 

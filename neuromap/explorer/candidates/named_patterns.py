@@ -8,12 +8,11 @@ from functools import cached_property
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
-from neuromap.explorer.candidates.class_curve import CurvePoint, class_curve
 from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
-
-__all__ = ["NamedPatterns", "named_patterns"]
+from neuromap.rollout.schedule.phases import best_in_class, pattern_with_factor
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,3 +64,59 @@ def named_patterns(
             names.setdefault(found.values, found.name)
     distinct = {found.values: found for found in (pattern, *others, *known) if found.is_valid}
     return NamedPatterns(pattern, tuple(distinct.values()), names)
+
+
+# What windowed execution of any pattern of one behaviour class takes at least, without listing the class.
+#
+# Windowed execution of a pattern with inference factor F is a schedule with frame period F, so in networks with one
+# input it answers no earlier than the class does pipelined with that period (``docs/theorems/chosen-period.md``). And
+# no pattern of the class has a smaller F than :func:`~neuromap.rollout.schedule.phases.best_in_class` gives.
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What windowed execution takes at least under patterns of a class with some inference factor."""
+
+    period: int  # their inference factor F, in update steps
+    # first, full: least first and full response over the outputs, in update steps
+    first: int
+    full: int
+
+
+def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
+    """Bound the times of windowed execution of all patterns of a class."""
+    try:
+        best = best_in_class(pattern)
+    except PatternError:
+        return []
+    network, least = pattern.network, best.inference_factor
+    most = len(network.nodes) - len(network.inputs)
+    if len(network.inputs) > 1:  # each is sampled on its own, and no theorem is known
+        streaming = Rollout(network, RolloutPattern.streaming(network))
+        return [CurvePoint(least, min(streaming.first_responses.values()), least_full_response(streaming))]
+    last = _point(best, most)
+    points: list[CurvePoint] = []
+    for period in range(least, most + 1):
+        points.append(_point(best, period))
+        if points[-1].first == last.first:  # from here on a longer period brings nothing
+            break
+    return points
+
+
+def patterns_on_curve(pattern: RolloutPattern, points: list[CurvePoint]) -> list[RolloutPattern]:
+    """Make the patterns of a class that may come as early as its bounds: those of least shifts for each F."""
+    found = (pattern_with_factor(pattern, point.period) for point in points)
+    return [one for one in found if one is not None]
+
+
+def least_full_response(rollout: Rollout) -> int:
+    """Greatest full response of a rollout over its outputs; where it is not exact, what it is at least."""
+    responses = rollout.full_responses.values()
+    if all(response.is_exact for response in responses):
+        return max(response.steps for response in responses)
+    return max(rollout.first_responses.values())
+
+
+def _point(pattern: RolloutPattern, period: int) -> CurvePoint:
+    rollout = Rollout(pattern.network, pattern, f"pipelined:{period}")
+    return CurvePoint(period, min(rollout.first_responses.values()), least_full_response(rollout))

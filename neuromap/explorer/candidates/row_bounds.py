@@ -18,8 +18,7 @@ from neuromap.arrays.times import Time
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.bound import CoreBound
-from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.bounds.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import NO_LIMIT, Budget

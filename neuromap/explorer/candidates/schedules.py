@@ -1,33 +1,166 @@
-"""Schedules of many patterns at once: what ``Rollout`` says of each, as arrays with a row per pattern.
+"""Row keys: when two candidates are one row.
 
-Where the only cycles of a network are self-edges, one order of the nodes serves every pattern, and phases and responses
-are recurrences along it, computed for all patterns together. Elsewhere every pattern is given to
-:class:`~neuromap.rollout.schedule.rollout.Rollout`, which is also what the tests hold the recurrences against.
+Two candidates are one row if the mapper makes the same program of them, up to labels. What it sees of a schedule are
+the delays of the edges in ticks, the ticks at which inputs arrive and bias spikes are due, and the frame period. (At
+unequal intervals these are exact times, in parts of a tick, and the key holds their number too.)
+Where patterns are shifts of each other at every node (within a behaviour class, unless some nodes reach no output) the
+delays along a spanning forest, the sampling steps of the inputs relative to each other, and P fix all of that up to
+shifts by whole frames (docs/theorems/one-row.md). Such shifts show in two places only, and
+the key holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of
+one input begin with the same frame. Where synapses have delays, spikes that arrive in different ticks may share an axon
+too; then the key holds by how many steps the nodes' bias spikes are apart, and the frames of all edges of an input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import pack
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
-from neuromap.explorer.candidates.graph import Graph
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_of import core_of
+from neuromap.network.network import Network
+from neuromap.rollout.class_numbers import retiming_words, shift_bits
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
+from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
-from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.rollout.schedule.execution import BEST, chosen_period
+from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
-
-__all__ = ["Schedules", "schedules_of"]
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What makes the mapper tell schedules apart that differ by whole frames only."""
+
+    biased: tuple[int, ...] = ()  # nodes with a neuron whose threshold needs a constant from the host
+    host_pairs: tuple[tuple[int, int], ...] = ()  # pairs of edges that leave one input
+    over_delays: bool = False  # whether spikes that arrive in different ticks may share an axon, as with synapse lists
+
+    def __str__(self) -> str:
+        over_delays = ", over_delays=True" if self.over_delays else ""
+        return f"Sharing(biased={self.biased}, host_pairs={self.host_pairs}{over_delays})"
+
+
+class RowKeys:
+    """Makes the keys of schedules of one network: equal iff the candidates are one row."""
+
+    # graph, executions: as given
+    # by_pattern: whether every pattern and execution is a row of its own: where splitters may change the schedule, the
+    # delays in update steps do not say what they will be. Pipelined schedules still are those of all shifts
+    # executions: in the order of their numbers
+
+    def __init__(self, graph: Graph, sharing: Sharing, executions: Sequence[str], by_pattern: bool = False) -> None:
+        self.graph, self.executions = graph, tuple(executions)
+        self._sharing, self._by_pattern, self._has_best = sharing, by_pattern, BEST in self.executions
+        n = graph.n_nodes
+        self._indexed = indexed_network(graph.network)
+        # where the nodes have an order, P is at most n or what the user asks for, windowed delays are at most 2 P, and
+        # pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
+        longest = max([1, *(chosen_period(e) or 1 for e in executions)])
+        greatest = 2 * n + 2 if longest == 1 else 2 * (n + 1) * (longest + 1)
+        self._period_bits = max(n, longest).bit_length() if graph.is_ordered else 24
+        self._delay_bits = greatest.bit_length() if graph.is_ordered else 24
+        self._execution_bits = max(1, (len(self.executions) - 1).bit_length())
+        self._pairs = list(combinations(sharing.biased, 2))
+
+    @property
+    def meaning(self) -> str:
+        """What keys of one network depend on: keys of makers that differ in it say different things."""
+        # It is part of what results are kept under, so files of results are only taken up while it stays as it is.
+        widths = f"{shift_bits(self.graph.n_nodes)} {self._period_bits} {self._delay_bits} {self._execution_bits}"
+        best = f" {BEST}" if self._has_best else ""
+        return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}{best}"
+
+    @property
+    def tells_frames_apart(self) -> bool:
+        """Whether shifts by whole frames may show, so that pipelined patterns of a class may be different rows."""
+        return bool(self._pairs or self._sharing.host_pairs)
+
+    @property
+    def n_retiming_words(self) -> int:
+        """Words of a key that tell of which patterns its pattern is a shift at every node; they come first."""
+        return int(self.retimings(np.zeros((0, self.graph.n_edges), np.uint8)).shape[1])
+
+    def retimings(self, values: Values) -> Words:
+        """R of every edge after the shift that makes the forest sequential: the behaviour class follows from it."""
+        return retiming_words(self._indexed, values)
+
+    def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
+        """Keys of schedules: an array of shape (N, words)."""
+        shown = [*self._bias_order(schedules), *self._host_frames(values, schedules)]
+        if self._by_pattern:
+            rest = self._pattern_words(values, execution, depends_on_pattern=execution == "windowed" or bool(shown))
+        else:
+            rest = self._schedule_words(schedules, shown)
+        return np.concatenate([self.retimings(values), rest], axis=1)
+
+    def _pattern_words(self, values: Values, execution: str, *, depends_on_pattern: bool) -> Words:
+        """Words that tell execution and, where the row depends on it, pattern."""
+        number = np.full(len(values), self.executions.index(execution))
+        r = values if depends_on_pattern else np.zeros_like(values)
+        return pack([number, *r.T], len(values), [self._execution_bits, *[1] * self.graph.n_edges])
+
+    def _schedule_words(self, schedules: Schedules, shown: Sequence[Ints]) -> Words:
+        """Words that tell period, delays along the forest, sampling steps, and where shifts by whole frames show."""
+        graph = self.graph
+        tree = [schedules.delays[:, e] for e in graph.tree]
+        first_input = schedules.phases[:, graph.inputs[0]]
+        later = [schedules.phases[:, u] - first_input + (1 << (self._delay_bits + 1)) for u in graph.inputs[1:]]
+        bits = [
+            self._period_bits,
+            *[self._delay_bits] * len(tree),
+            *[self._delay_bits + 2] * len(later),
+            *[self._delay_bits + 2 if self._sharing.over_delays else 2] * len(shown),
+        ]
+        columns = [schedules.period, *tree, *later, *shown]
+        if self._has_best:
+            columns, bits = [*columns, schedules.frames], [*bits, self._period_bits]
+        return pack(columns, len(schedules.period), bits)
+
+    def _bias_order(self, schedules: Schedules) -> list[Ints]:
+        apart = [schedules.phases[:, a] - schedules.phases[:, b] for a, b in self._pairs]
+        if self._sharing.over_delays:
+            return [steps + (1 << (self._delay_bits + 1)) for steps in apart]
+        return [np.sign(steps) + 1 for steps in apart]
+
+    def _host_frames(self, values: Values, schedules: Schedules) -> list[Ints]:
+        # edges whose spikes can share an axon do if they begin with the same frame, 0 where R = 1
+        r, d, any_delay = values.astype(np.int64), schedules.delays, self._sharing.over_delays
+        pairs = self._sharing.host_pairs
+        return [np.where(any_delay | (d[:, a] == d[:, b]), r[:, a] - r[:, b], 0) + 1 for a, b in pairs]
+
+
+def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[ChipSpec]) -> Sharing:
+    """Find what the mapper tells apart besides delays."""
+    free = [core_of(chip).free_threshold for chip in chips if chip.core_model == "crossbar"]
+    least_free = min(free, default=math.inf)
+    biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > least_free)).any()]
+    pairs = []
+    for u in graph.inputs:
+        pairs += list(combinations(graph.leaving(u), 2))
+    return Sharing(tuple(sorted(biased)), tuple(pairs), len(free) < len(chips))
+
+
+# Schedules of many patterns at once: what ``Rollout`` says of each, as arrays with a row per pattern.
+#
+# Where the only cycles of a network are self-edges, one order of the nodes serves every pattern, and phases and
+# responses are recurrences along it, computed for all patterns together. Elsewhere every pattern is given to
+# :class:`~neuromap.rollout.schedule.rollout.Rollout`, which is also what the tests hold the recurrences against.
 Narrow = NDArray[np.signedinteger[Any]]
 """A row per node or edge, a column per pattern, in a type as narrow as it may be; a period has no rows."""
 
@@ -148,3 +281,130 @@ def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
         full[k] = max(response.steps for response in rollout.full_responses.values())
         exact[k] = all(response.is_exact for response in rollout.full_responses.values())
     return Schedules(period, frames, phases, delays, first, full, exact)
+
+
+# A cheap guess at the cores of a schedule, for choosing what to map first; nothing rests on it.
+
+
+@dataclass(frozen=True)
+class CoreWeights:
+    """What the distinct signals of a schedule weigh."""
+
+    # A neuron that is read at k different delays sends at least k spikes to different axons; a delay beyond the longest
+    # takes relays. So cores grow with the distinct pairs of node and delay, weighted by the neurons of the node.
+
+    # for every node that is no input: its neurons in cores, and its edges that have weights
+    outgoing: tuple[tuple[float, tuple[int, ...]], ...]
+    longest: int  # longest delay of a neuron in update steps
+
+    def estimate(self, delays: Ints) -> NDArray[np.float32]:
+        """Guess from delays, an array of shape (N, E): an array of shape (N,)."""
+        total = np.zeros(len(delays), np.float32)
+        for size, edges in self.outgoing:
+            columns = [delays[:, e] for e in edges]
+            for k, column in enumerate(columns):
+                new = np.ones(len(delays), np.bool_)
+                for other in columns[:k]:
+                    new &= column != other
+                total += np.float32(size) * new
+            relays = np.max([(column - 1) // self.longest for column in columns], axis=0)
+            total += np.float32(size) * relays.astype(np.float32)
+        return total
+
+
+def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
+    """Take the sizes of nodes and the longest delay; where neurons have no copies nothing weighs."""
+    if chip.core_model == "synapse-list":
+        return CoreWeights((), chip.delay[1])
+    network = graph.network
+    sizes = [node.size for node in network.nodes.values()]
+    outgoing = []
+    for u in range(graph.n_nodes):
+        edges = tuple(graph.leaving(u))
+        if edges and u not in graph.inputs:
+            outgoing.append((sizes[u] / chip.neurons, edges))
+    return CoreWeights(tuple(outgoing), chip.delay[1])
+
+
+# A network with its nodes and edges as numbers, and what serves all its patterns.
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network with its nodes and edges as numbers."""
+
+    network: Network  # the network (n nodes, E edges)
+    # sources, targets: ends of every edge
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+    # inputs, outputs: input and output nodes
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    # all nodes, every edge but the self-edges from earlier to later; empty where there are longer cycles
+    order: tuple[int, ...]
+    tree: tuple[int, ...]  # edges of a spanning forest rooted in the inputs, every edge after the one that leads to it
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.network.nodes)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.sources)
+
+    @property
+    def self_edges(self) -> tuple[int, ...]:
+        """Edges from a node to itself; they stream in every valid pattern."""
+        return tuple(e for e in range(self.n_edges) if self.sources[e] == self.targets[e])
+
+    def entering(self, v: int) -> list[int]:
+        """Edges that lead to a node, a self-edge too."""
+        return [e for e, target in enumerate(self.targets) if target == v]
+
+    def leaving(self, u: int) -> list[int]:
+        """Edges that leave a node, a self-edge too."""
+        return [e for e, source in enumerate(self.sources) if source == u]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether one order of the nodes serves every pattern."""
+        return bool(self.order)
+
+
+def graph_of(network: Network) -> Graph:
+    """Give the nodes and edges of a network numbers, and find what serves all its patterns."""
+    number = {name: k for k, name in enumerate(network.nodes)}
+    sources = tuple(number[u] for u, _ in network.edges)
+    targets = tuple(number[v] for _, v in network.edges)
+    inputs = tuple(number[name] for name in network.inputs)
+    order = () if cycle_structure(network).blocks else _order(len(number), sources, targets)
+    tree = _forest(inputs, sources, targets)
+    return Graph(network, sources, targets, inputs, tuple(number[o] for o in network.outputs), order, tree)
+
+
+def _forest(inputs: tuple[int, ...], sources: tuple[int, ...], targets: tuple[int, ...]) -> tuple[int, ...]:
+    """Find edges by which every node is reached once, breadth first from the inputs."""
+    reached, queue, tree = set(inputs), list(inputs), []
+    for u in queue:
+        for e, (source, v) in enumerate(zip(sources, targets, strict=True)):
+            if source == u and v not in reached:
+                reached.add(v)
+                queue.append(v)
+                tree.append(e)
+    return tuple(tree)
+
+
+def _order(n: int, sources: tuple[int, ...], targets: tuple[int, ...]) -> tuple[int, ...]:
+    """Sort the nodes of a network without cycles, self-edges aside, so that every edge leads to a later one."""
+    edges = [(u, v) for u, v in zip(sources, targets, strict=True) if u != v]
+    waiting = [0] * n
+    for _, v in edges:
+        waiting[v] += 1
+    order = [v for v in range(n) if waiting[v] == 0]
+    for u in order:
+        for source, v in edges:
+            if source == u:
+                waiting[v] -= 1
+                if waiting[v] == 0:
+                    order.append(v)
+    return tuple(order)

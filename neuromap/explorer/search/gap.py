@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from neuromap.explorer.answer.exploration import Gap
 from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.search.figures import N_TIMES, Figures
-from neuromap.explorer.search.groups import Group
-from neuromap.explorer.search.open_rows import OpenRows
-from neuromap.explorer.search.unlisted import Unlisted
+from neuromap.explorer.search.deadline_accuracy import Group
+from neuromap.explorer.search.front import OpenRows, Unlisted
+from neuromap.explorer.search.measured import N_TIMES, Figures
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import percent
 

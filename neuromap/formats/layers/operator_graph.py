@@ -1,9 +1,13 @@
-"""A network as its source computes it: a graph of operators with shapes and multiply-accumulates."""
+"""A graph of operators with fewer of them: what is a function of one tensor becomes one function.
+
+Frameworks write ``x * sigmoid(x)`` or a normalisation as many operators, and training with straight-through gradients
+leaves ``x + (step(x) - x)`` behind. In a network these are functions of a node, not nodes that read others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -11,7 +15,89 @@ from neuromap.files.messages import show_name
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.forms.card import Card
 
-__all__ = ["MAX_OPERATORS", "OperatorGraph"]
+_JOINS = ("add", "multiply")
+_WITHIN = ("function", "average")
+"""Operators of one tensor of which functions are composed; others move or weigh elements."""
+
+
+def simplified(graph: OperatorGraph) -> OperatorGraph:
+    """Join operators that together are a function of one tensor.
+
+    Parameters
+    ----------
+    graph : OperatorGraph
+        As a reader gives it.
+
+    Returns
+    -------
+    OperatorGraph
+        What it computes is the same, but for the rounding of ``x + (y - x)``, which becomes ``y``.
+    """
+    return _fused(_without_detours(graph))
+
+
+def _without_detours(graph: OperatorGraph) -> OperatorGraph:
+    """Replace ``x + (y - x)`` and ``(y + x) - x`` by ``y``, and drop functions that change nothing."""
+    made: dict[str, Operator] = {}
+    instead: dict[str, str] = {}
+    kept = []
+    for found in graph.operators:
+        one = replace(found, reads=tuple(instead.get(tensor, tensor) for tensor in found.reads))
+        target = _same_as(one, made)
+        if target is not None and one.gives not in graph.outputs:
+            instead[one.gives] = target
+            continue
+        if target is not None:
+            one = replace(one, kind="function", reads=(target,), settings={"function": "same"}, constants=())
+        made[one.gives] = one
+        kept.append(one)
+    return replace(graph, operators=tuple(kept))
+
+
+def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
+    """Name the tensor that an operator gives back."""
+    if one.kind == "function" and one.setting("function") == "same":
+        return one.reads[0]
+    terms = dict(_terms(one))
+    for tensor in tuple(terms):
+        inner = made.get(tensor)
+        if inner is not None and inner.kind == "add" and abs(terms.get(tensor, 0)) == 1:
+            opened = dict(terms)
+            sign = opened.pop(tensor)
+            for name, count in _terms(inner):
+                opened[name] = opened.get(name, 0) + sign * count
+            left = {name: count for name, count in opened.items() if count}
+            if len(left) == 1 and len(opened) == 2 and set(left.values()) == {1}:
+                return next(iter(left))
+    return None
+
+
+def _terms(one: Operator) -> Iterator[tuple[str, int]]:
+    if one.kind == "add" and len(set(one.reads)) == len(one.reads) == 2:
+        yield from zip(one.reads, one.setting("signs", (1, 1)), strict=True)
+
+
+def _fused(graph: OperatorGraph) -> OperatorGraph:
+    """Make functions of sums and products whose operands are all functions of one tensor."""
+    shapes = {**graph.inputs, **{one.gives: one.shape for one in graph.operators}}
+    root: dict[str, str] = {}
+    words: dict[str, tuple[str, ...]] = {}
+    kept = []
+    for one in graph.operators:
+        roots = {root.get(tensor, tensor) for tensor in one.reads}
+        if one.kind in _JOINS and len(roots) == 1 and shapes[next(iter(roots))] == one.shape:
+            within = tuple(dict.fromkeys(word for tensor in one.reads for word in words.get(tensor, ())))
+            called = " and ".join([*within, one.called or one.kind][:4])
+            one = replace(one, kind="function", reads=tuple(roots), called=called, settings={}, constants=())
+        if one.kind in _WITHIN:
+            root[one.gives] = root.get(one.reads[0], one.reads[0])
+            words[one.gives] = (*words.get(one.reads[0], ()), one.called or one.kind)[-4:]
+        kept.append(one)
+    return replace(graph, operators=tuple(kept))
+
+
+# A network as its source computes it: a graph of operators with shapes and multiply-accumulates.
+
 
 MAX_OPERATORS = 100_000
 """Most operators of one graph."""

@@ -19,8 +19,7 @@ from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, file_kind
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
-from neuromap.formats.nir.nir_graph import NirGraph
-from neuromap.formats.nir.tree import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, graph_of
+from neuromap.formats.nir.nir_graph import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, NirGraph, graph_of
 
 __all__ = ["MAX_BYTES", "MAX_FILE", "file_content", "read_nir"]
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import NotSupportedError
 from neuromap.files.whole_file import write_whole
-from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
-from neuromap.formats.nir.primitives import PRIMITIVES
+from neuromap.formats.nir.nir_graph import PRIMITIVES, MetaValue, NirGraph, NirNode
 
 __all__ = ["nir_bytes", "nir_object", "write_nir"]
 

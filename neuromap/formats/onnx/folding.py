@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.onnx.stored_tensors import Stored
-
-__all__ = ["folded", "part_lengths"]
+from neuromap.errors import InputError
+from neuromap.files.messages import show, show_name
+from neuromap.files.regular_file import check_regular
+from neuromap.formats.layers.operator import Operator, TensorShape, settings_of_frame
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""
@@ -162,3 +163,168 @@ def folded(
             return [np.asarray(array) for array in (found if isinstance(found, list) else [found])]
     except Exception:  # whatever NumPy raises of arrays that do not fit: then the number is not known, nothing more
         return []
+
+
+# What is known while the operators of an ONNX file are read one after the other.
+
+
+class Reading:
+    """Tensors and operators that are known so far."""
+
+    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+
+    def __init__(
+        self,
+        shapes: Mapping[str, TensorShape | None],
+        constants: dict[str, Stored],
+        constant_shapes: dict[str, TensorShape],
+        batch: int,
+    ) -> None:
+        self.constants = constants
+        self.constant_shapes = constant_shapes
+        self.operators: list[Operator] = []
+        self.unread: list[str] = []
+        self.origins = {name: name for name in constant_shapes}
+        """Stored tensors that constants are computed from."""
+        self._shapes, self._batch = shapes, batch
+
+    def is_constant(self, tensor: str) -> bool:
+        """Tell whether no input changes a tensor; one that is not given does not change either."""
+        return not tensor or tensor in self.constants
+
+    def constant(self, tensor: str) -> Stored:
+        """Give the numbers of a constant, or ``None``."""
+        return self.constants.get(tensor)
+
+    def whole_shape(self, tensor: str) -> TensorShape | None:
+        """Give the shape of a tensor for the whole batch."""
+        array = self.constants.get(tensor)
+        if array is not None:
+            return array.shape
+        return self.constant_shapes.get(tensor) or self._shapes.get(tensor)
+
+    def frame_shape(self, tensor: str) -> TensorShape | None:
+        """Give the shape of a tensor for one frame."""
+        shape = self._shapes.get(tensor)
+        if shape and shape[0] == self._batch:
+            return (1, *shape[1:])
+        return shape
+
+    def per_frame(self, work: int | None) -> int | None:
+        """Give the part of one frame of a batch's multiply-accumulates."""
+        return None if work is None else work // self._batch
+
+    def add(
+        self,
+        node: Any,
+        label: str,
+        kind: str,
+        reads: Sequence[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        constants: Sequence[NDArray[Any]] = (),
+        work: int | None = 0,
+        gives: str | None = None,
+        called: str = "",
+    ) -> None:
+        """Take an operator over."""
+        tensor = node.output[0] if gives is None else gives
+        source = self.whole_shape(reads[0]) if reads else None
+        self.operators.append(
+            Operator(
+                name=label,
+                kind=kind,
+                reads=tuple(reads),
+                gives=tensor,
+                shape=self.frame_shape(tensor),
+                work=self.per_frame(work),
+                called=called or node.op_type,
+                settings=settings_of_frame(kind, settings or {}, source, self._batch),
+                constants=tuple(constants),
+            )
+        )
+
+
+def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:
+    """Take a list of integers of an attribute."""
+    # length: how many there must be
+    # least: what each must be at least
+    found = attributes.get(key)
+    if found is None:
+        return (default,) * length
+    values = tuple(found) if isinstance(found, Sequence | np.ndarray) and not isinstance(found, bytes | str) else ()
+    if len(values) != length or not all(isinstance(n, int) and least <= n < 2**31 for n in values):
+        raise InputError(
+            f"attribute {show_name(key)}: found {show(found)}; expected {length} integers of {least} or more"
+        )
+    return values
+
+
+# Tensors that an ONNX file stores: within it, or in a file beside it and nowhere else.
+_MOST_BYTES = 2**31 - 1
+Stored = NDArray[Any] | None
+"""``None`` where a tensor is constant, but its numbers are not at hand."""
+
+
+def stored_shape(tensor: Any) -> tuple[int, ...]:
+    """Give the shape of a stored tensor."""
+    shape = tuple(int(n) for n in tensor.dims)
+    if any(n < 0 for n in shape) or len(shape) > 16:
+        raise InputError(f"tensor {show_name(tensor.name)}: found shape {show(list(shape))}; lengths are 0 or more")
+    return shape
+
+
+def stored_array(tensor: Any, folder: Path) -> Stored:
+    """Give the numbers of a stored tensor."""
+    # tensor: its numbers in it, or a name of a file, where they start in it and how many bytes they take
+    # gives ``None`` for texts
+    import onnx
+
+    shape = stored_shape(tensor)
+    if tensor.data_type in (onnx.TensorProto.STRING, onnx.TensorProto.UNDEFINED):
+        return None
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            content = _from_file(tensor, folder, math.prod(shape) * dtype.itemsize)
+            plain = onnx.TensorProto(name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, raw_data=content)
+            return np.asarray(onnx.numpy_helper.to_array(plain))
+        return np.asarray(onnx.numpy_helper.to_array(tensor))
+    except InputError:
+        raise
+    except Exception:  # whatever the package raises of numbers that do not fit
+        raise InputError(
+            f"tensor {show_name(tensor.name)}: its numbers do not fit its shape {show(list(shape))} and type; "
+            "write the file again"
+        ) from None
+
+
+def _from_file(tensor: Any, folder: Path, wanted: int) -> bytes:
+    """Read the numbers of a tensor from a file beside the model."""
+    said = {entry.key: entry.value for entry in tensor.external_data}
+    name, where = said.get("location", ""), f"tensor {show_name(tensor.name)}"
+    if not name or name != Path(name).name or "\0" in name or "\\" in name:
+        raise InputError(
+            f"{where}: lies in {show(name)}; only files in the folder of the model itself are read, put it there"
+        )
+    path = folder / name
+    if path.is_symlink():
+        raise InputError(
+            f"{where}: {show(name)} is a link; only files in the folder of the model are read, put it there"
+        )
+    try:
+        start, length = int(said.get("offset", "0")), int(said.get("length", str(wanted)))
+    except ValueError:
+        raise InputError(f"{where}: its place in {show(name)} is no number; write the file again") from None
+    try:
+        size = check_regular(path, "file of weights", InputError).st_size
+    except InputError as error:
+        raise InputError(f"{where}: {show(name)} {error}") from None
+    if length != wanted or wanted > _MOST_BYTES or start < 0 or start + length > size:
+        raise InputError(
+            f"{where}: wants {wanted} bytes, has {length} from {start} of {show(name)}, which has {size}; write both "
+            "files again"
+        )
+    with path.open("rb") as stream:
+        stream.seek(start)
+        return bytes(stream.read(length))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.formats.onnx.folding import part_lengths
-from neuromap.formats.onnx.reading import Reading
+from neuromap.formats.onnx.folding import Reading, part_lengths
 from neuromap.formats.onnx.weighted import WEIGHTED
 
 # Operators of ONNX that take elements one by one, and normalisations, which take a frame of them.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
-from neuromap.formats.onnx.reading import Reading, ints
+from neuromap.formats.onnx.folding import Reading, ints
 
 __all__ = ["WEIGHTED"]
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
-from neuromap.formats.pytorch.aten_elementwise import ELEMENTWISE
-from neuromap.formats.pytorch.calls import Call
+from neuromap.formats.pytorch.aten_elementwise import ELEMENTWISE, Call
 
 # Calls that move elements and leave them what they are.
 

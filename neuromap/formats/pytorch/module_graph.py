@@ -15,7 +15,7 @@ from neuromap.files.messages import show
 from neuromap.formats.layers.operator import Operator, settings_of_frame
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.formats.pytorch.aten import OPERATORS
-from neuromap.formats.pytorch.calls import Call
+from neuromap.formats.pytorch.aten_elementwise import Call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

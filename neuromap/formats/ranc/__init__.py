@@ -19,7 +19,7 @@ _HOMES = {
     "ranc_config": "to_json",
     "ranc_image": "image",
     "ranc_input": "to_json",
-    "ranc_vectors": "to_vectors",
+    "ranc_vectors": "vectors",
     "read_json": "to_json",
     "read_vectors": "vectors",
 }
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from neuromap.formats.ranc.to_json import ranc_config as ranc_config
     from neuromap.formats.ranc.to_json import ranc_input as ranc_input
     from neuromap.formats.ranc.to_json import read_json as read_json
-    from neuromap.formats.ranc.to_vectors import ranc_vectors as ranc_vectors
+    from neuromap.formats.ranc.vectors import ranc_vectors as ranc_vectors
     from neuromap.formats.ranc.vectors import read_vectors as read_vectors
 
 __all__ = sorted(_HOMES)

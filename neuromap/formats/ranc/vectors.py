@@ -7,21 +7,20 @@ The folder holds, for every core i = x + columns * y, ``csram_i.mem`` (one row o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError, ProgramError, StimulusError
+from neuromap.errors import InputError, NotSupportedError, ProgramError, StimulusError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
-from neuromap.formats.ranc.hardware_widths import N_WEIGHTS, TYPE_BITS, memory_fields
+from neuromap.formats.ranc.image import RancImage
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
-
-__all__ = ["read_vectors"]
 
 _MAX_BYTES = 1 << 28
 _UNSIGNED = ("reset_mode", "axon", "tick")
@@ -208,3 +207,139 @@ def _number(bits: NDArray[np.bool_], *, signed: bool) -> NDArray[np.int64]:
     if signed:
         place[0] = -place[0]
     return np.asarray(bits.astype(np.int64) @ place)
+
+
+# An image as the files of RANC's FPGA design: memory images of all cores of the grid, and the input packets.
+
+
+_Ints = NDArray[np.int64]
+
+
+def ranc_vectors(image: RancImage, outputs: Sequence[_Ints]) -> dict[str, str]:
+    """Write memory images and test vectors, as :func:`~neuromap.formats.ranc.vectors.read_vectors` reads them.
+
+    Parameters
+    ----------
+    image : RancImage
+        Cores that it does not hold, that in the output bus's place among them, are silent ones.
+    outputs : sequence of ndarray of int64
+        Outputs that spike in tick 0, 1, ...: what the design must answer.
+
+    Returns
+    -------
+    dict of str to str
+        Text by file name: ``csram_000.mem`` and ``tc_000.mem`` of core 0 and so on, ``tb_input.txt``,
+        ``tb_num_inputs.txt``, ``tb_correct.txt``, ``tb_num_outputs.txt``.
+
+    Raises
+    ------
+    NotSupportedError
+        If a value does not fit the memory, or the grid has more than ``MOST_CORES`` cores.
+    """
+    beyond = beyond_hardware(image)
+    columns, rows = image.grid
+    if not beyond and columns * rows > MOST_CORES:
+        beyond = f"{columns * rows} cores of the grid (at most {MOST_CORES})"
+    if beyond:
+        raise NotSupportedError(
+            f"program {show_name(image.name)}: RANC's FPGA design has no room for {beyond}: map it onto the chip ranc, "
+            "or export to ranc, for the simulator"
+        )
+    cores = image.cores
+    _, n_neurons, n_axons = cores.connections.shape
+    fields = memory_fields(n_axons)
+    values = {**cores.parameters, **{f"weight{g}": cores.weights[:, :, g] for g in range(cores.weights.shape[2])}}
+    row_of = {(x, y): row for row, (x, y) in enumerate(cores.coordinates.tolist())}
+    silent = "0" * n_axons + "".join(
+        _bits(np.array([name == "positive_threshold"]), bits)[0] for name, bits in fields.items()
+    )
+    files = {}
+    for i in range(columns * rows):
+        row = row_of.get((i % columns, i // columns))
+        if row is None:
+            images, types = [silent] * n_neurons, ["0" * TYPE_BITS] * n_axons
+        else:
+            # the leftmost bit is the last axon
+            bits = cores.connections[row][:, ::-1].astype(np.uint8) + ord("0")
+            parts = [_bits(values[name][row], width) for name, width in fields.items()]
+            images = [bits[n].tobytes().decode("ascii") + "".join(part[n] for part in parts) for n in range(n_neurons)]
+            types = _bits(cores.axon_types[row], TYPE_BITS)
+        files[f"csram_{i:03}.mem"], files[f"tc_{i:03}.mem"] = _lines(images), _lines(types)
+    return files | _vectors(image, outputs, fields)
+
+
+def _vectors(image: RancImage, outputs: Sequence[_Ints], fields: Mapping[str, int]) -> dict[str, str]:
+    group, x, y, axon, tick = image.input_spikes.T
+    columns = zip((x, y, axon, tick), ("dx", "dy", "axon", "tick"), strict=True)
+    packets = ["".join(parts) for parts in zip(*(_bits(v, fields[name]) for v, name in columns), strict=True)]
+    shown = np.concatenate([np.zeros(0, np.int64), *outputs])
+    return {
+        "tb_input.txt": _lines(packets),
+        "tb_num_inputs.txt": _lines([str(n) for n in np.bincount(group, minlength=1).tolist()]),
+        "tb_correct.txt": _lines(_bits(shown, fields["axon"])),
+        "tb_num_outputs.txt": _lines([str(len(spiking)) for spiking in outputs] or ["0"]),
+    }
+
+
+def _bits(values: NDArray[np.integer] | NDArray[np.bool_], width: int) -> list[str]:
+    """Write numbers as bits, most significant first, two's complement where they are below 0."""
+    modulus = 1 << width
+    return [f"{value % modulus:0{width}b}" if width else "" for value in values.astype(np.int64).tolist()]
+
+
+def _lines(words: Sequence[str]) -> str:
+    return "".join(f"{word}\n" for word in words)
+
+
+# What the memory of RANC's FPGA design has room for (``hardware/IP/RANCNetwork``), beside its simulator's integers.
+TYPE_BITS = 2
+N_WEIGHTS = 2**TYPE_BITS
+_BITS = 9
+_TICK_BITS = 4
+MOST_CORES = 1000
+"""Cores of a grid: their numbers have three digits in the names of files."""
+SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
+"""Numbers of a neuron with a sign, beside its weights."""
+
+
+def memory_fields(n_axons: int) -> dict[str, int]:
+    """Give the fields of a neuron's row of memory after its connections, and their bits, in order."""
+    return {
+        "potential": _BITS,
+        "reset": _BITS,
+        **{f"weight{g}": _BITS for g in range(N_WEIGHTS)},
+        "leak": _BITS,
+        "positive_threshold": _BITS,
+        "negative_threshold": _BITS,
+        "reset_mode": 1,
+        "dx": _BITS,
+        "dy": _BITS,
+        "axon": (n_axons - 1).bit_length(),
+        "tick": _TICK_BITS,
+    }
+
+
+def beyond_hardware(image: RancImage) -> str:
+    """Say what the FPGA design's memory has no room for."""
+    cores = image.cores
+    n_axons = cores.connections.shape[2]
+    low, high = -(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1
+    values: list[tuple[str, NDArray[np.int64], int, int]] = [
+        ("weight", cores.weights, low, high),
+        *((name.replace("_", " "), cores.parameters[name], low, high) for name in SIGNED_FIELDS),
+        ("potential", np.array(image.potentials), low, high),
+        ("destination tick", cores.parameters["tick"], 0, 2**_TICK_BITS - 2),
+    ]
+    if cores.weights.shape[2] != N_WEIGHTS:
+        return f"{cores.weights.shape[2]} weights of a neuron (it has {N_WEIGHTS})"
+    if n_axons & (n_axons - 1):
+        return f"{n_axons} axons of a core (a power of 2)"
+    if image.n_outputs > n_axons:
+        return f"{image.n_outputs} outputs (at most {n_axons}, as axons of a core)"
+    if image.inclusive:
+        return "a reset at the negative threshold itself (below it only)"
+    for what, array, least, greatest in values:
+        wrong = array[(array < least) | (array > greatest)]
+        if len(wrong):
+            return f"a {what} of {wrong[0]} ({least} to {greatest})"
+    return ""

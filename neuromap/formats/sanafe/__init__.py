@@ -11,15 +11,15 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "SanafeCells": "cells",
-    "sanafe_architecture": "architecture",
+    "sanafe_architecture": "network",
     "sanafe_cells": "cells",
     "sanafe_network": "network",
 }
 
 if TYPE_CHECKING:
-    from neuromap.formats.sanafe.architecture import sanafe_architecture as sanafe_architecture
     from neuromap.formats.sanafe.cells import SanafeCells as SanafeCells
     from neuromap.formats.sanafe.cells import sanafe_cells as sanafe_cells
+    from neuromap.formats.sanafe.network import sanafe_architecture as sanafe_architecture
     from neuromap.formats.sanafe.network import sanafe_network as sanafe_network
 
 __all__ = sorted(_HOMES)

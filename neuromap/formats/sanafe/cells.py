@@ -19,8 +19,7 @@ from neuromap.files.given import needs
 from neuromap.files.messages import show_name
 from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.host_spikes import HostSpikes
+from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
 from neuromap.hardware.program.program import Program
 
 __all__ = ["HARD", "NONE", "SOFT", "SanafeCells", "sanafe_cells"]
@@ -97,7 +96,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
         Of crossbars: one source per axon, nothing stochastic, neurons that rest at 0. Potentials that reach their rails
         are not looked for: mapped programs have none (rule ``potential-width`` of the checker).
     spikes : HostSpikes
-        As :func:`~neuromap.hardware.program.host_spikes.host_spikes` lists them.
+        As :func:`~neuromap.hardware.program.chip_program.host_spikes` lists them.
 
     Returns
     -------

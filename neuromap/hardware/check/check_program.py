@@ -14,13 +14,12 @@ from neuromap.files.given import needs
 from neuromap.hardware.check import (
     arrival_rules,
     chip_rules,
-    defect_rules,
     index_rules,
     list_index_rules,
     list_rules,
     mapping_rules,
 )
-from neuromap.hardware.check.violation import Finding, Place, Violation
+from neuromap.hardware.check.violation import Finding, Place, Violation, dead_cores, dead_routes
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import require_well_formed
@@ -49,7 +48,7 @@ _TABLES: tuple[_Rule, ...] = (
     index_rules.output_rows,
     index_rules.row_kinds,
 )
-_BOARD: tuple[_Rule, ...] = (chip_rules.reach, defect_rules.dead_cores, defect_rules.dead_routes)
+_BOARD: tuple[_Rule, ...] = (chip_rules.reach, dead_cores, dead_routes)
 _CROSSBAR_INDICES: tuple[_Rule, ...] = (
     index_rules.axon_types,
     index_rules.reset_modes,

@@ -1,6 +1,6 @@
 """Rules of synapse lists about values that index something: broken, they would make an engine read past an array.
 
-They are to :class:`~neuromap.hardware.program.list_program.ListProgram` what
+They are to :class:`~neuromap.hardware.program.program.ListProgram` what
 :mod:`neuromap.hardware.check.index_rules` are to crossbars; labels and tables of the host are checked there.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import ListProgram
 
 __all__ = ["decays", "host_axons", "joins", "list_targets", "refractory_periods", "starts", "synapses"]
 

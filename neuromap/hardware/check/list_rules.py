@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import ListProgram
 
 __all__ = [
     "axons",

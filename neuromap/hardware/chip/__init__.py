@@ -2,6 +2,6 @@
 
 FORMS = {
     "ChipSpec": {
-        "head": "chip_head.chip_head",
+        "head": "chip_spec.chip_head",
     },
 }

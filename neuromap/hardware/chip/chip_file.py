@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
+from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuromap.errors import ChipError
+from neuromap.files.given import mapping_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import parse_toml, read_toml
-from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
-from neuromap.hardware.chip.chip_figures import with_figures
+from neuromap.hardware.chip.chip_document import FIGURES, chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
-
-__all__ = ["is_chip_path", "list_chips", "load_chip"]
 
 MAX_FILE_BYTES = 1 << 20
 """A chip file is a page of text; anything longer is another kind of file."""
@@ -34,7 +36,7 @@ def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = N
         separator or ends with ``.toml``. A ``ChipSpec`` is checked by the same rules and returned.
     figures : mapping of str to value, optional
         Figures that take the place of its own, such as ``{"core.axons": 512}``; see
-        :func:`neuromap.hardware.chip.chip_figures.with_figures`.
+        :func:`neuromap.hardware.chip.chip_file.with_figures`.
 
     Returns
     -------
@@ -114,3 +116,141 @@ def _read_chip_file(path: Path) -> ChipSpec:
     except ChipError as error:
         raise ChipError(f"{origin}: {error}") from None
     return chip_from_document(document, origin)
+
+
+# Chips with other figures than their file's: one chip, or a chip for every combination of several values.
+#
+# Figures are called as in chip files, ``table.key``, and are held to the same rules (``docs/chip-file.md``).
+
+
+MOST_CHIPS = 256
+"""Chips that are made of one: a table of more is read by nobody."""
+_LONGEST_NAME = 100
+_LONGEST_TEXT = 4000
+
+
+class ChipPoint(NamedTuple):
+    """A chip, and the values that were set to make it."""
+
+    values: tuple[Any, ...]  # as they were given, one for every figure
+    chip: ChipSpec  # the chip
+
+
+def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
+    """Give a chip other figures.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        The chip that they are changed of.
+    figures : mapping of str to value
+        By their names in chip files, such as ``{"core.axons": 512}``: whole numbers, numbers, texts, booleans or lists,
+        as in the file.
+
+    Returns
+    -------
+    ChipSpec
+        Called as the figures that are others than before: ``"truenorth with core.axons = 512"``. Where none is, the
+        chip itself.
+
+    Raises
+    ------
+    ChipError
+        If no chip file has such a figure, or the chip that they make breaks a rule of chip files.
+    NotSupportedError
+        If neuromap does not map to such a chip.
+    """
+    mapping_given(f"chip {chip.name}: figures", figures, "{'core.axons': 512}", ChipError)
+    figures = {name: _plain(value) for name, value in figures.items()}
+    document = before = chip_document(chip)
+    for name, value in figures.items():
+        table, key = _parts_of(name)
+        document = {**document, table: {**document.get(table, {}), key: value}}
+    made = chip_from_document(document, f"chip {_name(chip, figures)}")
+    after = chip_document(made)
+    changed = {name: value for name, value in figures.items() if _figure(after, name) != _figure(before, name)}
+    if not changed:
+        return chip
+    description, source = _texts(chip, changed)
+    return replace(made, name=_name(chip, changed), description=description, source=source)
+
+
+def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> tuple[ChipPoint, ...]:
+    """Make a chip for every combination of values."""
+    # chip: the chip that they are changed of
+    mapping_given(f"chip {chip.name}: figures", figures, "{'core.axons': [256, 512]}", ChipError)
+    values = [_distinct(name, given) for name, given in figures.items()]
+    if (number := prod(map(len, values))) > MOST_CHIPS:
+        raise ChipError(
+            f"chip {chip.name}: the values of {', '.join(figures)} make {number} chips; at most {MOST_CHIPS} are "
+            "allowed, so give fewer values"
+        )
+    return tuple(
+        ChipPoint(point, with_figures(chip, dict(zip(figures, point, strict=True)))) for point in product(*values)
+    )
+
+
+def figure_text(value: Any) -> str:
+    """Write the value of a figure as people read it in a table: texts without quotes, the rest as in the file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return value if isinstance(value, str) else show(value)
+
+
+def _parts_of(name: object) -> tuple[str, str]:
+    """Take the name of a figure apart, and refuse one that no chip file has."""
+    if name not in FIGURES:
+        table = str(name).partition(".")[0]
+        near = [known for known in FIGURES if known.startswith(f"{table}.")]
+        tables = list(dict.fromkeys(known.partition(".")[0] for known in FIGURES))
+        allowed = ", ".join(near) if near else f"table.key, of the tables {', '.join(tables)}"
+        ending = [known for known in FIGURES if known.endswith(f".{name}")]
+        meant = f"; did you mean {ending[0]!r}?" if ending else did_you_mean(str(name), near or FIGURES)
+        raise ChipError(f"figure {show(name)}: chip files have none of this name; allowed are {allowed}{meant}")
+    table, _, key = str(name).partition(".")
+    return table, key
+
+
+def _plain(value: Any) -> Any:
+    """Take numbers of NumPy and tuples as chip files write them."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _figure(document: Mapping[str, Any], name: str) -> Any:
+    table, _, key = name.partition(".")
+    return document.get(table, {}).get(key)
+
+
+def _distinct(name: str, values: Any) -> list[Any]:
+    """Take the values of a figure, each once; 1 and true, and 1 and 1.0, are not the same."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise ChipError(f"figure {name}: found {show(values)}; give a list of its values")
+    found = list({repr(value): value for value in map(_plain, values)}.values())
+    if not found:
+        raise ChipError(f"figure {name}: has no value; give one or several")
+    return found
+
+
+def _name(chip: ChipSpec, figures: Mapping[str, Any]) -> str:
+    """Name a chip for its figures; where that is too long, for their number, with a digest that tells chips apart."""
+    words = _words(figures)
+    name = f"{chip.name} with {words}"
+    if len(name) <= _LONGEST_NAME and name.isprintable():
+        return name
+    digest = hashlib.sha256(repr(sorted(figures.items())).encode()).hexdigest()[:8]
+    tail = f" with {len(figures)} other figure{'s' * (len(figures) != 1)} ({digest})"
+    return chip.name[: _LONGEST_NAME - len(tail)] + tail
+
+
+def _words(figures: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {figure_text(value)}" for name, value in figures.items())
+
+
+def _texts(chip: ChipSpec, changed: Mapping[str, Any]) -> tuple[str, str]:
+    """Describe a chip with other figures, and tell their source: what its file says is no longer so of them."""
+    source = f"set for a trial: {_words(changed)}" + (f"; all others: {chip.source}" if chip.source else "")
+    return f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT], source[:_LONGEST_TEXT]

@@ -1,26 +1,176 @@
-"""ChipSpec: what a chip is, as one immutable value.
-
-Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`.
-Figures that nobody has published are ``None``: absent is not zero.
-"""
+"""A chip in the head of a JSON document about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ChipError
+from neuromap.files.messages import show
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import seconds
-from neuromap.hardware.chip.defects import Defects
-from neuromap.hardware.chip.synapse_lists import SynapseLists
 
-__all__ = ["CORE_MODELS", "ChipSpec", "CoreKind", "NeuronRules"]
+
+def chip_head(chip: ChipSpec) -> dict[str, Any]:
+    """Make the member ``chip`` of a document."""
+    # gives its name, its cores, those of them that can be used, and the length of its tick in seconds
+    return {
+        "name": chip.name,
+        "cores": chip.n_cores,
+        "usable_cores": chip.n_usable_cores,
+        "tick_seconds": chip.tick_seconds,
+    }
+
+
+# ChipSpec: what a chip is, as one immutable value.
+#
+# Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`. Figures
+# that nobody has published are ``None``: absent is not zero.
+
+
+# Defects of a chip or board: cores, routers and links that do not work.
+#
+# Which routes they block is asked in :mod:`neuromap.hardware.program.dead_routes`.
+Core = tuple[int, int]
+Link = tuple[Core, Core]
+_PAIR = "are coordinates [x, y], integers from 0"
+_NEIGHBOURS = "are two cores side by side, [x, y] and [x', y']: x or y differs by 1"
+
+
+@dataclass(frozen=True)
+class Defects(Card):
+    """What does not work, in coordinates of the whole board.
+
+    Order and repetition do not matter: the tuples are sorted and hold every entry once.
+
+    Attributes
+    ----------
+    cores : tuple of (x, y)
+        Dead cores: they hold no neurons, but their routers forward spikes.
+    routers : tuple of (x, y)
+        Dead routers: their cores are unusable too, and no route may start, end or pass there.
+    links : tuple of ((x, y), (x', y'))
+        Dead links between neighbouring routers. A link is dead in both directions; it is kept with the lesser
+        coordinates first.
+
+    Raises
+    ------
+    ChipError
+        If an entry is no pair of integers from 0, or a link joins cores that are not side by side. Whether the
+        entries lie on the board is asked when the defects are joined with a chip.
+    """
+
+    cores: tuple[Core, ...] = ()
+    routers: tuple[Core, ...] = ()
+    links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("cores", "routers"):
+            entries = {_core(entry, key) for entry in _entries(getattr(self, key), key)}
+            object.__setattr__(self, key, tuple(sorted(entries)))
+        links = {_link(entry) for entry in _entries(self.links, "links")}
+        object.__setattr__(self, "links", tuple(sorted(links)))
+
+    def __bool__(self) -> bool:
+        return bool(self.cores or self.routers or self.links)
+
+    def require_on_board(self, columns: int, rows: int) -> None:
+        """Refuse entries that lie beyond a board.
+
+        Parameters
+        ----------
+        columns, rows : int
+            Cores of the board along x and y.
+
+        Raises
+        ------
+        ChipError
+            Naming the first such entry.
+        """
+        for key, entries in (("cores", self.cores), ("routers", self.routers), ("links", self.links)):
+            for entry in entries:
+                # of a link, the second core is the farther one along both axes
+                x, y = entry[1] if key == "links" else entry  # type: ignore[misc]
+                if x >= columns or y >= rows:  # type: ignore[operator]
+                    raise ChipError(
+                        f"defects.{key}: found {show(entry)}; allowed are x from 0 to {columns - 1} and y from 0 to "
+                        f"{rows - 1}, counted over the whole board; delete it or choose the board that it is about"
+                    )
+
+
+def _entries(value: Any, key: str) -> Iterable[Any]:
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(plain, str | bytes) or not isinstance(plain, Iterable):
+        raise ChipError(f"defects.{key}: found {show(value)}; allowed is a list")
+    return plain
+
+
+def _core(value: Any, key: str) -> Core:
+    if not _is_pair(value) or any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0 for n in value):
+        raise ChipError(f"defects.{key}: found {show(value)}; allowed {_PAIR}")
+    return int(value[0]), int(value[1])
+
+
+def _link(value: Any) -> Link:
+    if not _is_pair(value) or not all(map(_is_pair, value)):
+        raise ChipError(f"defects.links: found {show(value)}; allowed {_NEIGHBOURS}")
+    one, other = sorted(_core(end, "links") for end in value)
+    if abs(one[0] - other[0]) + abs(one[1] - other[1]) != 1:
+        raise ChipError(f"defects.links: found {show((one, other))}; allowed {_NEIGHBOURS}")
+    return one, other
+
+
+def _is_pair(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.shape[:1] == (2,))
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) == 2
+
+
+# SynapseLists: what a core holds that keeps a list of synapses for every axon, in place of a crossbar.
+#
+# Its neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IEEE Micro 2018), described in
+# :mod:`neuromap.hardware.program.program`.
+@dataclass(frozen=True)
+class SynapseLists(Card):
+    """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
+
+    output_axons: int  # pairs of a neuron and a core that it feeds, per core
+    synapse_memory_bits: int  # memory of a core's lists
+    # synapse_bits, list_bits: what one synapse takes of it, and what every list that is in use takes besides
+    synapse_bits: int
+    list_bits: int = 0
+    # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
+    weight_shifts: tuple[int, int] = (0, 13)
+    # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
+    mixed_sign_step: int = 1
+    threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
+    bias_bits: int = 13  # width of a bias' mantissa, with its sign
+    bias_shifts: tuple[int, int] = (0, 7)  # least and greatest k of a bias, which is a mantissa times 2**k
+    # width of the current, two's complement; it wraps. The voltage has ``potential_bits`` and saturates
+    current_bits: int = 24
+    decay_bits: int = 12  # A decay d takes d / 2**decay_bits of a value in every tick
+    refractory_bits: int = 6  # width of the refractory counter
+
+    @property
+    def current_range(self) -> tuple[int, int]:
+        """Rails of the current (two's complement)."""
+        return (-(2 ** (self.current_bits - 1)), 2 ** (self.current_bits - 1) - 1)
+
+    @property
+    def greatest_refractory(self) -> int:
+        """Ticks that a neuron may rest after a spike."""
+        return int(2**self.refractory_bits - 1)
+
+    def list_memory(self, n_lists: int, n_synapses: int) -> int:
+        """Count the bits of memory that lists take."""
+        return n_lists * self.list_bits + n_synapses * self.synapse_bits
+
 
 CoreKind: TypeAlias = Literal["crossbar", "synapse-list"]
-
 CORE_MODELS: tuple[CoreKind, ...] = ("crossbar", "synapse-list")
 """Kinds of cores, the default of chip files first."""
 

@@ -1,7 +1,8 @@
-"""Where a program meets the host: spikes that it is fed, neurons that are read out, and the clocks of its nodes."""
+"""What a program does not hold of its network, as a line for people."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,16 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time, tick_of_frame
 from neuromap.forms.card import Card
 
-__all__ = ["BIAS", "HostTable", "NodePort", "OutputTable"]
+
+def left_out_line(ports: Sequence[NodePort], left_out: Mapping[str, int]) -> str:
+    """Say which nodes are left out."""
+    size = {port.name: port.size for port in ports}
+    parts = (f"{name} ({n} of {size[name]} neuron{'s' * (size[name] != 1)})" for name, n in left_out.items())
+    return f"left out, as no output depends on it: {', '.join(parts)}; --keep maps it all the same, to be recorded"
+
+
+# Where a program meets the host: spikes that it is fed, neurons that are read out, and the clocks of its nodes.
+
 
 BIAS = -1
 """``HostTable.node`` of spikes that carry no input but a constant: the bias axons."""

@@ -20,8 +20,7 @@ from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.program import ListProgram, Program
 
 __all__ = [
     "BEST",

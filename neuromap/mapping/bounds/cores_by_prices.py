@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.mixture import Mixture
+from neuromap.mapping.bounds.lp_bounds import Mixture
 
 Floats = NDArray[np.float64]
 ROUNDS = 20

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.ragged import rank_in_run, rows_of_entries, run_heads
+from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]

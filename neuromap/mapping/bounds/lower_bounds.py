@@ -10,6 +10,7 @@ Synapse-list cores are counted in :mod:`neuromap.mapping.bounds.lower_bounds`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,12 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
-from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
 from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
-from neuromap.mapping.bounds.crowding import Crowd, crowds_of
-from neuromap.mapping.bounds.mixture import mixture_of
+from neuromap.mapping.bounds.lp_bounds import fed_axons, mixture_of
+from neuromap.mapping.bounds.neuron_capacity import Crowd, crowds_of
 from neuromap.mapping.bounds.readers import Key, Reader, read_out_neurons, readers_of
-from neuromap.mapping.bounds.reads import fed_axons
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 
@@ -90,7 +90,6 @@ _BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool, Budget], C
     {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, *_: list_core_bound(network, chip)}
 )
 """How cores are bounded, by their kind."""
-
 # Lower bounds on synapse-list cores: every neuron that an output depends on has one place and all its synapses.
 #
 # A neuron takes a place; a source that it reads takes an axon of its core, and every weight a synapse in its memory.
@@ -203,8 +202,6 @@ def _row_of_blocks(reader: Reader, widths: dict[Key, int]) -> list[Any]:
 
 
 # Shares: cores from prices per neuron such that no core, however mixed, holds neurons worth more than one core.
-
-
 EFFORT = 200_000_000
 """Steps up to which the worth of a mixed core is computed."""
 TINY, ROUNDING = 1e-9, 1e-6
@@ -268,3 +265,34 @@ def _greatest_worth(curves: list[Ints], axons: int) -> float:
             taken[axons_of:] = np.maximum(taken[axons_of:], best[: axons + 1 - axons_of] + worth)
         best = taken
     return float(best[-1])
+
+
+# CoreBound: how many cores every mapping takes at least.
+
+
+@dataclass(frozen=True)
+class PopulationBound:
+    """What the neurons of one population need, whatever they share their cores with."""
+
+    name: str  # of the population
+    cores: int  # cores among which its neurons spread at least
+    by: str  # what keeps more of its neurons from a core; "synapses" is the memory of synapse-list cores
+
+
+@dataclass(frozen=True)
+class CoreBound(Card):
+    """Lower bound on the cores of every mapping of a rollout onto a chip."""
+
+    total: int  # cores
+    by: str  # the resource that gives ``total``; "synapses" is the memory of synapse-list cores
+    # neurons of cores that are taken at least. On crossbar cores: one for every axon that a neuron feeds, one for each
+    # that is read out
+    neurons: int
+    axons: int  # axons that are fed at least, bias axons not counted
+    # population by population; those that no output depends on, relays and splitters need none
+    populations: tuple[PopulationBound, ...]
+
+    @property
+    def per_population(self) -> tuple[tuple[str, int, str], ...]:
+        """Name, cores and limiting resource of every population."""
+        return tuple((p.name, p.cores, p.by) for p in self.populations)

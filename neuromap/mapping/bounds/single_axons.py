@@ -13,8 +13,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import run_heads
-from neuromap.mapping.bounds.whole_windows import WholeWindows
+from neuromap.arrays.packed_rows import run_heads
+from neuromap.mapping.bounds.window_axons import WholeWindows
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["single_axon_sources"]

@@ -1,26 +1,27 @@
 """What fits one core: the seam behind which a second kind of core can stand.
 
 The stages from tiling to packing ask a core through this interface alone.
-:class:`neuromap.mapping.core.crossbar_core.CrossbarCore` is the one implementation;
+:class:`neuromap.mapping.core.core_of.CrossbarCore` is the one implementation;
 :func:`neuromap.mapping.core.core_of.core_of` makes it from a chip.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.core.axon_plan import AxonPlan
-from neuromap.mapping.legalise.legalised import Legalised, Population
-from neuromap.mapping.legalise.sources import Sources
+from neuromap.hardware.program.ports import BIAS
+from neuromap.mapping.core.crossbar import Crossbar, Proposal, by_digits, by_signed_digits, by_value, coloured
+from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
 from neuromap.mapping.options.infeasible import Limit
-from neuromap.network.neurons.leak_neuron import LeakNeuron
-
-__all__ = ["CoreModel", "Cores", "Shortage"]
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 
 Ints = NDArray[np.int64]
 
@@ -92,3 +93,317 @@ class Cores:
     model: CoreModel  # what one of them is like
     number: int  # how many there are, dead ones included
     usable: int  # how many can hold neurons
+
+
+# Encode the weights of one core on axons of few types, with as few axons per source as possible.
+#
+# Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
+
+
+def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+    """Find the plan with the fewest axons."""
+    # gives ``None`` where no strategy stays within the core's axons and the potential's width
+    # shapes: weights (n, s); threshold (n,)
+    n_sources = weights.shape[1]
+    threshold = _lowered(weights, threshold, core)
+    best: AxonPlan | None = None
+    # with all types first; holding one back pays only where bias axons crowd the others
+    for types in (core.axon_types, core.axon_types - 1):
+        proposals = 0
+        for propose in (coloured, by_value, by_opposites, by_digits):
+            room = core.axons if best is None else best.n_axons - 1
+            if room < n_sources or types < 1:
+                return best
+            if propose is by_opposites and best is not None:
+                continue  # tiles whose axons have one weight each share them with others
+            proposal = propose(weights, types, room, core)
+            proposals += proposal is not None
+            plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
+            if plan is None and proposal is not None and propose is by_digits:
+                # digits of the other sign swing farther than the weight that they make up; more axons may not
+                proposal = by_signed_digits(weights, types, room, core)
+                plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
+            if plan is not None:  # then it has fewer axons than the best so far
+                best = plan
+        if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
+            return best  # weights that all types do not hold are too much for fewer
+    return best
+
+
+def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
+    """Lower thresholds that need bias axons to the least that does the same."""
+    # Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one
+    # just above the lower does.
+    beyond = np.flatnonzero(threshold > core.free_threshold)
+    if not len(beyond):
+        return threshold
+    lowered = threshold.copy()
+    step = np.maximum(1, np.gcd.reduce(weights[beyond], axis=1, initial=0))
+    lowered[beyond] = (-(-threshold[beyond] // step) - 1) * step + 1
+    return lowered
+
+
+# Thresholds that leak and alpha cannot hold arrive as spikes on bias axons.
+#
+# Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has
+# (docs/mapping.md).
+def with_bias(
+    proposal: Proposal, threshold: Ints, room: int, core: Crossbar, neuron: LeakNeuron | None = None
+) -> AxonPlan | None:
+    """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak."""
+    # So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
+    # gives ``None`` where axons or the potential's width do not do
+    # shapes: threshold (n,)
+    source, axon_type, synapses, palette = proposal
+    least = np.clip(threshold, 1, core.free_threshold) - threshold  # bias nearest to zero
+    free = palette == 0  # types without synapses of this neuron
+    palette = palette.copy()
+    count = np.zeros(palette.shape, np.int64)
+    wanting = np.flatnonzero(least)
+    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
+    for n in wanting:
+        spare = [int(g) for g in popular if free[n, g]][:1]
+        found = _bias_of(int(least[n]), palette[n], spare, room, core)
+        if found is None:
+            return None
+        kind, weight, spikes = found
+        palette[n, kind] = weight
+        count[n, kind] = spikes
+    most = count.max(axis=0, initial=0)
+    kinds = np.repeat(np.arange(len(most)), most)
+    if len(source) + len(kinds) > room:
+        return None
+    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
+    reached = threshold + (count * palette).sum(axis=1)  # alpha - leak
+    leak = -np.minimum(reached, core.leak_limit)
+    plan = AxonPlan(
+        source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
+        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
+        weights=palette,
+        synapses=np.concatenate([synapses, bias_synapses]),
+        leak=leak,
+        alpha=reached + leak,
+    )
+    return plan if (plan.swing(neuron) <= core.highest_potential).all() else None
+
+
+def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
+    """Choose type, weight and spikes whose product is ``least``."""
+    # Or less than ``core.free_threshold`` farther from 0.
+    # A type that the neuron leaves free takes any weight; the others only the one that they have.
+    sign, need = (1, least) if least > 0 else (-1, -least)
+    if spare:
+        widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]
+        spikes = np.arange(-(-need // widest), min(need, room) + 1)
+        weights = -(-need // spikes)
+        fits = np.flatnonzero(spikes * weights - need < core.free_threshold)
+        if len(fits):
+            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
+    options = []
+    for kind in np.flatnonzero(palette * sign > 0).tolist():
+        weight = abs(int(palette[kind]))
+        times = -(-need // weight)
+        if times * weight - need < core.free_threshold:
+            options.append((times, kind))
+    if not options:
+        return None
+    times, kind = min(options)
+    return kind, int(palette[kind]), times
+
+
+# Two types that are opposite in every neuron: together they make any weight, and other sources take one axon.
+#
+# Let every neuron have two weights at most, a low and a high one (ternary: -1 and 1). Two types of the core hold
+# them, in some neurons the one the low and the other the high, in others the other way round: a source with an axon
+# of both types has whatever weights it likes. A source takes one axon if its weights are those of one type in all
+# neurons that read it. So the two types, and each that is left, are given the pattern that most sources have.
+Bools = NDArray[np.bool_]
+TWICE = -1
+"""In place of a type: the source has an axon of each of the first two."""
+
+
+def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose one axon for sources of a few patterns, two for all others."""
+    # Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
+    # gives ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights
+    # shapes: weights (n, s)
+    if types < 2 or not weights.size or weights.min() < core.weight_range[0] or weights.max() > core.weight_range[1]:
+        return None
+    read = weights != 0
+    beyond = int(np.abs(weights).max()) + 1
+    low, high = np.where(read, weights, beyond).min(axis=1), np.where(read, weights, -beyond).max(axis=1)
+    is_low, is_high = read & (weights == low[:, None]), read & (weights == high[:, None])
+    if (is_low | is_high != read).any():
+        return None
+    two = low < high  # neurons of one weight have it in every type
+    alike = _alike(read[two], is_high[two])
+    if 2 * weights.shape[1] - alike.most_single(types) > room:
+        return None  # before any search
+    shown = np.ix_(two, alike.first)
+    found = _patterns(is_low[shown], is_high[shown], alike.size, types, room)
+    if found is None:
+        return None
+    kind = found.kind[alike.of_source]
+    if len(kind) + np.count_nonzero(kind == TWICE) > room:
+        return None
+    palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
+    palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
+    return _proposal(weights, palette, kind, two)
+
+
+def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
+    """Lay sources out on axons; neurons of one weight read the first of two."""
+    times = np.where(kind == TWICE, 2, 1)
+    source = np.repeat(np.arange(len(kind)), times)
+    second = np.append(False, source[1:] == source[:-1])
+    axon_type = np.where(kind[source] == TWICE, second.astype(np.int64), kind[source])
+    synapses = (weights[:, source] == palette[:, axon_type]) & (weights[:, source] != 0)
+    synapses &= two[:, None] | ~second
+    used = np.zeros(palette.shape, bool)
+    for t in range(palette.shape[1]):
+        used[:, t] = synapses[:, axon_type == t].any(axis=1)
+    return Proposal(source, axon_type, synapses.T, np.where(used, palette, 0))
+
+
+class _Alike(NamedTuple):
+    """Classes of sources that have the same readers and the same pattern, in the order of their first sources."""
+
+    # Such sources agree with the same others, so that a search may take them for one.
+
+    first: Ints
+    """A source of every class; shape (k,)."""
+    size: Ints
+    """Sources of every class; shape (k,)."""
+    of_source: Ints
+    """Class of every source; shape (s,)."""
+    readers: Ints
+    """Equal where classes have the same readers; shape (k,)."""
+
+    def most_single(self, types: int) -> int:
+        """Bound the sources with one axon: of those with the same readers, as many as in the largest classes."""
+        order = np.lexsort((-self.size, self.readers))
+        return int(self.size[order][rank_in_run(self.readers[order]) < types].sum())
+
+
+def _alike(read: Bools, is_high: Bools) -> _Alike:
+    readers = np.ascontiguousarray(np.packbits(read, axis=0).T)
+    pattern = np.ascontiguousarray(np.concatenate([readers, np.packbits(is_high, axis=0).T], axis=1))
+    if not pattern.shape[1]:
+        everyone = np.zeros(len(pattern), np.int64)
+        return _Alike(everyone[:1], np.array([len(pattern)]), everyone, everyone[:1])
+    _, first, of_source, size = np.unique(
+        _as_words(pattern), return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    first, size, of_source = first[order], size[order], np.argsort(order)[of_source]
+    return _Alike(first, size, of_source, np.unique(_as_words(readers)[first], return_inverse=True)[1])
+
+
+def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
+    """See every row as one thing that can be sorted."""
+    return rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
+
+
+class _Patterns(NamedTuple):
+    kind: Ints
+    """Type of every class of sources, or ``TWICE``; shape (k,)."""
+    is_high: Bools
+    """Whether a type has the high weight of a neuron; shape (types, n)."""
+
+
+def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> _Patterns | None:
+    """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
+    low, high = np.packbits(is_low, axis=0), np.packbits(is_high, axis=0)
+    crossed = _meet(low, high)
+    same = ~(crossed | crossed.T)  # nothing keeps two sources from one type,
+    opposite = ~(_meet(low, low) | _meet(high, high))  # or from the one and the other of two that are opposite
+    agree, to_save = same @ size, 2 * int(size.sum()) - room
+    if int((agree + opposite @ size).max(initial=0)) + (types - 2) * int(agree.max(initial=0)) < to_save:
+        return None
+    kind = np.full(len(size), TWICE)
+    with_first, with_second = _opposed(same, opposite, size)
+    kind[with_first], kind[with_second] = 0, 1
+    first_high = is_high[:, with_first].any(axis=1) | is_low[:, with_second].any(axis=1)
+    patterns = [first_high, ~first_high]
+    for t in range(2, types):
+        if int(size[kind != TWICE].sum()) + (types - t) * int(agree.max(initial=0)) < to_save:
+            return None
+        members = _agreeing(same, kind == TWICE, size)
+        kind[members] = t
+        patterns.append(is_high[:, members].any(axis=1))
+    return _Patterns(kind, np.array(patterns))
+
+
+def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:
+    """Whether columns of bits have a bit in common, each with each; threads for a product would take longer to wake."""
+    found = np.zeros((some.shape[1], others.shape[1]), np.uint8)
+    for left, right in zip(some, others, strict=True):
+        found |= left[:, None] & right
+    return found.astype(bool)
+
+
+def _opposed(same: Bools, opposite: Bools, size: Ints) -> tuple[Ints, Ints]:
+    """Find many sources of which all have one pattern or its opposite."""
+    n = len(same)
+    both = np.block([[same, opposite], [opposite, same]])
+    np.fill_diagonal(both[:n, n:], False)  # no source has a pattern and its opposite
+    np.fill_diagonal(both[n:, :n], False)
+    members = _agreeing(both, np.ones(2 * n, bool), np.tile(size, 2))
+    return members[members < n], members[members >= n] - n
+
+
+def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
+    """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
+    members: list[int] = []
+    left = left.copy()
+    kept = agree @ np.where(left, size, 0)
+    n_left = int(size[left].sum())
+    while n_left:
+        here = np.flatnonzero(left)
+        found = kept[here]
+        if found.min() == n_left:  # all agree
+            return np.concatenate([members, here]).astype(np.int64)
+        best = here[np.argmax(found)]
+        gone = here[~agree[best, here]]
+        left[gone] = left[best] = False
+        members.append(int(best))
+        kept = kept - size[gone] @ agree[gone] - size[best] * agree[best]  # it is symmetric
+        n_left -= int(size[gone].sum() + size[best])
+    return np.array(members, np.int64)
+
+
+# How the weights of some neurons lie on the axons of one core.
+@dataclass(frozen=True, eq=False)
+class AxonPlan(Value):
+    """Axons, types and synapses of one core."""
+
+    source: Ints  # (a,): column of the weights that feeds the axon, or ``BIAS``
+    axon_type: Ints  # (a,): type of the axon
+    weights: Ints  # (n, axon_types): weight of every neuron for every type
+    synapses: Bools  # (a, n): crossbar
+    leak: Ints  # (n,): negative leak of every neuron
+    alpha: Ints  # (n,): threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other)
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_axons(self) -> int:
+        """Axons in use, bias axons included."""
+        return len(self.source)
+
+    def swing(self, neuron: LeakNeuron | None = None) -> Ints:
+        """Highest potential that each neuron's range must hold, shape (n,); ``neuron`` where it keeps its potential."""
+        # Events come first, in any order, then the leak: a potential rises by the sum of positive weights and falls by
+        # the sum of negative weights and leak; two's complement reaches one farther down than up. It is summed over
+        # axons, not over weights: a weight that several axons make up may swing farther than itself. A potential that
+        # is kept begins anywhere from the floor to below the threshold, or to what a subtraction may leave.
+        drive = self.weights.T[self.axon_type] * self.synapses
+        leak = self.leak if neuron is None else neuron.leak
+        rise = np.maximum(drive, 0).sum(axis=0) + np.maximum(leak, 0)
+        fall = np.minimum(drive, 0).sum(axis=0) + np.minimum(leak, 0)
+        if neuron is not None:
+            highest = neuron.threshold - 1
+            rise, fall = rise + (np.maximum(highest, rise - 1) if neuron.subtract else highest), fall - neuron.floor
+        swing: Ints = np.maximum(rise, -fall - 1)
+        return swing

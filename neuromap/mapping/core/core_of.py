@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import Cores
-from neuromap.mapping.core.crossbar_core import CrossbarCore
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-__all__ = ["core_of", "cores_of"]
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import AxonPlan, Cores, Shortage, plan_axons
+from neuromap.mapping.core.crossbar import AMPLE, Crossbar
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 
 
 def core_of(chip: ChipSpec) -> CrossbarCore:
@@ -26,3 +35,190 @@ def core_of(chip: ChipSpec) -> CrossbarCore:
 def cores_of(chip: ChipSpec) -> Cores:
     """Find what the cores of a chip are like, and how many there are."""
     return Cores(core_of(chip), chip.n_cores, chip.n_usable_cores)
+
+
+# What fits a crossbar core (docs/mapping.md): the core model of TrueNorth and its kin.
+
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CrossbarCore(Crossbar):
+    """A crossbar core as a :class:`~neuromap.mapping.core.core_model.CoreModel`, which documents the methods."""
+
+    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+        """Find the plan with the fewest axons."""
+        return plan_axons(weights, threshold, self, neuron)
+
+    def has_axon_per_weight(self, values: Ints) -> bool:
+        """Whether there is a type for each of these weights."""
+        low, high = self.weight_range
+        return len(values) <= self.axon_types and not (len(values) and (values[0] < low or values[-1] > high))
+
+    def needs_bias(self, threshold: Ints) -> bool:
+        """Whether leak and alpha cannot hold some threshold."""
+        return bool((threshold < 1).any() or (threshold > self.free_threshold).any())
+
+    def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
+        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
+        if least_axons(weights, self) > AMPLE // 2:
+            return None
+        plan = plan_axons(weights, threshold, self.with_ample_axons())
+        return None if plan is None else plan.n_axons
+
+    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
+        """Say what neurons lack that fit a core one by one, but not together: axons, else types."""
+        plan = plan_axons(weights, threshold, self.with_ample_axons(), neuron)
+        if plan is None:
+            return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
+        return Shortage("axons", plan.n_axons, self.axons, "axons")
+
+    def refuse_neuron(
+        self, network: Legalised, population: Population, sources: Sources, stuck: int
+    ) -> DoesNotFitError:
+        """Make the refusal of a population of which a neuron does not fit a core even alone."""
+        return refuse_neuron(network, population, sources, stuck, self)
+
+
+# Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
+MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
+"""What a chip file may hold; remedies beyond it are none."""
+
+
+def refuse_neuron(
+    network: Legalised, population: Population, sources: Sources, stuck: int, core: Crossbar
+) -> DoesNotFitError:
+    """Refuse a population of which neuron ``stuck`` does not fit a core even alone."""
+    # Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
+    refusals = []
+    worst, demand = stuck, 0
+    for n in dict.fromkeys([stuck, *sources.busiest]):
+        weights, theta, neuron = sources.weights_of(n), population.threshold[[n]], population.leak_neuron(np.array([n]))
+        refusal = _too_heavy(population, n, weights, core)
+        if refusal is None:
+            plan = plan_axons(weights, theta, core.with_ample_axons(), neuron)
+            if plan is None:
+                refusal = _refuse_width(population, n, weights, theta, core)
+            elif plan.n_axons > demand:
+                worst, demand = n, plan.n_axons
+        if refusal is not None:
+            refusals.append(refusal)
+    if refusals:
+        return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
+    remedies = [
+        *_in_parts(population),
+        *_more_groups(network, population, sources, worst, core),
+        *_weights_alike(population, sources, worst, core),
+    ]
+    if demand <= MOST_AXONS:
+        remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
+    return _refuse_axons(population, demand, remedies, core)
+
+
+def _in_parts(population: Population) -> list[Remedy]:
+    """Offer sums in parts to nodes that are not computed so already."""
+    if population.is_relay or population.neuron is not None:
+        return []
+    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
+
+
+def least_axons(weights: Ints, core: Crossbar) -> int:
+    """Count the axons that weights take by their size alone, whatever the encoding."""
+    return int((-(-np.abs(weights) // core.weight_range[1])).sum())
+
+
+def _more_groups(
+    network: Legalised, population: Population, sources: Sources, neuron: int, core: Crossbar
+) -> list[Remedy]:
+    """Find the fewest groups with which the neuron fits, as a multiple of those that there are."""
+    groups = {link.groups for link in sources.links}
+    now = groups.pop() if len(groups) == 1 else None
+    if now is None or population.shape is None:
+        return []
+    features = [_features(network, link) for link in sources.links]
+    common = math.gcd(population.shape[2], *features)
+    for more in range(2, common // now + 1):
+        if common % (now * more) == 0:
+            kept = _first_features(sources, features, neuron, more)
+            plan = plan_axons(kept, population.threshold[[neuron]], core)
+            if plan is not None:
+                return [Remedy("groups", now * more, f"groups = {now * more} would need {plan.n_axons}")]
+    return []
+
+
+def _weights_alike(population: Population, sources: Sources, neuron: int, core: Crossbar) -> list[Remedy]:
+    """See whether the neuron fits with weights of one sign and magnitude."""
+    alike = np.ones_like(sources.weights_of(neuron))
+    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), core)
+    if plan is None:
+        return []
+    return [Remedy("weights", 1, f"weights of one sign and magnitude per source would need {plan.n_axons}")]
+
+
+def _features(network: Legalised, link: Link | HostLink) -> int:
+    node = link.node if isinstance(link, HostLink) else network.populations[link.source].node
+    return network.shapes[node][2]
+
+
+def _first_features(sources: Sources, features: Sequence[int], neuron: int, more: int) -> Ints:
+    """Weights that a neuron keeps if its groups are split: those from the first of its source features."""
+    row = sources.matrix[[neuron]]
+    kept, start = [], 0
+    for link, n_features in zip(sources.links, features, strict=True):
+        width = link.matrix.shape[1]
+        here = (row.indices >= start) & (row.indices < start + width)
+        feature = (row.indices[here] - start) % n_features
+        own = np.unique(feature)
+        kept.append(row.data[here][np.isin(feature, own[: max(1, len(own) // more)])])
+        start += width
+    weights: Ints = np.concatenate(kept).astype(np.int64)[None, :]
+    return weights
+
+
+def _too_heavy(population: Population, neuron: int, weights: Ints, core: Crossbar) -> DoesNotFitError | None:
+    """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
+    swing = int(max(np.maximum(weights, 0).sum(), -np.minimum(weights, 0).sum()))
+    if swing > core.highest_potential:
+        return _refuse_potential(population, neuron, swing, core)
+    axons = least_axons(weights, core)
+    if axons > AMPLE // 2:
+        remedies = [Remedy("weights", None, f"smaller weights; {core.weight_range[1]} takes one axon")]
+        return _refuse_axons(population, axons, remedies, core)
+    return None
+
+
+def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], core: Crossbar) -> DoesNotFitError:
+    text = f"one neuron needs {demand} axons, a {core.name} core has {core.axons}"
+    return refuse("axons", population.name, demand, core.axons, text, remedies)
+
+
+def _refuse_potential(population: Population, neuron: int, swing: int, core: Crossbar) -> DoesNotFitError:
+    bound, bits = core.highest_potential, swing.bit_length() + 1
+    text = (
+        f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
+        f"a {core.name} potential of {core.potential_bits} bits ends at {bound}"
+    )
+    remedies = [Remedy("weights", None, "smaller weights would help")]
+    if bits <= MOST_POTENTIAL_BITS:
+        remedies.insert(0, Remedy("chip.potential_bits", bits, f"a potential of {bits} bits would hold it"))
+    return refuse("potential", population.name, swing, bound, text, remedies)
+
+
+def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, core: Crossbar) -> DoesNotFitError:
+    """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
+    ample = core.with_ample_axons().without_rails()
+    plan = plan_axons(weights, theta, ample)
+    if plan is not None:
+        kept = population.leak_neuron(np.array([neuron]))
+        return _refuse_potential(population, neuron, int(plan.swing(kept).max()), core)
+    # a type per sign and one for bias axons express everything; what is left then is a matter of axons
+    for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
+        if plan_axons(weights, theta, ample.with_axon_types(types)) is not None:
+            text = (
+                f"neuron {neuron} needs {types} axon types for its weights and threshold, "
+                f"a {core.name} core has {core.axon_types}"
+            )
+            remedies = [Remedy("chip.axon_types", types, f"{types} axon types would fit")]
+            return refuse("axon_types", population.name, types, core.axon_types, text, remedies)
+    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], core)

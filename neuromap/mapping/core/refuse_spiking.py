@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 
 __all__ = ["require_no_currents"]
 

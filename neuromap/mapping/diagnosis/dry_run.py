@@ -13,19 +13,23 @@ from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.bound import CoreBound
-from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.diagnosis.apply_remedy import Request
-from neuromap.mapping.diagnosis.early_refusal import is_held, may_change_schedule, refuse_early
-from neuromap.mapping.diagnosis.node_demands import NodeDemand, demands_of
-from neuromap.mapping.diagnosis.outline import Outline, map_in_outline
+from neuromap.mapping.diagnosis.early_refusal import (
+    NodeDemand,
+    Outline,
+    demands_of,
+    is_held,
+    map_in_outline,
+    may_change_schedule,
+    refuse_early,
+)
 from neuromap.mapping.diagnosis.remedies import what_would_fit
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasible import Infeasibility
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.options.progress import Progress
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["DryRun", "dry_run"]

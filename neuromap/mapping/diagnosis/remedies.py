@@ -16,14 +16,11 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import list_chips
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.defects import Defects
-from neuromap.hardware.chip.synapse_lists import SynapseLists
-from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
-from neuromap.mapping.diagnosis.outline import map_in_outline
-from neuromap.mapping.diagnosis.smaller_networks import hidden_sources, pooled_sources, shape_of
+from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, SynapseLists
+from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy, hidden_sources, pooled_sources, shape_of
+from neuromap.mapping.diagnosis.early_refusal import map_in_outline
+from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasible import Infeasibility, Remedy, count_cores
-from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.network.network import Network
 
@@ -64,7 +61,7 @@ def try_remedies(
     seconds : float, optional
         Time after which no more is tried; by default all are.
     progress : callable, optional
-        As for :func:`neuromap.mapping.diagnosis.outline.map_in_outline`.
+        As for :func:`neuromap.mapping.diagnosis.early_refusal.map_in_outline`.
 
     Returns
     -------

@@ -17,17 +17,23 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, NodePort
-from neuromap.mapping.legalise.clip_thresholds import clip_thresholds
-from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
-from neuromap.mapping.legalise.edge_legs import legs_of_edges
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
-from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
-from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
+from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, legs_of_delay, legs_of_edges, shared_legs
+from neuromap.mapping.legalise.legalised import (
+    Clock,
+    HostLink,
+    Layer,
+    Legalised,
+    Link,
+    Matrix,
+    PartialSums,
+    Population,
+    clip_thresholds,
+)
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.network.complete import require_weights
+from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.terms import Term
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -1,12 +1,14 @@
-"""What legalising makes of a rollout: populations, and links whose delays one neuron can give.
+"""Partial sums: neurons that read more than a core has axons, computed by several, exactly (docs/wide-neurons.md).
 
-A *population* is a node of the network, a set of relays or splitters, or the parts of a sum that is wider than a core.
-Relays and splitters are the frame neuron with weight 1 and threshold 1, so the stages after this one need no special
-case for them (Fischer et al. 2018, section 2: edges that bridge more than one frame are subsumed by copy-nodes).
+The inputs of a *wide* node are cut into runs that fit a core. For each of its neurons, each run and each sign of the
+weights, *parts* count: slice k of T ticks starts from -kT, gets the run's sum S at once and so spikes
+clamp(S - kT, 0, T) times in T ticks. *Mergers* join the spikes of several parts where a core cannot take them all, and
+the wide neuron gathers what is left, each spike counting 1 or -1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,13 +18,32 @@ from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time
+from neuromap.arrays.value import Value
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
-from neuromap.network.neurons.leak_neuron import LeakNeuron
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron, SpikingNeuron
 
-__all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
+# What a population reads: the matrices of all links into it, side by side.
 
+
+# Thresholds clipped to where they still matter.
+def clip_thresholds(theta: NDArray[np.int64], matrices: Iterable[Matrix]) -> NDArray[np.int64]:
+    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
+    # shapes: theta (n,); matrices (n, any); returns (n,)
+    low = np.zeros(len(theta), np.int64)
+    high = np.ones(len(theta), np.int64)
+    for matrix in matrices:
+        low += np.asarray(matrix.minimum(0).sum(axis=1), np.int64)
+        high += np.asarray(matrix.maximum(0).sum(axis=1), np.int64)
+    return np.clip(theta, low, high)
+
+
+# What legalising makes of a rollout: populations, and links whose delays one neuron can give.
+#
+# A *population* is a node of the network, a set of relays or splitters, or the parts of a sum that is wider than a
+# core. Relays and splitters are the frame neuron with weight 1 and threshold 1, so the stages after this one need no
+# special case for them (Fischer et al. 2018, section 2: edges that bridge more than one frame are subsumed by
+# copy-nodes).
 Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
 
@@ -104,3 +125,150 @@ class Legalised(Card):
     host_links: tuple[HostLink, ...]
     period: Time  # ticks between two frames, on average
     ticks_per_step: int  # ticks
+
+
+Ints = NDArray[np.int64]
+LOOKED_AT = 64
+"""Neurons of a population among which the one with the greatest demand is sought."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sources(Value):
+    """The joined matrix of all links into a population."""
+
+    links: tuple[Link | HostLink, ...]  # in the order of the columns
+    matrix: Matrix  # (n, s): their matrices side by side
+    # link_of, neuron_of: (s,): link of each column, and the neuron of the link's source
+    link_of: Ints
+    neuron_of: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def fed_by_chip(self) -> NDArray[np.bool_]:
+        """Which columns are neurons of the chip; shape (s,)."""
+        return np.array([isinstance(link, Link) for link in self.links], bool)[self.link_of]
+
+    @property
+    def busiest(self) -> list[int]:
+        """Neurons with most synapses, some dozens of them."""
+        order: list[int] = np.argsort(-np.diff(self.matrix.indptr), kind="stable")[:LOOKED_AT].tolist()
+        return order
+
+    def weights_of(self, neuron: int) -> Ints:
+        """Nonzero weights of one neuron, shape (1, s)."""
+        weights: Ints = self.matrix[[neuron]].data.astype(np.int64)[None, :]
+        return weights
+
+
+def join_sources(network: Legalised) -> tuple[Sources, ...]:
+    """Join the links into every population: those of the chip first, then the host's."""
+    into: list[list[Link | HostLink]] = [[] for _ in network.populations]
+    all_links: list[Link | HostLink] = [*network.links, *network.host_links]
+    for link in all_links:
+        into[link.target].append(link)
+    return tuple(_join(links, len(p.neurons)) for links, p in zip(into, network.populations, strict=True))
+
+
+def _join(links: list[Link | HostLink], n_neurons: int) -> Sources:
+    widths = [link.matrix.shape[1] for link in links]
+    empty: Matrix = sparse.csr_array((n_neurons, 0), dtype=np.int64)
+    matrix: Matrix = sparse.hstack([empty, *(link.matrix for link in links)], format="csr")
+    matrix.sort_indices()
+    return Sources(
+        tuple(links),
+        matrix,
+        np.repeat(np.arange(len(links)), widths),
+        np.concatenate([np.arange(w) for w in widths]) if widths else np.zeros(0, np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Clock(Card):
+    """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer."""
+
+    # weight, axons: weight of every spike, and how many axons carry one
+    weight: int
+    axons: int
+    neurons: Ints  # who gets them; positions in the layer
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def total(self) -> int:
+        """What a neuron gets."""
+        return self.weight * self.axons
+
+
+@dataclass(frozen=True, eq=False)
+class Layer(Card):
+    """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send."""
+
+    matrix: Matrix  # (rows, sources): weights, none negative
+    of_neuron: Ints  # (rows,): neuron of the node to whose sum each belongs
+    offset: Ints  # (rows,): kT: what is taken off the sum
+    most: Ints  # (rows,): spikes that each sends at most in a frame, one per tick from the first on
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def window(self) -> int:
+        """Ticks in which all have sent what they send."""
+        return int(self.most.max(initial=1))
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSums(Card):
+    """How the sums of one node are computed in parts."""
+
+    ticks: int  # T: spikes that a slice sends at most in a frame
+    # runs, most_inputs: runs into which the inputs are cut, and inputs of a run that neurons which share cores read at
+    # most
+    runs: int
+    most_inputs: int
+    # slices first, whose sources are the neurons of all edges into the node, side by side in the network's order; then
+    # mergers
+    layers: tuple[Layer, ...]
+    gather: Matrix  # (n, rows of the last layer): 1 or -1 for what the node's neurons gather
+    threshold: Ints  # (n,): theta, clipped to where it still matters
+    clear_parts: Clock | None  # what empties slices; ``None`` where they empty themselves
+    # what lifts the gathering neurons off their floor, and, in the node's tick, asks for their spike; ``None`` where
+    # everything arrives in one tick, so that they are frame neurons
+    lift: Clock | None
+    clear: Clock | None  # what empties them one tick later
+    spike_delay: int  # ticks from one layer to the next
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def window(self) -> int:
+        """Ticks in which the node's neurons gather."""
+        return self.layers[-1].window
+
+    @property
+    def lead(self) -> int:
+        """Ticks by which the node's inputs arrive before its own tick."""
+        return len(self.layers) * self.spike_delay + self.window - 1
+
+    @property
+    def busy(self) -> int:
+        """Ticks that a frame takes of its neurons: the gathering and, where it takes more than one, the clearing."""
+        return self.window + (self.lift is not None)
+
+    @property
+    def alpha(self) -> Ints:
+        """Thresholds of the gathering neurons, where they are asked; shape (n,)."""
+        assert self.lift is not None, "frame neurons are not asked"
+        return 2 * self.lift.total + self.threshold
+
+    @property
+    def n_parts(self) -> int:
+        """Neurons that hold parts."""
+        return sum(len(layer.of_neuron) for layer in self.layers)
+
+    def _facts(self) -> dict[str, object]:
+        return {"ticks": self.ticks, "runs": self.runs, "parts": self.n_parts, "window": f"{self.window} ticks"}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.mapping.options.progress import Progress
-
-__all__ = ["NO_LIMIT", "STAGES", "Budget", "OverBudget", "Stage"]
 
 Stage = Literal["tiling", "splitters", "packing", "filling", "placement", "bounds"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -79,3 +76,10 @@ class Budget:
 
 NO_LIMIT = Budget()
 """For who sets no limit: it is never over, so nothing is kept in it."""
+
+
+# Whom the mapper tells how far it is.
+
+
+Progress = Callable[[int, int, str], None]
+"""Called with parts done, parts in all (about), and the name of the last or what is being done."""

@@ -26,8 +26,8 @@ from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.options import Pins
+from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
-from neuromap.network.edge_table import parse_edge
 from neuromap.network.network import Network
 
 __all__ = ["check_pins", "load_pins"]

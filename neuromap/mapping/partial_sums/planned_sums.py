@@ -9,19 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.ragged import ragged_ranges, rank_in_run
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.core.crossbar_core import CrossbarCore
-from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
+from neuromap.mapping.core.core_of import CrossbarCore, core_of
+from neuromap.mapping.legalise.legalised import Clock, Layer, Matrix, PartialSums
 from neuromap.mapping.options.infeasible import Infeasibility
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partial_sums.clocks import clock
-from neuromap.mapping.partial_sums.inputs_of_a_core import inputs_of_a_core
-from neuromap.mapping.partial_sums.require_widths import refuse_gathering, refuse_kinds, require_widths
-from neuromap.mapping.partial_sums.wide_node import WideNode, wide_node
+from neuromap.mapping.partial_sums.wide_node import (
+    WideNode,
+    clock,
+    inputs_of_a_core,
+    refuse_gathering,
+    refuse_kinds,
+    require_widths,
+    wide_node,
+)
 from neuromap.network.network import Network
 
 _WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})

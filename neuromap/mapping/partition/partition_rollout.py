@@ -29,18 +29,22 @@ from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.legalise.partial_sums import PartialSums
-from neuromap.mapping.options.budget import NO_LIMIT, Budget, OverBudget
+from neuromap.mapping.legalise.legalised import PartialSums
+from neuromap.mapping.options.budget import NO_LIMIT, Budget, OverBudget, Progress
 from neuromap.mapping.options.options import MappingOptions, Phases, Splitters
-from neuromap.mapping.options.progress import Progress
 from neuromap.mapping.partial_sums.planned_sums import PlannedSums
-from neuromap.mapping.partition.choose_phases import PhaseChoice, choose_phases
-from neuromap.mapping.partition.edges_in_use import edges_in_use
+from neuromap.mapping.partition.choose_phases import (
+    PhaseChoice,
+    TimedRollout,
+    choose_phases,
+    edges_in_use,
+    schedule_on_chip,
+    ticks_of_step,
+)
 from neuromap.mapping.partition.partition import Partition, partition, with_shared_cores
-from neuromap.mapping.partition.schedule import TimedRollout, schedule_on_chip, ticks_of_step
-from neuromap.mapping.tile.copies import axons_fed
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
 from neuromap.mapping.tile.tile import Tile
+from neuromap.mapping.tile.tile_all import axons_fed
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout

@@ -8,16 +8,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import rank_in_run
+from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.partition.books import NOWHERE, Books
-from neuromap.mapping.partition.core_layout import CoreLayout
-from neuromap.mapping.partition.joint_fill import RECIPES, AsTiled, Recipe, fill
-from neuromap.mapping.partition.loose_neurons import LooseNeurons
-from neuromap.mapping.partition.signals import FROM_CHIP, Signals
-from neuromap.mapping.partition.take_apart import put_together, take_apart
+from neuromap.mapping.partition.occupancy import NOWHERE, RECIPES, AsTiled, Books, LooseNeurons, Recipe, fill
+from neuromap.mapping.partition.unpack_tiles import FROM_CHIP, CoreLayout, Signals, put_together, take_apart
 from neuromap.mapping.tile.tile import Tile
 
 Ints = NDArray[np.int64]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.place.board import Board
-from neuromap.mapping.place.deadline import Deadline
-from neuromap.mapping.place.few_cores import FEW_CORES, improve_few
-from neuromap.mapping.place.layout_cost import cost, faults
-from neuromap.mapping.place.wiring import Wiring
+from neuromap.arrays.packed_rows import rows_of_entries
+from neuromap.mapping.place.board import FEW_CORES, Board, Deadline, Wiring, improve_few
 
 Ints = NDArray[np.int64]
 _ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
@@ -85,8 +83,6 @@ def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: De
 # The annealing follows VPR (Betz and Rose, FPL 1997): the temperature falls as the share of accepted exchanges says,
 # and the places that are tried come nearer so that this share stays near 44 %. Some places are drawn near a neighbour
 # of the core, where it would like to be. Work grows with cores times their degree, not with the square of the cores.
-
-
 Floats = NDArray[np.float32]
 _WANTED_RATE = 0.44
 _COLDEST = 0.02
@@ -120,7 +116,7 @@ class ManyCores:
     # where: (n_cores, 2): x and y of every core
 
     def __init__(self, where: Ints, wiring: Wiring, board: Board, penalty: float = 0.0) -> None:
-        from neuromap.compiling.announcement import announced
+        from neuromap.compiling import announced
         from neuromap.mapping.place.exchange_kernel import UNUSABLE, VACANT, compiled
 
         self._kernels, self._announced = compiled(), announced
@@ -205,3 +201,66 @@ def _cooling(rate: float, reach: float) -> float:
     if rate > 0.8:
         return 0.9
     return 0.95 if rate > 0.15 or reach > 1 else 0.9
+
+
+# What a layout costs: the length of its ways, and the pairs of cores that it leaves without one.
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What makes a layout illegal."""
+
+    far: tuple[int, int]  # the longest way along x and y that any wire takes
+    too_far: int  # pairs of cores whose way is longer than a spike reaches
+    blocked: int  # pairs of cores whose route meets a dead router or link
+
+    def __bool__(self) -> bool:
+        return bool(self.too_far or self.blocked)
+
+
+def cost(where: Ints, wiring: Wiring, board: Board) -> float:
+    """Add up what the ways of all wires cost: hops and chip boundaries."""
+    # shapes: where (n_cores, 2)
+    if not len(wiring.neighbour):
+        return 0.0
+    x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
+    core = rows_of_entries(wiring.start)
+    way = np.abs(x[core] - x[wiring.neighbour]) + np.abs(y[core] - y[wiring.neighbour])
+    return float(wiring.weight @ way) / 2
+
+
+def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
+    """Find the pairs of cores that cannot be wired in a layout."""
+    # shapes: where (n_cores, 2)
+    if not len(wiring.source):
+        return Faults((0, 0), 0, 0)
+    start, end = where[wiring.source], where[wiring.target]
+    way = np.abs(start - end)
+    too_far = int((way > board.reach).any(axis=1).sum())
+    blocked = int(board.blocked(start, end).sum())
+    return Faults((int(way[:, 0].max()), int(way[:, 1].max())), too_far, blocked)
+
+
+def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
+    """Add up the ways of one spike over every wire: first along x, then along y.
+
+    Parameters
+    ----------
+    where : ndarray of int, shape (n_cores, 2)
+        x and y of every core.
+    wires : tuple of ndarray of int64
+        Source core and target core of every neuron's target.
+
+    Returns
+    -------
+    int
+        Links of the mesh that are crossed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_hops(np.array([[0, 0], [2, 1]]), (np.array([0, 0, 1]), np.array([1, 1, 1])))
+    6
+    """
+    where = np.asarray(where, np.int64)
+    return int(np.abs(where[wires[0]] - where[wires[1]]).sum())

@@ -8,7 +8,7 @@ there is a penalty, that for every core beyond the reach and for every direction
 core a with what is at place (X, Y), a core or nothing, changes the terms of a and of the other core alone: O(degree).
 
 What the functions share: ``graph``, the row pointers, neighbours, weights and directions of a
-:class:`~neuromap.mapping.place.wiring.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its
+:class:`~neuromap.mapping.place.board.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its
 reach along x and y and the prefix sums of what is dead; ``where``, x and y of every core; ``along``, the same in the
 coordinates of the axes; ``occupant``, the core at ``[y, x]`` or ``VACANT`` or ``UNUSABLE``; ``regions`` of the cores.
 
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.compiling.numba_cache import cached
+from neuromap.compiling import cached
 
 __all__ = ["BACKWARD", "FORWARD", "UNUSABLE", "VACANT", "Kernels", "compiled"]
 

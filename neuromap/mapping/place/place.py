@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.options.options import SEEDS
-from neuromap.mapping.options.progress import Progress
-from neuromap.mapping.place.board import Board, Region, best_reached, board_for
-from neuromap.mapping.place.deadline import Deadline
-from neuromap.mapping.place.exchange import repair
-from neuromap.mapping.place.layout_cost import Faults, faults
+from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
+from neuromap.mapping.place.exchange import Faults, faults, repair
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
-from neuromap.mapping.place.wiring import Wiring, wiring
 
 __all__ = ["place"]
 

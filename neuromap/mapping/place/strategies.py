@@ -13,11 +13,8 @@ from scipy import sparse
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.mapping.place.board import Board
-from neuromap.mapping.place.deadline import Deadline
-from neuromap.mapping.place.exchange import exchange
-from neuromap.mapping.place.layout_cost import cost
-from neuromap.mapping.place.wiring import Wiring
+from neuromap.mapping.place.board import Board, Deadline, Wiring
+from neuromap.mapping.place.exchange import cost, exchange
 
 Ints = NDArray[np.int64]
 ONE_START = 8

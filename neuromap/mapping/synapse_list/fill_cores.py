@@ -14,18 +14,15 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.distinct import distinct
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import ragged_ranges
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.infeasible import Limit, Remedy, count_cores, refuse
-from neuromap.mapping.synapse_list.block_order import Layer, block_order
-from neuromap.mapping.synapse_list.fill_order import GroupOrder, fill_order
-from neuromap.mapping.synapse_list.grow_order import grow_order
-from neuromap.mapping.synapse_list.list_network import ListNetwork
+from neuromap.mapping.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
+from neuromap.mapping.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of
 from neuromap.mapping.synapse_list.move_groups import move_groups
-from neuromap.mapping.synapse_list.neuron_groups import NeuronGroups, Room, neuron_groups, room_of
 
 Ints = NDArray[np.int64]
 

@@ -8,17 +8,18 @@ among all, and what is left over at the end is small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.synapse_list.fill_order import GroupOrder
-from neuromap.mapping.synapse_list.neuron_groups import NeuronGroups, Room
+from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.value import Value
+from neuromap.mapping.synapse_list.list_network import NeuronGroups, Room
 from neuromap.mapping.tile.cut_order import compiled_for
-
-__all__ = ["grow_order"]
 
 Ints = NDArray[np.int64]
 POOL = 12
@@ -188,3 +189,208 @@ def _grow(
     state[0] = pool[near] if near >= 0 else -1
     state[1] = core
     return core
+
+
+# Orders of nodes with rows and columns: blocks of near neurons, which read much the same, stand together.
+
+
+Layer = tuple[int, tuple[int, int, int]]
+"""First group of a node whose groups follow each other, and its rows, columns and features."""
+TRIED = 8
+"""Blocks of a layer that cores are filled with, of those that read the least by an estimate."""
+_PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Into how many parts columns and features are divided."""
+
+
+def block_order(layers: Sequence[Layer], groups: NeuronGroups, room: Room) -> GroupOrder:
+    """Order groups by the blocks that take the fewest deliveries, layer by layer, and no more cores than rows do."""
+    # layers: nodes with rows and columns, ascending and apart; all other groups keep their order
+    orders, lengths, known = [], [], 0
+    for first, shape in layers:
+        orders.append(np.arange(known, first))
+        lengths.append(np.ones(first - known, np.int64))
+        best = _best_of_layer(first, shape, groups, room)
+        orders.append(best.groups)
+        lengths.append(np.diff(best.ends, prepend=0))
+        known = first + len(best.groups)
+    orders.append(np.arange(known, len(groups)))
+    lengths.append(np.ones(len(groups) - known, np.int64))
+    return GroupOrder(np.concatenate(orders), np.cumsum(np.concatenate(lengths)))
+
+
+def _best_of_layer(first: int, shape: tuple[int, int, int], groups: NeuronGroups, room: Room) -> GroupOrder:
+    size = shape[0] * shape[1] * shape[2]
+    mine = _part_of(groups, first, first + size)
+    rows = GroupOrder(np.arange(size), np.arange(1, size + 1))
+    work = 2 * len(groups.signal)
+    core, least = fill_order(rows, mine, room, work=work)
+    best, most = rows, int(core.max())
+    if most and least:
+        blocks = sorted(_blocks(shape, room.neurons), key=lambda block: _estimate(shape, block, mine))
+        for block in blocks[:TRIED]:
+            order = _in_blocks(shape, block)
+            core, found = fill_order(order, mine, room, work=work, enough=(least, most + 1))
+            if core.max() <= most and found < least:
+                best, least = order, found
+    return GroupOrder(best.groups + first, best.ends)
+
+
+def _estimate(shape: tuple[int, int, int], block: tuple[int, int, int], groups: NeuronGroups) -> int:
+    """Estimate the deliveries of a layer in blocks from those of one in its middle."""
+    number = [-(-size // part) for size, part in zip(shape, block, strict=True)]
+    middle = [n // 2 * part for n, part in zip(number, block, strict=True)]
+    rows, columns, features = (
+        range(at, min(size, at + part)) for at, size, part in zip(middle, shape, block, strict=True)
+    )
+    read = np.zeros(groups.n_signals, bool)
+    for row in rows:
+        for column in columns:
+            place = (row * shape[1] + column) * shape[2]
+            first, last = place + features[0], place + features[-1]
+            if groups.alike[first] == groups.alike[last]:
+                last = first  # what one of them reads all do
+            read[groups.signal[groups.start[first] : groups.start[last + 1]]] = True
+    return int(read.sum()) * (groups.start.size - 1) // (len(rows) * len(columns) * len(features))
+
+
+def _part_of(groups: NeuronGroups, first: int, end: int) -> NeuronGroups:
+    """Take some groups, with no signals before the first that they read nor after the last."""
+    begin, stop = int(groups.start[first]), int(groups.start[end])
+    signal = groups.signal[begin:stop]
+    low, high = (int(signal.min()), int(signal.max()) + 1) if len(signal) else (0, 0)
+    return NeuronGroups(
+        groups.neuron[first:end],
+        groups.start[first : end + 1] - begin,
+        adopted(signal - np.int32(low)),
+        groups.load[first:end],
+        groups.synapses[first:end],
+        np.full(high - low, -1, np.int64),
+    )
+
+
+def _blocks(shape: tuple[int, int, int], neurons: int) -> Iterator[tuple[int, int, int]]:
+    """Give sizes of blocks that a core has neurons for: any width and depth of some, as many rows as there can be."""
+    rows, columns, features = shape
+    for depth in sorted({-(-features // part) for part in _PARTS}, reverse=True):
+        for width in sorted({-(-columns // part) for part in _PARTS}, reverse=True):
+            if (height := min(rows, neurons // (depth * width))) > 0:
+                yield -(-rows // -(-rows // height)), width, depth
+
+
+def _in_blocks(shape: tuple[int, int, int], block: tuple[int, int, int]) -> GroupOrder:
+    number = np.zeros(shape, np.int64)
+    for axis in (2, 0, 1):  # along columns first, so that blocks that follow each other are near
+        place = np.arange(shape[axis]) // block[axis]
+        number = number * (int(place[-1]) + 1) + place.reshape([-1 if a == axis else 1 for a in range(3)])
+    flat = number.ravel()
+    return GroupOrder(np.argsort(flat, kind="stable"), np.cumsum(np.bincount(flat)))
+
+
+# Fill cores in an order of groups: a core is closed where the next group, or the next block, does not fit it.
+_NO_LIMIT = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class GroupOrder(Value):
+    """An order of groups."""
+
+    groups: Ints  # (g,): groups, each once
+    ends: Ints  # (b,): where its blocks end, ascending: a block that fits a core is not divided
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def fill_order(
+    order: GroupOrder,
+    groups: NeuronGroups,
+    room: Room,
+    most: Ints | None = None,
+    *,
+    work: int = 0,
+    enough: tuple[int, int] = (_NO_LIMIT, _NO_LIMIT),
+) -> tuple[Ints, int]:
+    """Put groups into cores, in an order."""
+    # gives core: core of every group, -1 where it is not in the order, or the loop came to its end
+    # shapes: most (g,); core (g,)
+    core = np.full(len(groups), -1, np.int64)
+    most = np.full(len(groups), room.neurons, np.int64) if most is None else most
+    stamp = np.full((2, groups.n_signals), -1, np.int64)
+    seen = np.full((2, len(groups)), -1, np.int64)
+    deliveries = compiled_for(_fill, max(work, 2 * len(groups.signal)))(
+        order.groups, order.ends, groups.start, groups.signal, groups.alike, groups.load, groups.synapses,
+        room.as_array(), most, stamp, seen, core, *enough,
+    )  # fmt: skip
+    return core, deliveries
+
+
+def _fill(
+    order: Any,
+    ends: Any,
+    start: Any,
+    signal: Any,
+    alike: Any,
+    load: Any,
+    synapses: Any,
+    room: Any,
+    most: Any,
+    stamp: Any,
+    seen: Any,
+    core: Any,
+    most_deliveries: int,
+    most_cores: int,
+) -> int:
+    """Fill ``core``; return how many axons all cores take."""
+    # ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
+    here, used, read, held, total = 0, 0, 0, 0, 0
+    limit = room[0]
+    first = 0
+    for block in range(len(ends)):
+        # the block as a whole: does it fit what is left, or an empty core?
+        compartments, axons, fresh, n_synapses, bound = 0, 0, 0, 0, room[0]
+        for i in range(first, ends[block]):
+            g = order[i]
+            compartments += load[g]
+            n_synapses += synapses[g]
+            bound = min(bound, most[g])
+            if seen[1, alike[g]] == block:
+                continue
+            seen[1, alike[g]] = block
+            for k in range(start[g], start[g + 1]):
+                s = signal[k]
+                if stamp[1, s] != block:
+                    stamp[1, s] = block
+                    axons += 1
+                    fresh += stamp[0, s] != here
+        bits = (read + fresh) * room[4] + (held + n_synapses) * room[5]
+        whole = used + compartments <= min(bound, limit) and read + fresh <= room[1] and bits <= room[3]
+        bits = axons * room[4] + n_synapses * room[5]
+        divided = not whole and (compartments > bound or axons > room[1] or bits > room[3])
+        for i in range(first, ends[block]):
+            g = order[i]
+            full = i == first and not whole
+            if divided and not full:
+                fresh = 0
+                if seen[0, alike[g]] != here:
+                    for k in range(start[g], start[g + 1]):
+                        fresh += stamp[0, signal[k]] != here
+                bits = (read + fresh) * room[4] + (held + synapses[g]) * room[5]
+                full = used + load[g] > min(limit, most[g]) or read + fresh > room[1] or bits > room[3]
+            if used > 0 and full:
+                here, used, read, held, limit = here + 1, 0, 0, 0, room[0]
+            if seen[0, alike[g]] != here:
+                seen[0, alike[g]] = here
+                for k in range(start[g], start[g + 1]):
+                    s = signal[k]
+                    if stamp[0, s] != here:
+                        stamp[0, s] = here
+                        read += 1
+                        total += 1
+            core[g] = here
+            used += load[g]
+            held += synapses[g]
+            limit = min(limit, most[g])
+        first = ends[block]
+        if total >= most_deliveries or here >= most_cores:
+            break
+    return total

@@ -10,23 +10,21 @@ from numpy.typing import NDArray
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.hardware.program.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.options.progress import Progress
-from neuromap.mapping.partition.choose_phases import PhaseChoice, choose_phases
-from neuromap.mapping.partition.schedule import TimedRollout
+from neuromap.mapping.partition.choose_phases import PhaseChoice, TimedRollout, choose_phases
 from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.mapping.place.place import place
 from neuromap.mapping.synapse_list.fill_cores import ListPartition, fill_cores, ways
 from neuromap.mapping.synapse_list.list_network import ListNetwork, list_network
-from neuromap.network.complete import require_weights
-from neuromap.network.neurons.current_neuron import PARAMETERS
+from neuromap.network.build import require_weights
+from neuromap.network.neurons.spiking_neuron import PARAMETERS
 from neuromap.rollout.schedule.rollout import Rollout
 
 

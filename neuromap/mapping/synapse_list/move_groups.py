@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.synapse_list.neuron_groups import NeuronGroups, Room
+from neuromap.mapping.synapse_list.list_network import NeuronGroups, Room
 from neuromap.mapping.tile.cut_order import compiled_for
 
 __all__ = ["move_groups"]

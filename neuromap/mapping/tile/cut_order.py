@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
+from neuromap.arrays.packed_rows import ragged_ranges
 
 Ints = NDArray[np.int64]
 NO_CUT = 2**62
@@ -157,7 +157,7 @@ def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
 
 @cache
 def _compiled(function: Callable[..., R]) -> Callable[..., R]:
-    from neuromap.compiling.numba_cache import cached
+    from neuromap.compiling import cached
 
     return cached(function)  # type: ignore[no-any-return]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["count_columns", "dense_rows"]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.tile.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut_order import compiled_for, join_items, pays
+from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.tile_shapes import CutOrder
 
 Ints = NDArray[np.int64]

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import rows_of_entries
+from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import NotSupportedError
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
-from neuromap.mapping.tile.axon_demand import AxonDemand
 from neuromap.mapping.tile.exchange_neurons import exchange_neurons
-from neuromap.mapping.tile.overlap_order import overlap_order
+from neuromap.mapping.tile.overlap_order import AxonDemand, overlap_order
 from neuromap.mapping.tile.tile_shapes import CutOrder, cheapest_blocks, cut_single
 
 Ints = NDArray[np.int64]

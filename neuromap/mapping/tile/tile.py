@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.mapping.core.axon_plan import AxonPlan
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_model import AxonPlan, CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 
 __all__ = ["Planner", "Stuck", "Tile"]
 

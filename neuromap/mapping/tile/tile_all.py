@@ -7,7 +7,7 @@ it. On cycles the copies are iterated: tiled anew a few times, then only split w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import networkx as nx
@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.errors import DoesNotFitError
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_model import CoreModel, Cores
-from neuromap.mapping.legalise.legalised import Legalised, Link
-from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.options.progress import Progress
-from neuromap.mapping.tile.copies import axons_fed, copies_asked, take_copies
-from neuromap.mapping.tile.cycle_growth import cycle_growth
+from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
+from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
-from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores, refuse_growth
+from neuromap.mapping.tile.refuse_tiling import cycle_growth, refuse_circle, refuse_cores, refuse_growth
 from neuromap.mapping.tile.tile import Planner, Tile
 from neuromap.mapping.tile.tilings import Tilings
 
@@ -287,8 +284,6 @@ def _parts(neurons: Ints, share: Ints, parts: int, most: int) -> list[Ints]:
 #
 # Tiles that shrink from round to round ask for more axons together, hence for more copies, and may seem to grow
 # without end. They do not shrink further than to single neurons, and what those ask for is soon known.
-
-
 def tile_alone(
     network: Legalised,
     sources: Sequence[Sources],
@@ -338,3 +333,39 @@ def _replicated(alone: Sequence[Tile], copies: Ints, room: int) -> list[Tile]:
     return [
         take_copies(tile, missing, room) for tile, n in zip(alone, copies, strict=True) for _ in range(-(-n // room))
     ]
+
+
+# Copies that readers ask for: one for every axon that a neuron feeds, and one where it is read out or kept.
+
+
+def copies_asked(
+    population: Population, links: Iterable[Link], sources: Sequence[Sources], tiles: Mapping[int, Sequence[Tile]]
+) -> Ints:
+    """Count the copies that the readers of every neuron of a population ask for."""
+    # shapes: returns (n,)
+    copies = population.own_copies
+    for link in links:
+        if link.target in tiles:
+            copies += axons_fed(link, sources[link.target], tiles[link.target])
+        else:
+            copies[np.unique(link.matrix.indices)] += 1
+    return copies
+
+
+def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
+    """Count the axons that every neuron of a link's source feeds."""
+    # shapes: returns (n_source,)
+    axons = np.zeros(link.matrix.shape[1], np.int64)
+    place = reader.links.index(link)
+    for tile in tiles:
+        columns = tile.columns[tile.plan.source[tile.plan.source != BIAS]]
+        np.add.at(axons, reader.neuron_of[columns[reader.link_of[columns] == place]], 1)
+    return axons
+
+
+def take_copies(tile: Tile, missing: Ints, most: Ints | int) -> Tile:
+    """Give a tile those of the missing copies of its neurons that it may hold, and no others."""
+    # shapes: missing (n,); most (neurons of the tile,)
+    taken = np.minimum(most, missing[tile.neurons])
+    missing[tile.neurons] -= taken
+    return replace(tile, copies=taken)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_model import CoreModel
-from neuromap.mapping.tile.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut_order import NO_CUT, Cutter
+from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 
 __all__ = ["CutOrder", "cheapest_blocks", "cut_single"]
 

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.core.axon_plan import AxonPlan
-from neuromap.mapping.core.core_model import CoreModel
-from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population
-from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.core.core_model import AxonPlan, CoreModel
+from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions, Partitioner
 from neuromap.mapping.tile.apart import rows_apart
-from neuromap.mapping.tile.axon_demand import axon_demand
 from neuromap.mapping.tile.cut_order import longest_run
 from neuromap.mapping.tile.dense_rows import dense_rows
+from neuromap.mapping.tile.overlap_order import axon_demand
 from neuromap.mapping.tile.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
@@ -239,7 +237,7 @@ def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, 
 # Neurons that read the same sources and are too many for one core: split so that sources of a core have few patterns.
 #
 # Where sources have two weights and one axon for each is too much, many of a core's sources must have one of few
-# patterns (``neuromap.mapping.core.plan_axons``). How many have one is decided by which neurons go together.
+# patterns (``neuromap.mapping.core.core_model``). How many have one is decided by which neurons go together.
 
 
 Bools = NDArray[np.bool_]

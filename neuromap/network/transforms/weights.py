@@ -1,36 +1,66 @@
-"""Where the weights of a conv or dense edge come from: an array at hand, or a seed.
-
-Tensor layouts, rows and columns counted from the top left, neurons row-major over (row, column, feature):
-
-- conv: ``(kernel rows, kernel columns, source features / groups, target features)``;
-- dense: ``(n_target, n_source)``;
-- dense with groups > 1: ``(groups, n_target / groups, n_source / groups)``.
-"""
+"""Weights of another layout than the transform's: refused when they are given, with the permutation that helps."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import permutations
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted
+from neuromap.arrays.frozen import adopted, frozen, refuse_masked
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.forms.card import Card
-from neuromap.network.transforms.limits import as_integers, show_shape
 
-__all__ = ["MAX_SEED", "MAX_VALUES", "SeededWeights", "StoredWeights", "WeightSource", "as_weight_source"]
+_LAYOUTS: dict[tuple[int, ...], str] = {
+    (2, 3, 1, 0): "(out, in, height, width)",
+    (1, 2, 3, 0): "(out, height, width, in)",
+    (2, 3, 0, 1): "(in, out, height, width)",
+    (0, 1, 3, 2): "(height, width, out, in)",
+    (1, 0): "(n_source, n_target)",
+    (0, 2, 1): "(groups, n_source, n_target)",
+}
+"""What other frameworks write, by the order of axes that makes it the layout of conv or dense; the likely first."""
 
+
+def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
+    """Refuse stored weights of another shape than their transform's."""
+    if isinstance(weights, StoredWeights) and weights.array.shape != shape:
+        found = weights.array.shape
+        raise NetworkError(
+            f"weights: found shape {show_shape(found)}; the transform takes {show_shape(shape)}"
+            + layout_hint(found, shape)
+        )
+
+
+def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """Say how weights become those of a transform, if another order of their axes is all that it takes."""
+    # gives the end of a message; empty where no order of the axes gives the shape
+    if sorted(found) != sorted(shape):
+        return ""
+    orders = [*_LAYOUTS, *permutations(range(len(shape)))]
+    fits = (order for order in orders if len(order) == len(shape) and tuple(found[k] for k in order) == shape)
+    order = next(fits)
+    looks = f"this looks like {_LAYOUTS[order]}: " if order in _LAYOUTS else ""
+    return f"; {looks}use weights.transpose({', '.join(map(str, order))})"
+
+
+# Where the weights of a conv or dense edge come from: an array at hand, or a seed.
+#
+# Tensor layouts, rows and columns counted from the top left, neurons row-major over (row, column, feature):
+#
+# - conv: ``(kernel rows, kernel columns, source features / groups, target features)``;
+# - dense: ``(n_target, n_source)``;
+# - dense with groups > 1: ``(groups, n_target / groups, n_source / groups)``.
 MAX_SEED = 2**63 - 1
 """Greatest seed: the greatest integer that every TOML reader takes."""
-
 MAX_VALUES = 2**16
 """Most values that seeded weights may be drawn from."""
-
-
 _CHUNK = 2**20
 
 
@@ -112,3 +142,170 @@ def as_weight_source(weights: Any) -> WeightSource | None:
     if weights is None or isinstance(weights, SeededWeights | StoredWeights):
         return weights
     return StoredWeights(weights)
+
+
+# Windows that slide over rows and columns: how many there are, and which cells they touch.
+
+
+Padding: TypeAlias = Literal["same", "valid"]
+PADDINGS: tuple[str, ...] = get_args(Padding)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a convolution or a pool."""
+
+    # kernel, stride: along rows and columns
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: Padding  # see :class:`~neuromap.network.transforms.kinds.Conv`
+
+    def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
+        """Refuse a target shape that the windows do not yield, and say which one they do."""
+        if self.padding not in PADDINGS:
+            raise NetworkError(f'padding: found {show(self.padding)}; allowed are "same" and "valid"')
+        counts = [
+            output_length(n, k, s, self.padding) for n, k, s in zip(source[:2], self.kernel, self.stride, strict=True)
+        ]
+        if min(counts) < 1:
+            raise NetworkError(
+                f"kernel: {show_shape(self.kernel)} is larger than the source's rows and columns "
+                f'{show_shape(source[:2])}; take a smaller one or padding = "same"'
+            )
+        fits = (*counts, features)
+        if tuple(target) != fits:
+            raise NetworkError(
+                f"{kind}: target shape {show_shape(target)} does not fit; kernel {show_shape(self.kernel)}, "
+                f'stride {show_shape(self.stride)}, padding "{self.padding}" make {show_shape(fits)} of the '
+                f"source's {show_shape(source)}"
+            )
+
+    def pairs(
+        self, source: Sequence[int], target: Sequence[int]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """List every pair of a source and a target position that touch."""
+        # shapes: kernel_cell, source_position, target_position (n_pairs,)
+        lengths = zip(source[:2], target[:2], self.kernel, self.stride, strict=True)
+        (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along, self.padding) for along in lengths)
+        return (
+            (k0[:, None] * self.kernel[1] + k1).ravel(),
+            (s0[:, None] * source[1] + s1).ravel(),
+            (t0[:, None] * target[1] + t1).ravel(),
+        )
+
+
+def as_pair(value: Any, what: str) -> tuple[int, int]:
+    """Check a kernel or a stride: two integers from 1 to 2**24, along rows and columns."""
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, str)
+        or len(value) != 2
+        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) for n in value)
+        or not all(1 <= n <= MAX_NEURONS for n in value)
+    ):
+        raise NetworkError(f"{what}: found {show(value)}; allowed are two integers [rows, columns], 1 to 2**24")
+    return int(value[0]), int(value[1])
+
+
+def output_length(length: int, kernel: int, stride: int, padding: Padding) -> int:
+    """Count the windows along one axis; 0 or less where the kernel is longer than a ``valid`` axis."""
+    if padding == "same":
+        return -(-length // stride)
+    return (length - kernel) // stride + 1
+
+
+def window_pairs(
+    length: int, windows: int, kernel: int, stride: int, padding: Padding
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """List the cells of all windows along one axis."""
+    # gives kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
+    # shapes: kernel_cell, cell, window (n_pairs,)
+    before = max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
+    # Window i touches the cells first[i] .. last[i]; a kernel far longer than the axis costs nothing extra.
+    start = np.arange(windows, dtype=np.int64) * stride - before
+    first, last = np.maximum(start, 0), np.minimum(start + kernel, length)
+    counts = np.maximum(last - first, 0)
+    window = np.repeat(np.arange(windows), counts)
+    cell = ragged_ranges(first, counts)
+    return (cell - start[window]).astype(np.int32), cell.astype(np.int32), window.astype(np.int32)
+
+
+# Shapes and integers that a network may hold: refused here, before anything is allocated, and told in few characters.
+#
+# The lowest file of the network: nodes, thresholds, transforms and files all ask it.
+MAX_NEURONS = 2**24
+"""Most neurons of one node."""
+MAX_ENTRIES = 2**28
+"""Most entries that the matrix of one edge could hold if none of its weights were zero."""
+INT_LOW = -(2**31)
+"""Least weight or threshold."""
+INT_HIGH = 2**31 - 1
+"""Greatest weight or threshold."""
+
+
+def show_shape(shape: Sequence[int]) -> str:
+    """Write a shape as it is written in files: ``[8, 8, 1]``."""
+    return "[" + ", ".join(show_count(n) for n in shape) + "]"
+
+
+def as_shape(shape: Any) -> tuple[int, int, int]:
+    """Check a node's shape."""
+    entries = [1, 1, shape] if isinstance(shape, int | np.integer) else shape
+    if (
+        not isinstance(entries, Sequence | np.ndarray)
+        or isinstance(entries, str)
+        or len(entries) != 3
+        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in entries)
+    ):
+        raise NetworkError(f"shape: found {show(shape)}; allowed are three positive integers [rows, columns, features]")
+    rows, columns, features = (int(n) for n in entries)
+    size = math.prod((rows, columns, features))
+    if size > MAX_NEURONS:
+        raise NetworkError(
+            f"shape: {show_shape((rows, columns, features))} is {show_count(size)} neurons; "
+            f"at most 2**24 = {MAX_NEURONS} are allowed in one node; split it into several"
+        )
+    return rows, columns, features
+
+
+def as_integers(values: Any, what: str) -> NDArray[np.int64]:
+    """Take an array of weights or thresholds as int64, refusing what is not an integer."""
+    array = require_integers(values, what)
+    if array.size:
+        for extreme in (int(array.min()), int(array.max())):
+            if not INT_LOW <= extreme <= INT_HIGH:
+                raise NetworkError(
+                    f"{what}: found the value {extreme}; allowed are {INT_LOW} to {INT_HIGH} (32 bits, signed)"
+                )
+    if array.dtype == np.int64:
+        return frozen(array)
+    return adopted(array.astype(np.int64))
+
+
+def require_integers(values: Any, what: str) -> NDArray[Any]:
+    """Refuse what is no array of integers, of whatever size; errors are those of :func:`as_integers`."""
+    refuse_masked(values, what, NetworkError)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise NetworkError(f"{what}: found {show(values)}; allowed is an array of integers") from None
+    if not np.issubdtype(array.dtype, np.integer):
+        raise NetworkError(f"{what}: {not_integers(array)}")
+    return array
+
+
+def not_integers(array: NDArray[Any]) -> str:
+    """Say why an array that does not hold integers is refused."""
+    if np.issubdtype(array.dtype, np.floating):
+        nan = int(np.isnan(array).sum())
+        if nan:
+            return f"found {array.dtype} with {nan} NaN; only integers are allowed; find where the NaN came from"
+        return f"found {array.dtype}; only integers are allowed; scale, round and cast, say to int32"
+    if array.dtype == np.bool_:
+        return "found bool; only integers are allowed; cast to int8 if 0 and 1 are meant"
+    return f"found dtype {array.dtype}; only integers of at most 64 bits are allowed"
+
+
+def show_count(n: int) -> str:
+    """Write a number of any size in a few characters."""
+    return str(n) if n < 10**12 else f"about 2**{n.bit_length() - 1}"

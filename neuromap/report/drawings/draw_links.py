@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.forms.svg import Point, drawing, element, label, number
-from neuromap.report.drawings.board_grid import BoardGrid, board_grid
-from neuromap.report.drawings.draw_chip import MOST_TOOLTIPS
+from neuromap.report.drawings.draw_chip import MOST_TOOLTIPS, BoardGrid, board_grid
 from neuromap.report.figures.core_map import CoreMap
-from neuromap.simulation.noc.mesh import DIRECTIONS, LinkName
+from neuromap.simulation.noc.loads import DIRECTIONS, LinkName
 
 __all__ = ["LOAD_CLASSES", "draw_links", "load_bounds"]
 

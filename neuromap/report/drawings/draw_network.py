@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
+
 from neuromap.files.messages import counted
 from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.report.drawings.layers import layout
 from neuromap.rollout.pattern import RolloutPattern
-
-__all__ = ["draw_network", "edge_class", "edge_title"]
 
 _WIDTH, _HEIGHT = 84.0, 40.0
 _COLUMN = 150.0
@@ -120,3 +121,152 @@ def _node(network: Network, name: str, centre: Point) -> str:
         texts.append(label(x, y + 13, shorten(size, 13), "small"))
     title = f"{name}: {role} node" + (f", {size}" if size else "")
     return element("g", box, *texts, title=title, class_=f"node {role}")
+
+
+# Where the nodes of a drawing go: layers by longest path, few crossings, smooth long edges.
+#
+# The usual steps for layered drawings (Sugiyama, Tagawa, Toda 1981): turn back edges, layer by longest path, give
+# long edges a bend in every layer they cross, order by barycentres, then place.
+
+
+_SWEEPS = 8
+_GAP = {True: 66.0, False: 30.0}
+"""Vertical room of a node, and of a bend of a long edge."""
+_Item = tuple[str, ...]
+"""A node ``(name,)``, or a bend ``(source, target, layer)``."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of nodes and bends."""
+
+    layer: dict[str, int]  # layer of every node; inputs have 0
+    y: dict[str, float]  # vertical place of every node, 0 at the top
+    # vertical places of the bends of every forward edge, one per layer that it crosses
+    bends: dict[EdgeKey, tuple[float, ...]]
+    back_edges: frozenset[EdgeKey]  # edges that run against the layers, self-edges not included
+    height: float  # greatest vertical place
+    order: tuple[str, ...]  # nodes by layer, then from top to bottom
+
+
+def layout(network: Network) -> Layout:
+    """Lay out a network from left to right."""
+    # network: any network; the layout does not depend on a pattern, so that patterns can be compared
+    back = _back_edges(network)
+    forward = [key for key in network.edges if key[0] != key[1] and key not in back]
+    layer = _longest_paths(network, forward)
+    chains: dict[EdgeKey, list[_Item]] = {
+        (u, v): [(u,), *((u, v, str(k)) for k in range(layer[u] + 1, layer[v])), (v,)] for u, v in forward
+    }
+    columns: list[list[_Item]] = [[] for _ in range(max(layer.values()) + 1)]
+    for name in network.nodes:
+        columns[layer[name]].append((name,))
+    left: dict[_Item, list[_Item]] = {}
+    right: dict[_Item, list[_Item]] = {}
+    for (u, _), chain in chains.items():
+        for k, item in enumerate(chain[1:-1], start=1):
+            columns[layer[u] + k].append(item)
+        for a, b in pairwise(chain):
+            right.setdefault(a, []).append(b)
+            left.setdefault(b, []).append(a)
+    place = _place(columns, left, right)
+    return Layout(
+        layer=layer,
+        y={name: place[(name,)] for name in network.nodes},
+        bends={key: tuple(place[item] for item in chain[1:-1]) for key, chain in chains.items()},
+        back_edges=back,
+        height=max(place.values()),
+        order=tuple(sorted(network.nodes, key=lambda n: (layer[n], place[(n,)]))),
+    )
+
+
+def _back_edges(network: Network) -> frozenset[EdgeKey]:
+    """Edges that close a cycle in a depth-first search from the inputs, in file order."""
+    children = {name: [v for v in network.graph.successors(name) if v != name] for name in network.nodes}
+    state = dict.fromkeys(network.nodes, 0)  # 1: on the way, 2: done
+    back = set()
+    for root in network.inputs:
+        stack = [(root, iter(children[root]))]
+        state[root] = 1
+        while stack:
+            node, rest = stack[-1]
+            step = next(rest, None)
+            if step is None:
+                state[node] = 2
+                stack.pop()
+            elif state[step] == 1:
+                back.add((node, step))
+            elif state[step] == 0:
+                state[step] = 1
+                stack.append((step, iter(children[step])))
+    return frozenset(back)
+
+
+def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
+    layer = dict.fromkeys(network.nodes, 0)
+    waiting = dict.fromkeys(network.nodes, 0)
+    out: dict[str, list[str]] = {name: [] for name in network.nodes}
+    for u, v in forward:
+        waiting[v] += 1
+        out[u].append(v)
+    ready = [name for name, count in waiting.items() if count == 0]
+    while ready:
+        u = ready.pop()
+        for v in out[u]:
+            layer[v] = max(layer[v], layer[u] + 1)
+            waiting[v] -= 1
+            if waiting[v] == 0:
+                ready.append(v)
+    # An input that feeds deep layers only stands just before the first of them.
+    for u in network.inputs:
+        layer[u] = max(0, min((layer[v] for v in out[u]), default=1) - 1)
+    return layer
+
+
+def _place(
+    columns: list[list[_Item]], left: dict[_Item, list[_Item]], right: dict[_Item, list[_Item]]
+) -> dict[_Item, float]:
+    place: dict[_Item, float] = {}
+    for column in columns:
+        for k, item in enumerate(column):
+            place[item] = 40.0 * (k - (len(column) - 1) / 2)
+    for sweep in range(_SWEEPS):
+        neighbours = left if sweep % 2 == 0 else right
+        for column in columns if sweep % 2 == 0 else columns[::-1]:
+            wish = {
+                item: sum(place[n] for n in near) / len(near) if (near := neighbours.get(item)) else place[item]
+                for item in column
+            }
+            column.sort(key=lambda item: wish[item])
+            for item, y in zip(column, _spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
+                place[item] = y
+    for column in columns:  # last: between both sides
+        wish = {
+            item: sum(place[n] for n in near) / len(near)
+            if (near := left.get(item, []) + right.get(item, []))
+            else place[item]
+            for item in column
+        }
+        for item, y in zip(column, _spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
+            place[item] = y
+    top = min(place.values())
+    return {item: y - top for item, y in place.items()}
+
+
+def _room(item: _Item) -> float:
+    return _GAP[len(item) == 1]
+
+
+def _spread(wish: list[float], room: list[float]) -> list[float]:
+    """Places nearest to those wished for (least squares) that keep the order and the room between neighbours."""
+    offset = [0.0]
+    for a, b in pairwise(room):
+        offset.append(offset[-1] + (a + b) / 2)
+    blocks: list[tuple[float, int]] = []  # mean and size: pool adjacent violators
+    for w, o in zip(wish, offset, strict=False):
+        blocks.append((w - o, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (b, m), (a, n) = blocks.pop(), blocks.pop()
+            blocks.append(((a * n + b * m) / (n + m), n + m))
+    flat = [mean for mean, size in blocks for _ in range(size)]
+    return [f + o for f, o in zip(flat, offset, strict=False)]

@@ -15,7 +15,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 from neuromap.forms.svg import arrow, drawing, element, label, number, shorten
 from neuromap.network.edge import EdgeKey
-from neuromap.report.drawings.layers import layout
+from neuromap.report.drawings.draw_network import layout
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern
 

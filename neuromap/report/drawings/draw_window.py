@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.network.network import Network
-from neuromap.report.drawings.draw_network import edge_class, edge_title
-from neuromap.report.drawings.layers import layout
+from neuromap.report.drawings.draw_network import edge_class, edge_title, layout
 from neuromap.rollout.pattern import RolloutPattern
 
 __all__ = ["draw_window"]

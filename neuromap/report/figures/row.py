@@ -2,31 +2,175 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neuromap.accuracy.accuracy import Accuracy
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
-from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.edge import EdgeKey
 from neuromap.report.figures.core_map import CoreMap
-from neuromap.report.figures.node_copies import NodeCopies
-from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.run_figures import RunFigures
-from neuromap.report.figures.spike_raster import SpikeRaster
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy
 from neuromap.verification.verdict import Verification
 
-__all__ = ["ReportRow", "ScheduleUnit", "Status"]
+# What the neurons of each node became on the chip, and why: copies for fan-out, relays for delays, splitters.
+
+_NAMED = 3
+"""Nodes that a line names, at most."""
+
+
+@dataclass(frozen=True)
+class NodeCopies:
+    """Neurons of the chip that carry the label of one node."""
+
+    # A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network is there once for every
+    # axon that it feeds, and once where it is read out. Neurons of cores with synapse lists send to any number of axons
+    # and have no copies. Delays beyond the longest take relays, whatever the cores.
+
+    node: str  # name of the node
+    neurons: int  # neurons of the network that were mapped
+    on_chip: int  # neurons of the chip that stand for them; relays, splitters and parts of sums included
+    copies: int  # those that repeat another one
+    # relays, splitters: those that only lengthen a delay, and those that fan out
+    relays: int
+    splitters: int
+    most_cores: int  # cores that one neuron of the network is sent to, at most, by all that stand for it
+    most_delays: int  # different delays with which it is sent, at most; those of synapses are not counted
+    is_output: bool  # whether it is read out
+    parts: int = 0  # those that hold parts of sums that are wider than a core
+
+
+def copies_line(nodes: Sequence[NodeCopies]) -> str:
+    """Say what neurons became how many, and why, for the nodes that take most."""
+    neurons, on_chip = sum(node.neurons for node in nodes), sum(node.on_chip for node in nodes)
+    if neurons == on_chip:
+        return ""
+    grown = sorted(
+        (node for node in nodes if node.on_chip > node.neurons), key=lambda node: node.neurons - node.on_chip
+    )
+    named = "; ".join(map(_words, grown[:_NAMED]))
+    more = f"; and other nodes ({len(grown) - _NAMED})" if len(grown) > _NAMED else ""
+    fans_out = any(node.copies or node.splitters for node in nodes)
+    why = "where a neuron sends to one axon with one delay" if fans_out else "where delays are longer than one can be"
+    if any(node.parts for node in nodes):
+        why += ", and sums that are wider than a core come in parts"
+    return f"{neurons:,} neurons of the network became {on_chip:,} on the chip, {why}: {named}{more}."
+
+
+def _words(node: NodeCopies) -> str:
+    why = [f"sent to {_up_to(node.most_cores, 'core')}"]
+    if node.most_delays > 1:
+        why.append(f"with {_up_to(node.most_delays, 'delay')}")
+    if node.is_output:
+        why.append("and read out")
+    parts = [(node.copies, "copies"), (node.relays, "relays"), (node.splitters, "splitters")]
+    parts.append((node.parts, "parts of sums"))
+    added = ", ".join(f"{number:,} {name}" for number, name in parts if number)
+    return f"{node.node} {node.neurons:,} became {node.on_chip:,} ({added}; {' '.join(why)})"
+
+
+def _up_to(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"up to {number:,} {what}s"
+
+
+# Spikes of a run over ticks, node by node, for pictures: bounded, whatever the program is.
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SpikeRaster(Card):
+    """S spikes of some neurons of every node, from tick 0 on; spikes of all C cores as sums."""
+
+    names: tuple[str, ...]  # nodes, in the order of the program
+    sizes: tuple[int, ...]  # neurons of each node
+    every: tuple[int, ...]  # of each node every so-manieth neuron is kept: the 1st, the 1 + ``every``-th,
+    n_ticks: int  # ticks of the run that are kept
+    # tick, node, neuron: (S,): when a neuron fires, or an input node samples a spike; position in ``names``; neuron
+    # within the node. Copies of a neuron are one, relays and splitters none
+    tick: Ints
+    node: Ints
+    neuron: Ints
+    samples: tuple[Ints, ...]  # for every node the ticks in which it samples or computes a frame
+    core_spikes: Ints  # (C,): spikes of all neurons of every core in these ticks, copies and relays included
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+# First and full responses in three units: of one output, and over all outputs.
+@dataclass(frozen=True)
+class Responses(Card):
+    """First and full response, from stimulus onset, in three units."""
+
+    # first_response_steps, full_response_steps: update steps; whole numbers but for measurements on programs that were
+    # edited. ``None`` on tick-level schedules, which have no update steps
+    first_response_steps: int | float | None = None
+    # first_response_ticks, full_response_ticks: ticks of the chip: steps times ticks per step, where there are steps
+    first_response_ticks: int | None = None
+    # first_response_seconds, full_response_seconds: ticks times the tick length
+    first_response_seconds: float | None = None
+    full_response_steps: int | float | None = None
+    full_response_ticks: int | None = None
+    full_response_seconds: float | None = None
+
+    @classmethod
+    def from_ticks(
+        cls, first: int | None, full: int | None, ticks_per_step: int | None, tick_seconds: float
+    ) -> Responses:
+        """Convert ticks into the other units; ``None`` stays ``None``. Without ticks per step there are no steps."""
+        return cls(
+            first_response_steps=_steps(first, ticks_per_step),
+            first_response_ticks=first,
+            first_response_seconds=None if first is None else first * tick_seconds,
+            full_response_steps=_steps(full, ticks_per_step),
+            full_response_ticks=full,
+            full_response_seconds=None if full is None else full * tick_seconds,
+        )
+
+
+def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
+    if ticks is None or ticks_per_step is None:
+        return None
+    return ticks // ticks_per_step if ticks % ticks_per_step == 0 else ticks / ticks_per_step
+
+
+@dataclass(frozen=True)
+class OutputResponses(Card):
+    """Responses of one output node."""
+
+    predicted: Responses  # from the schedule
+    measured: Responses  # from the dependency wave on the program; empty where nothing was mapped
+    # ticks from onset to the first output spike that differs between a run with and one without the stimulus
+    observed_first_difference_ticks: int | None
+    worst_case_reaction_ticks: int | None  # predicted first response plus frame period minus one tick
+    full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
+
+
+def over_outputs(responses: Sequence[Responses]) -> Responses:
+    """Make the responses over all outputs: the first response of any, the full response of all."""
+    # A full response that is not defined for one output is not defined for all.
+    fields: dict[str, Any] = {}
+    for unit in ("steps", "ticks", "seconds"):
+        first = [getattr(r, f"first_response_{unit}") for r in responses]
+        full = [getattr(r, f"full_response_{unit}") for r in responses]
+        fields[f"first_response_{unit}"] = min((f for f in first if f is not None), default=None)
+        fields[f"full_response_{unit}"] = None if None in full else max(full)
+    return Responses(**fields)
+
 
 Status = Literal["mapped", "invalid", "does not fit"]
 ScheduleUnit = Literal["steps", "ticks"]

@@ -1,15 +1,33 @@
-"""Where the cycles of a network live: its edges, sorted by the cycles that they lie on."""
+"""Smallest sets of streaming edges of one block (minimum feedback arc sets), first in lexicographic order.
+
+Finding the size is NP-hard. Here by acyclic sums over sets of edges, compared by size, then by lexicographic order:
+after reduction blocks of at most :data:`~neuromap.rollout.cycles.cycle_structure.MAX_ORDERED_NODES` nodes, or with a
+narrow sweep. What is larger goes to ``integer_program.py``.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import Pair
-from neuromap.rollout.cycles.indexed_network import indexed_network
-from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.cycles.indexed_network import (
+    LIGHTEST_COUNT,
+    Pair,
+    Semiring,
+    indexed_network,
+    once_per_network,
+    reduce_graph,
+)
 
-__all__ = ["Block", "CycleStructure", "cycle_structure"]
+# Where the cycles of a network live: its edges, sorted by the cycles that they lie on.
 
 
 @dataclass(frozen=True)
@@ -43,3 +61,323 @@ def cycle_structure(network: Network) -> CycleStructure:
         self_edges=self_edges,
         blocks=tuple(Block(tuple(pairs[e] for e in edges), edges) for edges in blocks),
     )
+
+
+Values = tuple[int, ...]
+"""R of edges, 0 or 1, in edge order."""
+
+
+def count_smallest(block: Block) -> int | None:
+    """Count the smallest sets of streaming edges of a block; ``None`` where it is too large."""
+    reduced = reduce_graph([(pair, ((0, 1), (1, 1))) for pair in block.pairs], LIGHTEST_COUNT, one_block=True)
+    number = reduced.factor[1]
+    for part in reduced.blocks:
+        small = len({n for pair in part for n in pair}) <= MAX_COUNTED_NODES
+        found = (lightest_count_block(part) if small else None) or sweep_block(part, LIGHTEST_COUNT)
+        if found is None:
+            return None
+        number *= found[1]
+    return number
+
+
+Chosen = tuple[int, tuple[int, ...]]
+"""A set of streaming edges: its size, and its edges' negated indices, ascending edges first.
+
+Of two sets of one size the smaller tuple is the earlier R in lexicographic order.
+"""
+FIRST_LIGHTEST: Semiring[Chosen] = Semiring(
+    min, lambda x, y: (x[0] + y[0], tuple(sorted(x[1] + y[1], reverse=True))), (0, ())
+)
+"""The first of the smallest sets as an acyclic sum: the sum of two is the better one, the product their union."""
+_NEVER = 1 << 60
+"""Size of a set that must not be: beyond all sizes that sums can have."""
+
+
+@dataclass(frozen=True)
+class OrderSearch:
+    """Smallest sets of a block by acyclic sums, over sets compared by size, then by lexicographic order."""
+
+    block: Block
+
+    @cached_property
+    def smallest(self) -> Values | None:
+        """Lexicographically first of the smallest sets, as R of the block's edges; ``None``: too large."""
+        return self._search(())
+
+    def first_with(self, prefix: Values) -> Values | None:
+        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        if self.smallest is None or sum(prefix) > sum(self.smallest):
+            return None
+        found = self._search(prefix)
+        return found if found is not None and sum(found) == sum(self.smallest) else None
+
+    def _search(self, prefix: Values) -> Values | None:
+        """First of the smallest sets with this prefix: what it streams is left out, what it does not may not stream."""
+        m = len(self.block.pairs)
+        kept = [i for i in range(m) if i >= len(prefix) or not prefix[i]]
+        cost = {i: (1 if i >= len(prefix) else _NEVER, (-i,)) for i in kept}
+        edges = [(self.block.pairs[i], (FIRST_LIGHTEST.one, cost[i])) for i in kept]
+        reduced = reduce_graph(edges, FIRST_LIGHTEST, one_block=len(kept) == m)
+        found = [reduced.factor]
+        for part in sorted(reduced.blocks, key=len, reverse=True):
+            small = len({n for pair in part for n in pair}) <= MAX_ORDERED_NODES
+            best = _lightest_chosen(part) if small else sweep_block(part, FIRST_LIGHTEST)
+            if best is None:
+                return None
+            found.append(best)
+        size, chosen = FIRST_LIGHTEST.product(found)
+        if size >= _NEVER:
+            return None
+        values = [*prefix, *[0] * (m - len(prefix))]
+        for negated in chosen:
+            values[-negated] = 1
+        return tuple(values)
+
+
+def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
+    """Solve a small block in integers."""
+    # Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then by lexicographic order, and
+    # the low k bits of a sum spell the set.
+    edges = sorted({i for _, (_, chosen) in part.values() for i in chosen}, reverse=True)
+    k = len(edges)
+    weight = {i: (1 << k) + (1 << (k - 1 - place)) for place, i in enumerate(edges)}
+    never = (k + 2) << k
+    total = lightest_block(
+        {
+            pair: (0, never if size >= _NEVER else sum(weight[i] for i in chosen))
+            for pair, (_, (size, chosen)) in part.items()
+        }
+    )
+    if total >= never:
+        return (_NEVER, ())
+    return total >> k, tuple(i for place, i in enumerate(edges) if total >> (k - 1 - place) & 1)
+
+
+# Exact acyclic sums of long, thin blocks: a sweep with a frontier.
+#
+# The nodes are taken one after the other. A node is *open* while it has a neighbour still to come. All that matters
+# about the choices made so far is which open node reaches which over sequential edges; choices that agree on this are
+# added up. Works in every semiring, on blocks of any size whose frontier stays narrow.
+T = TypeVar("T")
+State = tuple[int, ...]
+MAX_STATES = 20_000
+"""Most reachability states that the sweep keeps; where more are needed it gives up."""
+MAX_OPEN = 64
+"""Most open nodes at a time; with more the states would be too many, so the sweep does not start."""
+
+
+def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | None:
+    """Acyclic sum of a block by a sweep."""
+    # gives ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes are
+    # open at a time
+    shape: dict[int, dict[int, None]] = {}
+    for u, v in weights:
+        shape.setdefault(u, {})[v] = None
+        shape.setdefault(v, {})[u] = None
+    order = _narrow_order(shape)
+    rank = {n: i for i, n in enumerate(order)}
+    last = {n: max(rank[m] for m in shape[n]) for n in order}
+    opened = Counter(rank.values())
+    opened.subtract(max(last[n], rank[n]) for n in order)
+    if max(accumulate(opened[i] for i in range(len(order)))) > MAX_OPEN:
+        return None
+    # A state holds, for every slot, the slots that it reaches as bits (itself included). Slots are reused.
+    slot: dict[int, int] = {}
+    free: list[int] = []
+    states: dict[State, T] = {(): semiring.one}
+    for n in order:
+        if free:
+            mine = free.pop()
+            states = {(*s[:mine], 1 << mine, *s[mine + 1 :]): value for s, value in states.items()}
+        else:
+            mine = len(slot)
+            states = {(*s, 1 << mine): value for s, value in states.items()}
+        slot[n] = mine
+        for m in shape[n]:
+            for u, v in ((m, n), (n, m)):
+                if m in slot and (u, v) in weights:
+                    states = _decide(states, slot[u], slot[v], weights[u, v], semiring)
+                    if len(states) > MAX_STATES:
+                        return None
+        closed = [m for m in slot if last[m] <= rank[n] and rank[m] <= rank[n]]
+        for m in closed:
+            gone = slot.pop(m)
+            free.append(gone)
+            states = _forget(states, gone, semiring)
+    (total,) = states.values()
+    return total
+
+
+def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
+    """Order the nodes so that few are open at a time (Cuthill and McKee's order, reversed)."""
+    beside = {n: sorted(near, key=lambda m: (len(shape[m]), m)) for n, near in shape.items()}
+    order: list[int] = []
+    placed: set[int] = set()
+    for start in sorted(shape, key=lambda n: (len(shape[n]), n)):
+        if start in placed:
+            continue
+        part = [start]
+        for _ in range(3):  # each time from the node that was farthest: soon an end of the graph
+            part = [part[-1]]
+            seen = set(part)
+            for n in part:
+                found = [m for m in beside[n] if m not in seen]
+                seen.update(found)
+                part += found
+        order += part
+        placed |= seen
+    return order[::-1]
+
+
+def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semiring: Semiring[T]) -> dict[State, T]:
+    """Take the edge from slot u to slot v both ways."""
+    a, b = weight
+    after: dict[State, T] = {}
+    for state, value in states.items():
+        options = [(state, semiring.mul(value, b))]
+        if not state[v] >> u & 1:  # else a sequential edge would close a cycle
+            reach = state[v]
+            longer = tuple(row | reach if row >> u & 1 else row for row in state)
+            options.append((longer, semiring.mul(value, a)))
+        for key, term in options:
+            after[key] = semiring.add(after[key], term) if key in after else term
+    return after
+
+
+def _forget(states: dict[State, T], slot: int, semiring: Semiring[T]) -> dict[State, T]:
+    """Close a slot: nobody reaches it, it reaches nobody."""
+    after: dict[State, T] = {}
+    keep = ~(1 << slot)
+    for state, value in states.items():
+        key = tuple(0 if i == slot else row & keep for i, row in enumerate(state))
+        after[key] = semiring.add(after[key], value) if key in after else value
+    return after
+
+
+# Exact acyclic sums of small blocks, over subsets of their nodes.
+#
+# Counting. Let A(S) be the sum over the acyclic choices inside the node set S. Every acyclic choice has nodes without
+# a sequential edge into them; inclusion and exclusion over a nonempty set T of such nodes gives
+#
+# .. math:: A(S) = \sum_{\emptyset \ne T \subseteq S} (-1)^{|T|+1} \, b(T, T) \, b(S \setminus T, T)
+#           \, (a+b)(T, S \setminus T) \, A(S \setminus T)
+#
+# with products over the edges from the first set to the second: 3^n steps. Lightest sets: order the nodes, every edge
+# backwards costs b; the best order of S ends in some node: n 2^n steps.
+MAX_COUNTED_NODES = 14
+"""Largest block, after reduction, that is counted over subsets of its nodes."""
+MAX_ORDERED_NODES = 16
+"""Largest block, after reduction, whose lightest set is found over subsets of its nodes."""
+_MAX_BIT_STEPS = 2_000_000_000
+
+
+def _numbered(pairs: dict[Pair, tuple[int, int]]) -> tuple[int, dict[Pair, tuple[int, int]]]:
+    index: dict[int, int] = {}
+    for p in pairs:
+        for n in p:
+            index.setdefault(n, len(index))
+    return len(index), {(index[u], index[v]): w for (u, v), w in pairs.items()}
+
+
+def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -> int:
+    """Acyclic sum of a block in the integers."""
+    # gives the sum, never negative
+    n, edges = _numbered(weights)
+    mask = None if bits is None else (1 << bits) - 1
+    across = [[1] * n for _ in range(n)]  # [t][u]: (a + b)(t, u) b(u, t), for t in T and u in S \ T
+    inside = [[1] * n for _ in range(n)]  # [t][u]: b(t, u), for t and u in T
+    for (u, v), (a, b) in edges.items():
+        across[u][v] *= a + b
+        across[v][u] *= b
+        inside[u][v] *= b
+    signed = _signed_products(inside, mask)
+    sums = np.zeros(1 << n, dtype=object)  # A(S), complete once all sets before S, as numbers, were gone through
+    sums[0] = 1
+    everything = (1 << n) - 1
+    # beside[S][t]: product of across[t][u] over u in S; made from the set without its highest node, then dropped.
+    beside: list[list[int] | None] = [None] * (1 << n)
+    beside[0] = [1] * n
+    for done in range(everything):  # S \ T; its part in A(S) is added for all T at once
+        ratio = beside[done]
+        assert ratio is not None
+        beside[done] = None
+        sets = np.zeros(1, dtype=np.int64)
+        terms = np.array([sums[done]], dtype=object)
+        for t in range(n):
+            if done >> t & 1:
+                continue
+            sets = np.concatenate([sets, sets | 1 << t])
+            terms = np.concatenate([terms, _cut(terms * ratio[t], mask)])
+            if done >> t == 0:
+                grown = [r * row[t] for r, row in zip(ratio, across, strict=True)]
+                beside[done | 1 << t] = grown if mask is None else [g & mask for g in grown]
+        sets, terms = sets[1:], terms[1:]  # T is not empty
+        sums[sets | done] += _cut(terms * signed[sets], mask)
+    total = int(sums[everything])
+    return total if mask is None else total & mask
+
+
+def _signed_products(inside: list[list[int]], mask: int | None) -> NDArray[np.object_]:
+    """Give (-1)^(|T| + 1) b(T, T) for every set T of nodes, sets as bits."""
+    n = len(inside)
+    signed = np.empty(1 << n, dtype=object)
+    signed[0] = -1
+    for t in range(n):
+        with_t = np.empty(1 << t, dtype=object)  # what t multiplies the product of every set of lower nodes by
+        with_t[0] = -1
+        for u in range(t):
+            with_t[1 << u : 2 << u] = with_t[: 1 << u] * (inside[t][u] * inside[u][t])
+        signed[1 << t : 2 << t] = _cut(signed[: 1 << t] * with_t, mask)
+    return signed
+
+
+def _cut(values: NDArray[np.object_], mask: int | None) -> NDArray[np.object_]:
+    return values if mask is None else values & mask
+
+
+def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
+    """Weight of the lightest set of edges without which a block has no cycle."""
+    n, edges = _numbered(weights)
+    # best[S]: lightest over the orders of S. The last of S costs its edges back into S; sets by their size.
+    total = sum(b for _, b in edges.values())
+    dtype = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
+    back = [[0] * n for _ in range(n)]
+    for (u, v), (_, b) in edges.items():
+        back[u][v] = b
+    size = 1 << n
+    cost = []  # cost[v][S]: edges from v back into S
+    for v in range(n):
+        row = np.zeros(size, dtype=dtype)
+        for u in range(n):
+            row[1 << u : 2 << u] = row[: 1 << u] + back[v][u]
+        cost.append(row)
+    sets = np.arange(size)
+    count = np.zeros(size, dtype=np.int64)
+    for u in range(n):
+        count[1 << u : 2 << u] = count[: 1 << u] + 1
+    by_count = np.argsort(count, kind="stable")
+    ends = np.searchsorted(count[by_count], np.arange(n + 2))
+    best = np.full(size, total, dtype=dtype)
+    best[0] = 0
+    for k in range(1, n + 1):
+        layer = sets[by_count[ends[k] : ends[k + 1]]]
+        for v in range(n):
+            here = layer[layer >> v & 1 == 1]
+            rest = here ^ (1 << v)
+            best[here] = np.minimum(best[here], best[rest] + cost[v][rest])
+    return int(best[-1])
+
+
+def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, int]]]) -> tuple[int, int] | None:
+    """Weight and number of the lightest sets of a block."""
+    # The weights become monomials c y^d; the acyclic sum is taken modulo y^(k+1), where k is the lightest weight, at y
+    # = a power of 2 large enough to keep coefficients apart.
+    # gives ``None`` where the numbers grow too long to be handled in seconds
+    k = lightest_block({p: (0, b[0]) for p, (_, b) in weights.items()})
+    width = math.prod(ways + c for (_, ways), (_, c) in weights.values()).bit_length() + 1
+    bits = width * (k + 1)
+    nodes = len({n for p in weights for n in p})
+    if 3**nodes * bits > _MAX_BIT_STEPS:
+        return None
+    powers = {p: (ways, c << (width * d) if d <= k else 0) for p, ((_, ways), (d, c)) in weights.items()}
+    return k, count_block(powers, bits) >> (width * k)

@@ -8,10 +8,14 @@ that size the values come from a heuristic (``greedy_order.py``) and are not pro
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TypeAlias
 
 import networkx as nx
@@ -20,17 +24,21 @@ import numpy as np
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.certified_least import Row, is_least
-from neuromap.rollout.cycles.cycle_structure import Block, CycleStructure, cycle_structure
-from neuromap.rollout.cycles.feedback import OrderSearch, Values, count_smallest
+from neuromap.rollout.cycles.cycle_structure import (
+    Block,
+    CycleStructure,
+    OrderSearch,
+    Values,
+    count_smallest,
+    cycle_structure,
+)
 from neuromap.rollout.cycles.incremental_order import IncrementalOrder
-from neuromap.rollout.cycles.once_per_network import once_per_network
-from neuromap.rollout.cycles.quiet_solver import quiet_solver
+from neuromap.rollout.cycles.indexed_network import once_per_network
 
 # Smallest sets of streaming edges of blocks that are beyond acyclic sums: an integer linear program.
 #
 # Every cycle needs a streaming edge: a set cover. Cycles are many, so they are added as rows only when a solution
 # misses them. Larger blocks still, with more than :data:`MAX_PROGRAM_EDGES` edges, are left to ``greedy_order.py``.
-
 MAX_PROGRAM_EDGES = 256
 """Largest block that is given to the integer linear program."""
 _MAX_ROUNDS = 200
@@ -371,3 +379,37 @@ def _greedy_order(n: int, pairs: list[tuple[int, int]]) -> list[int]:
         # Losing one neighbour raises a difference by at most one per edge; two for an edge each way.
         best = min(best + 2, n)
     return front + back[::-1]
+
+
+# Mixed-integer programs solved without a word on the terminal.
+#
+# HiGHS, as it comes with SciPy 1.17, writes a line to the standard output of the process now and then, whatever it is
+# told: between the lines of a report, or into a document. So it gets another one while it works.
+
+
+@contextlib.contextmanager
+def quiet_solver() -> Iterator[None]:
+    """Send what is written to standard output to nowhere, for the milliseconds of a solution."""
+    # What Python holds in its buffer is written afterwards; what other threads write out meanwhile is lost.
+    try:
+        kept = os.dup(1)
+    except OSError:  # the process has no standard output
+        yield
+        return
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            _flush()
+            os.dup2(nowhere.fileno(), 1)
+            try:
+                yield
+            finally:
+                _flush()
+                os.dup2(kept, 1)
+    finally:
+        os.close(kept)
+
+
+def _flush() -> None:
+    """Write out what the C library still holds."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)

@@ -1,25 +1,84 @@
-"""Nodes that take unequal times, on hardware that computes all nodes in parallel.
-
-Update steps count every node as one step. Fischer, Köhler, Pfeil 2018 also compare patterns where nodes take
-unequal times: a streaming frame takes as long as the slowest node, a sequential frame as the sum along its
-longest chain. :func:`frame_time` is this comparison; :func:`latencies_of` makes schedules of the same times.
-"""
+"""The maximum cycle ratio of a pattern, exact, and the frame period of pipelined execution that it gives."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from neuromap.errors import InputError
-from neuromap.rollout.schedule.latencies import MAX_LATENCY
+from neuromap.errors import InputError, PatternError
+from neuromap.files.given import needs
+from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
+from neuromap.rollout.pattern import RolloutPattern
 
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
     from neuromap.network.network import Network
-    from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["frame_time", "latencies_of"]
+
+def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int] | None = None) -> Fraction | None:
+    """Maximum over all cycles of (edges on the cycle) / (streaming edges on it).
+
+    With latencies every edge counts as many times as it has ticks: (sum of c) / (streaming edges).
+
+    Its ceiling is the smallest frame period of pipelined execution (``docs/time.md``).
+
+    Parameters
+    ----------
+    pattern : RolloutPattern
+        A valid pattern: every cycle has a streaming edge.
+    latencies : mapping of (str, str) to int, optional
+        Latency c(e) in ticks, 1 for edges that are not named.
+
+    Returns
+    -------
+    Fraction or None
+        Exact; ``None`` where the network has no cycle.
+
+    Raises
+    ------
+    PatternError
+        If the pattern is invalid; the message names the cycle.
+    InputError
+        If an edge with a latency is unknown, or a latency is no integer or out of range.
+    """
+    needs("maximum_cycle_ratio", pattern, RolloutPattern, PatternError)
+    pattern.require_valid()
+    return indexed_cycle_ratio(pattern.indexed, edge_latencies(pattern.network, latencies))
+
+
+def indexed_cycle_ratio(pattern: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
+    """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge."""
+    # A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R,
+    # which no cycle falls below; while a cycle beats the ratio, take the best that was found (Newton's method on the
+    # parametric longest walk). Ratios are strictly increasing and finite in number.
+    graph = pattern.graph
+    where = graph.component_of
+    inside = [e for e in range(len(graph.sources)) if where[graph.sources[e]] == where[graph.targets[e]]]
+    if not inside:
+        return None
+    ratio = Fraction(1, max(1, *(pattern.values[e] for e in inside)))
+    walks = LongestWalks(pattern, latencies, inside, [-1] * graph.n)
+    while cycles := walks.settle(ratio.denominator, ratio.numerator):
+        ratio = max(
+            Fraction(sum(latencies[e] for e in cycle), sum(pattern.values[e] for e in cycle)) for cycle in cycles
+        )
+    return ratio
+
+
+def pipelined_period(ratio: Fraction | None) -> int:
+    """Frame period of pipelined execution, in update steps or ticks: the ceiling of the ratio, 1 without cycles."""
+    return 1 if ratio is None else -(-ratio.numerator // ratio.denominator)
+
+
+# Nodes that take unequal times, on hardware that computes all nodes in parallel.
+#
+# Update steps count every node as one step. Fischer, Köhler, Pfeil 2018 also compare patterns where nodes take
+# unequal times: a streaming frame takes as long as the slowest node, a sequential frame as the sum along its longest
+# chain. :func:`frame_time` is this comparison; :func:`latencies_of` makes schedules of the same times.
+
 
 _ROUNDING = 1e-12
 """What a quotient of two floating-point numbers may be too great by, in parts of itself."""
@@ -118,3 +177,48 @@ def _check(network: Network, node_times: Mapping[str, float]) -> None:
             raise InputError(f"node times: node {name} of network {network.name} has none; give one per computed node")
         if not node_times[name] >= 0:
             raise InputError(f"node times: node {name} takes {node_times[name]!r}; a time is 0 or more")
+
+
+# Latencies of edges: the ticks that a tick-level schedule leaves at least between the ends of an edge.
+MAX_LATENCY = 1_000_000
+"""Greatest latency in ticks, far beyond any chip: so that no sum along a path leaves 64 bits."""
+
+
+def edge_latencies(network: Network, latencies: Mapping[EdgeKey, int] | None) -> tuple[int, ...]:
+    """Put latencies into edge order, 1 for every edge that is not named."""
+    if latencies is None:
+        return (1,) * len(network.edges)
+    if not isinstance(latencies, Mapping):
+        raise InputError(
+            f"latencies {latencies!r}: not a mapping; give {{(source, target): ticks}} with edges of network "
+            f"{network.name}"
+        )
+    checked = {key: _ticks(network, key, ticks) for key, ticks in latencies.items()}
+    return tuple(checked.get(key, 1) for key in network.edges)
+
+
+def _ticks(network: Network, key: EdgeKey, ticks: int) -> int:
+    if key not in network.edges:
+        shown = " -> ".join(map(str, key)) if isinstance(key, tuple) else repr(key)
+        raise InputError(
+            f"latency of edge {shown}: is not an edge of network {network.name}; name its edges as (source, target)"
+        )
+    try:
+        number = None if isinstance(ticks, bool) else operator.index(ticks)
+    except TypeError:
+        number = None
+    if number is None or not 1 <= number <= MAX_LATENCY:
+        raise InputError(
+            f"latency of edge {' -> '.join(key)}: {ticks!r} ticks; give an integer from 1 to {MAX_LATENCY}"
+        )
+    return number
+
+
+def kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
+    """Latencies of a rollout of which ``dataclasses.replace`` makes another."""
+    # It hands over all fields by their names.
+    if not is_tick_level:
+        return None
+    if len(_latencies) != len(network.edges):
+        raise InputError(f"Rollout: the latencies are of a network of other edges; give latencies for {network.name}")
+    return dict(zip(network.edges, _latencies, strict=True))

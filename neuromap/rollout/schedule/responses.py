@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
-from neuromap.rollout.indexed_pattern import IndexedPattern
-from neuromap.rollout.longest_paths import longest_paths
+from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths
 from neuromap.rollout.shortest_walks import shortest_walks
 
 __all__ = ["FullResponse", "first_inputs", "first_responses", "full_responses"]

@@ -22,12 +22,16 @@ from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import IndexedPattern
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import BEST, EXECUTIONS, chosen_period
-from neuromap.rollout.schedule.latencies import edge_latencies, kept_latencies
-from neuromap.rollout.schedule.mean_period import FrameShifts, least_mean_period
+from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
 from neuromap.rollout.schedule.own_phases import changed_phases, require_delays
-from neuromap.rollout.schedule.phases import pipelined_phases, sample_late, windowed_phases
+from neuromap.rollout.schedule.phases import (
+    FrameShifts,
+    least_mean_period,
+    pipelined_phases,
+    sample_late,
+    windowed_phases,
+)
 from neuromap.rollout.schedule.responses import FullResponse, first_inputs, first_responses, full_responses
 
 __all__ = ["EXECUTIONS", "Rollout"]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError
 from neuromap.files.given import needs
+from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.cost.activity import Activity
-from neuromap.simulation.cost.work_counter import WorkCounter
+from neuromap.hardware.program.program import ListProgram, Program, neurons_in_use
+from neuromap.simulation.cost.activity import Activity, NodeShares, Work
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
-from neuromap.simulation.run.tick_run import run_ticks
-
-__all__ = ["measure_activity"]
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks, together
 
 
 def measure_activity(
@@ -30,7 +34,7 @@ def measure_activity(
 ) -> Activity:
     """Run a program once and count its traffic and its work, start and end of the run included.
 
-    For figures per frame see :func:`neuromap.simulation.cost.measure_steady_activity.measure_steady_activity`.
+    For figures per frame see :func:`neuromap.simulation.cost.steady_figures.measure_steady_activity`.
 
     Parameters
     ----------
@@ -65,3 +69,214 @@ def measure_activity(
         traffic.add(spikes)
         work.add(spikes)
     return Activity(traffic.result(), work.result(), math.prod(program.chip.chips))
+
+
+# What the cores of a program do in each tick: synaptic events, counted core by core and node by node.
+#
+# The engines keep totals only. Here every tick's spikes are followed to their axons, so that it is also known where
+# the work is done and how much of it falls into one tick: a core works through its synaptic events one after the
+# other, so its busiest tick says how long a tick it needs.
+
+
+_CELLS = 1 << 18
+"""Ticks times shares of cores that are counted at once; bounds the memory beside the program."""
+
+
+class WorkCounter:
+    """Counts the work of a run, tick by tick."""
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._program = program
+        self._first_axon = np.zeros(program.n_cores + 1, np.int64)
+        np.cumsum(program.axon_counts, out=self._first_axon[1:])
+        self._shares = shares_of(program)
+        self._peak = np.zeros(len(self._shares), np.int64)
+        self._core_events = np.zeros(program.n_cores, np.int64)
+        self._peak_core_events = np.zeros(program.n_cores, np.int64)
+        self._kept: list[TickSpikes] = []
+        self._at_once = max(1, min(32, _CELLS // max(1, len(self._shares))))
+        self._under_way = np.empty(0, np.int64)
+        self._tick = self._spikes = self._axon_events = 0
+
+    def add(self, spikes: TickSpikes) -> None:
+        """Count one tick."""
+        if spikes.tick != self._tick:
+            raise InputError(f"work: found tick {spikes.tick}; tick {self._tick} is next, add them one by one")
+        self._kept.append(spikes)
+        self._tick += 1
+        if len(self._kept) >= self._at_once:
+            self._count()
+
+    def follow(self, before: Sequence[TickSpikes]) -> None:
+        """Begin another stretch of ticks, with what the ticks just before it have under way."""
+        self._count()
+        arrivals = self._sent(before, self._tick - len(before)) if before else np.empty(0, np.int64)
+        self._under_way = arrivals[arrivals >= self._tick * self._n_axons]
+
+    @property
+    def _n_axons(self) -> int:
+        return int(self._first_axon[-1])
+
+    def _count(self) -> None:
+        """Count the ticks that were kept, all at once."""
+        if not self._kept:
+            return
+        first = self._tick - len(self._kept)
+        fed = together(self._kept)
+        self._spikes += len(fed.cores)
+        of_host = self._first_axon[fed.host_cores] + fed.host_axons
+        of_host += self._n_axons * (first + _positions([len(spikes.host_cores) for spikes in self._kept]))
+        found = np.concatenate([self._under_way, self._sent(self._kept, first), of_host])
+        found.sort()
+        arrivals = found[np.diff(found, prepend=-1) > 0]  # two spikes on one axon in one tick are one
+        done = np.searchsorted(arrivals, self._tick * self._n_axons)
+        self._under_way = arrivals[done:]
+        self._integrate(arrivals[:done] - first * self._n_axons)
+        self._kept.clear()
+
+    def _sent(self, ticks: Sequence[TickSpikes], first: int) -> NDArray[np.int64]:
+        """Arrivals of the spikes of ticks from ``first`` on: the tick times all axons, plus the axon."""
+        spikes = together(ticks)
+        sent = self._program.sent_by(spikes.cores, spikes.neurons)
+        when = first + _positions([len(tick.cores) for tick in ticks])[sent.spike] + sent.delay
+        arrivals: NDArray[np.int64] = when * self._n_axons + self._first_axon[sent.core] + sent.axon
+        return arrivals
+
+    def _integrate(self, arrivals: NDArray[np.int64]) -> None:
+        self._axon_events += len(arrivals)
+        ticks, axons = np.divmod(arrivals, max(1, self._n_axons))
+        done = self._shares.events(ticks, axons, len(self._kept))
+        first_share = np.searchsorted(self._shares.core, np.arange(self._program.n_cores))
+        of_core = np.add.reduceat(done, first_share, axis=1)  # every core has a share
+        np.maximum(self._peak, done.max(axis=0), out=self._peak)
+        np.maximum(self._peak_core_events, of_core.max(axis=0), out=self._peak_core_events)
+        self._core_events += of_core.sum(axis=0)
+
+    def result(self) -> Work:
+        """Return what was counted so far."""
+        self._count()
+        shares = self._shares
+        is_relay, node = shares.label % 2 == 1, shares.label // 2 - 1
+        names = {k: port.name for k, port in enumerate(self._program.nodes) if port.kind != "input"}
+        peak = dict.fromkeys(names.values(), 0)
+        for k, relay, events in zip(node.tolist(), is_relay.tolist(), self._peak.tolist(), strict=True):
+            if k in names and not relay:
+                peak[names[k]] = max(peak[names[k]], events)
+        return Work(
+            n_ticks=self._tick,
+            spikes=self._spikes,
+            axon_events=self._axon_events,
+            synaptic_events=int(self._core_events.sum()),
+            neuron_updates=self._shares.updates * self._tick,
+            core_events=self._core_events,
+            peak_core_events=self._peak_core_events,
+            nodes=tuple(port.name for port in self._program.nodes),
+            shares=NodeShares(shares.core, node, is_relay, shares.neurons, self._peak),
+            node_peak=peak,
+        )
+
+
+def _positions(counts: Sequence[int]) -> NDArray[np.int64]:
+    """Position of the tick of every spike, where ticks have so many."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+# Synapses of a program by axon and by node: how many events every share of a core has where axons are reached.
+Ints = NDArray[np.int64]
+_ROWS = 1 << 16
+"""Axons whose synapses are counted at once; bounds the memory beside the program."""
+
+
+class CoreShares(ABC):
+    """Neurons of every core by node, relays apart (S shares, ordered by core), and the synapses onto them."""
+
+    # core, label, neurons: (S,): core of every share; 2 (node + 1), one more for relays; how many neurons it has
+    # shapes: labels (C, N)
+
+    # neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
+    # of them; those in use where it goes through these alone, as cores with synapse lists do
+    updates: int
+
+    def __init__(self, program: ChipProgram, labels: Ints) -> None:
+        self._labels = labels
+        n_labels = int(self._labels.max(initial=0)) + 1
+        self._numbers = np.arange(program.n_cores)[:, None] * n_labels + self._labels
+        self._keys, counts = np.unique(self._numbers, return_counts=True)
+        self.core, self.label, self.neurons = self._keys // n_labels, self._keys % n_labels, counts.astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    @abstractmethod
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
+        """Count synaptic events where axons are reached."""
+        # shapes: ticks, axons (n,); returns (T, S)
+
+    def _added(self, ticks: Ints, shares: Ints, events: NDArray[np.integer], n_ticks: int) -> Ints:
+        cells = np.bincount(ticks * len(self) + shares, events, n_ticks * len(self))  # exact: far below 2^53
+        return cells.astype(np.int64).reshape(n_ticks, len(self))
+
+
+class _CrossbarShares(CoreShares):
+    """Of crossbars: a table of all axons for every share."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, _labels(program))
+        self.updates = int(np.prod(program.shape))
+        self._n_axons = n_axons = program.axon_types.shape[1]
+        self._first = np.searchsorted(self.core, np.arange(program.n_cores + 1))
+        self._synapses = np.empty((len(self), n_axons), np.int32)
+        step = max(1, _ROWS // n_axons)
+        for start in range(0, len(self), step):
+            some = slice(start, start + step)
+            members = self._labels[self.core[some]] == self.label[some, None]
+            rows = program.crossbar[self.core[some]] & np.packbits(members, axis=1, bitorder="little")[:, None, :]
+            self._synapses[some] = np.bitwise_count(rows).sum(axis=2, dtype=np.int32)
+        del self._labels, self._numbers, self._keys
+
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
+        """Count synaptic events where axons are reached."""
+        cores, rows = axons // self._n_axons, axons % self._n_axons
+        first = self._first[cores]
+        each = self._first[cores + 1] - first
+        shares = ragged_ranges(first, each)
+        return self._added(np.repeat(ticks, each), shares, self._synapses[shares, np.repeat(rows, each)], n_ticks)
+
+
+class _ListShares(CoreShares):
+    """Of synapse lists: for every list the shares that it has synapses onto, and how many."""
+
+    def __init__(self, program: ListProgram) -> None:
+        # what a joined current costs is cost of the neuron to which it is joined
+        super().__init__(program, _labels(program).ravel()[program.soma].reshape(program.shape))
+        self.updates = int(neurons_in_use(program).sum())
+        table = program.synapses
+        of_list = table.synapse_list
+        core = table.list_core[of_list]
+        share = np.searchsorted(self._keys, self._numbers[core, table.neuron])
+        pairs, self._each = np.unique(of_list * max(1, len(self)) + share, return_counts=True)
+        of_list, self._share = np.divmod(pairs, max(1, len(self)))
+        self._first = np.searchsorted(of_list, np.arange(len(table.lists)))
+        del self._labels, self._numbers, self._keys
+
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
+        """Count synaptic events where axons are reached: an axon does its whole list."""
+        first = self._first[axons]
+        each = self._first[axons + 1] - first
+        rows = ragged_ranges(first, each)
+        return self._added(np.repeat(ticks, each), self._share[rows], self._each[rows], n_ticks)
+
+
+def _labels(program: ChipProgram) -> Ints:
+    labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
+    return labels
+
+
+def shares_of(program: ChipProgram) -> CoreShares:
+    """Find the shares of a program's cores."""
+    return _SHARES[program.chip.core_model](program)
+
+
+_SHARES: Mapping[CoreKind, Callable[..., CoreShares]] = ReadOnlyMapping(
+    {"crossbar": _CrossbarShares, "synapse-list": _ListShares}
+)

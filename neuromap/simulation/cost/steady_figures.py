@@ -1,22 +1,229 @@
-"""Figures per frame in steady operation: whole numbers counted over whole frame periods, summed first, divided once."""
+"""Counting what a program takes per frame in steady operation, over the windows of several stimuli."""
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import islice, pairwise
+from math import gcd
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import tick_of_frame
+from neuromap.errors import ProgramError, StimulusError
+from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import joules, plain
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.simulation.cost.activity import Activity
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.activity import Activity, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.spread import Spread, spread_of
-from neuromap.simulation.noc.wires import WireCounts
+from neuromap.simulation.cost.measure_activity import WorkCounter
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
+from neuromap.simulation.noc.measure_traffic import TrafficCounter
+from neuromap.simulation.noc.traffic import WireCounts, WireSums
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.stimulus import check_frames, frame_count
 
-__all__ = ["SteadyActivity", "SteadyFigures"]
+Stimuli = Sequence[Mapping[str, NDArray[np.bool_]]]
 
 
+class _Wires(Protocol):
+    """What counts spikes on their ways: of all that happens to them, or the sums alone."""
+
+    @property
+    def counts(self) -> WireCounts: ...
+
+    def add(self, spikes: TickSpikes) -> object: ...
+
+
+def measure_steady_activity(
+    program: ChipProgram,
+    stimuli: Mapping[str, ArrayLike] | str | Path | Sequence[Mapping[str, ArrayLike]] | None = None,
+    *,
+    n_stimuli: int = DEFAULT_STIMULI,
+    n_frames: int = DEFAULT_FRAMES,
+    seed: int = 0,
+    density: float | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> SteadyActivity:
+    """Count what a program takes per frame in steady operation.
+
+    The frames of every stimulus are fed in a circle; when everything depends on them, as many whole frame periods are
+    counted as there are frames. So no start-up is in the figures, a program has the same ones however its frames are
+    labelled, and reports and explorations have them from here.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Mapped, or written by hand, with input nodes.
+    stimuli : mapping of str to array_like of shape (n_frames, size), path, or sequence of such mappings, optional
+        Input frames of one stimulus, a file of them, or of several stimuli that are as long; random ones by default.
+    n_stimuli : int
+        Random stimuli, 1 to 100, with the seeds ``seed``, ``seed + 1``, ...
+    n_frames, seed, density : int, int, float or None
+        Number, first seed and density of the random frames; without one every frame draws its own.
+    engine, threads, noise_seed
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Returns
+    -------
+    SteadyActivity
+        Figures per frame over all stimuli with their spread, and traffic and work of the first.
+
+    Raises
+    ------
+    StimulusError
+        If the frames do not match the program's input nodes, or stimuli differ in length.
+    InputError
+        If there is no such engine, or a number is out of range.
+    ProgramError
+        If the program has no input node, or its tables point outside it.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> net = nm.load_network("examples/digits/sr.toml")
+    >>> windowed, pipelined = (nm.map_rollout(nm.Rollout(net, "streaming", e)) for e in ("windowed", "pipelined"))
+    >>> figures = nm.measure_steady_activity(windowed, n_stimuli=2)
+    >>> figures.joules_per_frame == nm.measure_steady_activity(pipelined, n_stimuli=2).joules_per_frame
+    True
+    """
+    needs("measure_steady_activity", program, ChipProgram)
+    choice = EngineChoice(engine, threads, noise_seed)
+    if stimuli is None or isinstance(stimuli, (str, Path, Mapping)):
+        chosen, _ = choose_stimuli(program, stimuli, RandomFrames(n_frames, seed, density), n_stimuli)
+    else:
+        chosen = tuple(check_frames(frames, program) for frames in stimuli)
+    return count_steady_activity(program, chosen, choice)
+
+
+def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
+    """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
+    stimuli = [whole_turns(program, frames) for frames in stimuli]
+    n_frames, chips = _frames_each(stimuli), math.prod(program.chip.chips)
+    traffic, work = TrafficCounter(program), WorkCounter(program)
+    first = _count(program, stimuli[:1], choice, traffic, work)
+    activity = Activity(traffic.result(), work.result(), chips)
+    # arrivals take several times as long as the sums: what single ticks need is of the first stimulus
+    wires = WireSums(program)
+    others = _count(program, stimuli[1:], choice, wires, work)
+    sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
+    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, activity)
+
+
+def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
+    """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways."""
+    # shapes: stimuli (n_frames, size)
+    stimuli = [whole_turns(program, frames) for frames in stimuli]
+    n_frames, wires, work = _frames_each(stimuli), WireSums(program), WorkCounter(program)
+    each = _count(program, stimuli, choice, wires, work)
+    return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes)
+
+
+def _count(
+    program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, wires: _Wires, work: WorkCounter
+) -> tuple[Counts, ...]:
+    """Count the windows of the stimuli one after the other; what each adds."""
+    chips, done = math.prod(program.chip.chips), work.result()
+    sums = [energy_counts(wires.counts, done, chips)]
+    for frames in stimuli:
+        window = steady_window(program, frames, choice, done.n_ticks)
+        work.follow(window.before)
+        for spikes in window.ticks:
+            wires.add(spikes)
+            work.add(spikes)
+        done = work.result()
+        sums.append(energy_counts(wires.counts, done, chips))
+    return tuple(_less(after, before) for before, after in pairwise(sums))
+
+
+def _less(after: Counts, before: Counts) -> Counts:
+    added = {name: count - getattr(before, name) for name, count in asdict(after).items()}
+    return Counts(**{**added, "chips": after.chips})
+
+
+def _frames_each(stimuli: Stimuli) -> int:
+    """Frames of every stimulus."""
+    lengths = sorted({frame_count(frames) for frames in stimuli})
+    if len(lengths) != 1:
+        found = "none given" if not lengths else f"of {lengths[0]} to {lengths[-1]} frames"
+        raise StimulusError(f"stimuli: {found}; give one or more with as many frames each")
+    return lengths[0]
+
+
+# A program in steady operation: frames follow each other without end, and whole frame periods of that are looked at.
+#
+# The given frames are fed in a circle. After enough of them the window begins; it ends as many frame periods later as
+# there are frames in the circle. So every input edge delivers every frame just once within it, wherever the program's
+# clock begins: programs that are equal up to the labels of their frames do the same in it. (Networks with cycles may
+# remember how they began; they begin in silence, which is the same for all whose thresholds are 1 or more.)
+Frames = Mapping[str, NDArray[np.bool_]]
+
+
+class SteadyWindow(NamedTuple):
+    """Whole frame periods of a run, as many as there are frames."""
+
+    # the ticks just before, as many as the longest delay (or all there are): what is under way as the window begins
+    before: tuple[TickSpikes, ...]
+    ticks: Iterator[TickSpikes]  # the ticks of the window, numbered anew; to be gone through once
+
+
+def steady_window(
+    program: ChipProgram, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
+) -> SteadyWindow:
+    """Run a program on frames in a circle until it is in steady operation."""
+    # shapes: frames (n_frames, size)
+    frames = whole_turns(program, frames)
+    n_frames = frame_count(frames)
+    if not n_frames:
+        raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
+    # silence puts networks that keep still in it into one state, whatever their first frame is called; then the circle,
+    # until everything depends on it
+    silent, warm = len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
+    fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
+    first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
+    begin = max(0, tick_of_frame(first_input, program.period, silent + warm))
+    run = run_ticks(program, fed, n_ticks=begin + int(n_frames * program.period), choice=choice)
+    before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))
+    return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
+
+
+def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
+    """Repeat frames until they take a whole number of ticks: at equal intervals once is enough."""
+    q = program.period.denominator
+    times = q // gcd(q, frame_count(frames))
+    return frames if times == 1 else {name: np.tile(rows, (times, 1)) for name, rows in frames.items()}
+
+
+def _longest_way(program: ChipProgram) -> int:
+    """Bound the frame periods that a frame takes along any path to any node."""
+    # The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A
+    # way of n nodes without a circle has n - 1 edges.
+    ticks = [port.sample_tick for port in program.nodes]
+    return -(-(max(ticks) - min(ticks)) // program.period) + len(ticks)
+
+
+def _in_a_circle(rows: NDArray[np.bool_], silent: int, warm: int) -> NDArray[np.bool_]:
+    """Give silent frames, then the circle, turned so that after ``warm`` of its frames the first one comes."""
+    n_frames, size = rows.shape
+    circle = np.resize(np.roll(rows, warm, axis=0), (warm + 2 * n_frames + warm, size))
+    return np.concatenate([np.zeros((silent, size), np.bool_), circle])
+
+
+# Figures per frame in steady operation: whole numbers counted over whole frame periods, summed first, divided once.
 @dataclass(frozen=True, eq=False)
 class SteadyFigures(Card):
     """What a program takes per frame in steady operation, over several stimuli."""
@@ -113,3 +320,56 @@ class SteadyActivity(SteadyFigures):
     """
 
     activity: Activity
+
+
+# How far a figure spreads over several stimuli, and how well its mean is known.
+
+
+CONFIDENCE = 0.95
+"""Level of the confidence intervals."""
+QUANTILES: Mapping[int, float] = ReadOnlyMapping(
+    {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.1824463052837078, 4: 2.7764451051977934, 9: 2.262157162798205}
+)
+"""Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean of a figure over stimuli, and its spread.
+
+    Attributes
+    ----------
+    n : int
+        Stimuli.
+    mean : float
+        Over them.
+    deviation : float or None
+        Standard deviation of a sample, ``n - 1`` in its denominator; ``None`` for a single stimulus.
+    half_width : float or None
+        The 95 % confidence interval of the mean reaches so far to both sides, by Student's t; ``None`` for a single
+        stimulus.
+    """
+
+    n: int
+    mean: float
+    deviation: float | None = None
+    half_width: float | None = None
+
+
+def spread_of(values: Sequence[float], mean: float) -> Spread:
+    """Say how far values spread."""
+    # values: one per stimulus, at least one
+    n = len(values)
+    if n < 2:
+        return Spread(n, mean)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return Spread(n, mean, deviation, _quantile(n - 1) * deviation / math.sqrt(n))
+
+
+def _quantile(freedom: int) -> float:
+    """Give the factor of Student's t for the confidence, two-sided."""
+    if freedom in QUANTILES:
+        return QUANTILES[freedom]
+    from scipy.special import stdtrit  # slow to import
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

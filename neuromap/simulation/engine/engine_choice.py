@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,9 +11,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
 from neuromap.simulation.engine.noise import check_seed
-from neuromap.simulation.engine.threads import thread_count
-
-__all__ = ["DEFAULT_ENGINE", "ENGINES", "EngineChoice", "EngineKind"]
 
 
 class EngineKind(NamedTuple):
@@ -58,6 +56,25 @@ class EngineChoice(Card):
     def n_threads(self) -> int:
         """Threads on this machine."""
         return thread_count(self.threads)
+
+
+MAX_THREADS = 1024
+"""More threads than any machine has cores for."""
+
+
+def thread_count(threads: int | None = None) -> int:
+    """Give the number of threads to use."""
+    if threads is None:
+        return min(MAX_THREADS, _usable_cores())
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
+        raise InputError(f"threads {threads}: must be a whole number from 1 to {MAX_THREADS}; {_usable_cores()} here")
+    return threads
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 DEFAULT_ENGINE = EngineChoice()

@@ -14,10 +14,18 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes, Totals, check_run
+from neuromap.hardware.program.program import ListProgram
+from neuromap.simulation.engine.engine import (
+    CurrentState,
+    Engine,
+    EngineState,
+    HostEvents,
+    Spikes,
+    Totals,
+    check_run,
+    check_state,
+)
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
 from neuromap.simulation.engine.list_pending import (
     due_and_amounts,
     pending_amounts,
@@ -70,7 +78,7 @@ MAKERS: Mapping[str, _Makers] = ReadOnlyMapping(
 #
 # A tick has three steps: axons that are reached spread their lists over the ticks to come, every neuron adds what is
 # due to its current and computes its voltage, and every spike is sent to its axons. The equations stand in
-# :mod:`neuromap.hardware.program.list_program`. Mutable state lives only in :class:`ListNumpyEngine`.
+# :mod:`neuromap.hardware.program.program`. Mutable state lives only in :class:`ListNumpyEngine`.
 
 
 Ints = NDArray[np.int64]

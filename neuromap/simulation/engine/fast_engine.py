@@ -13,12 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.compiling.announcement import announced
+from neuromap.compiling import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
-from neuromap.simulation.engine.engine import Footprint, Totals
-from neuromap.simulation.engine.engine_state import EngineState, check_state
+from neuromap.simulation.engine.engine import EngineState, Footprint, Totals, check_state
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.extents import extent

@@ -14,12 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.compiling.announcement import announced
+from neuromap.compiling import announced
 from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import ListProgram
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
-from neuromap.simulation.engine.engine import Totals
-from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
+from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 from neuromap.simulation.engine.list_kernel.list_compiled import list_kernel
 from neuromap.simulation.engine.list_kernel.list_image import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.hardware.program.program import ListProgram
 
 __all__ = ["due_and_amounts", "pending_amounts", "pending_rows", "reached_axons", "synapses_of", "wrapped"]
 

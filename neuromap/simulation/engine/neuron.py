@@ -15,7 +15,7 @@ F(s, rho) is 1 if |s| >= rho, else 0, and every rho is a random byte of its own:
 The potential is fitted into its width after every single event of step 1, after step 2, and after the reset
 of steps 4 and 5. The functions take arrays of any shape that broadcast with the parameters; the letters are
 those of :class:`neuromap.hardware.program.program.NeuronTable`. Random bytes are given to them
-(:mod:`neuromap.simulation.engine.noise` draws them); a table without stochastic modes needs none.
+(:mod:`neuromap.simulation.engine.engine_choice` draws them); a table without stochastic modes needs none.
 """
 
 from __future__ import annotations

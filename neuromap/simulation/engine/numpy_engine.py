@@ -14,11 +14,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.packed_rows import run_heads
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
-from neuromap.simulation.engine.engine_state import EngineState, check_state
+from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise
 

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.program import ListProgram, Program
 from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.engine import EngineState
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engine_state import EngineState
 from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.far import LINE, Far, FarTargets
@@ -29,7 +28,7 @@ from neuromap.simulation.engine.list_kernel.list_image import (
     put_reached,
 )
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_program import FarWires
+from neuromap.simulation.mpi.rank_engine import FarWires
 
 # Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
 

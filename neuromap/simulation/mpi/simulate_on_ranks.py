@@ -14,21 +14,27 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.errors import InputError
 from neuromap.files.given import path_given
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.engine import (
+    CurrentState,
+    Engine,
+    EngineState,
+    HostEvents,
+    Spikes,
+    Totals,
+    check_run,
+    check_state,
+    state_of_cores,
+)
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state, state_of_cores
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.parcel_engine import ParcelEngine
-from neuromap.simulation.mpi.rank_program import FarWires, far_wires, program_of_cores, rows_of_cores
-from neuromap.simulation.run.loaded import Loaded
-from neuromap.simulation.run.record_run import prepare_run, record_run
+from neuromap.simulation.mpi.rank_engine import FarWires, ParcelEngine, far_wires, program_of_cores, rows_of_cores
+from neuromap.simulation.run.record_run import Loaded, prepare_run, record_run
 from neuromap.simulation.run.simulate import counted_chunks
 from neuromap.simulation.trace.checkpoints import Checkpoints
-from neuromap.simulation.trace.frame_counts import FrameCounter, FrameCounts
-from neuromap.simulation.trace.hdf5_file import hdf5_writer
 from neuromap.simulation.trace.recording import Recording
-from neuromap.simulation.trace.trace import Trace
+from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
+from neuromap.simulation.trace.trace_file import hdf5_writer
 
 
 def simulate_on_ranks(

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import njit
 
-from neuromap.compiling.numba_cache import cached
+from neuromap.compiling import cached
 
 __all__ = ["IN_CORE", "compiled"]
 

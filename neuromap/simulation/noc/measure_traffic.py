@@ -10,12 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.noc.arrival_events import simulate_arrivals
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.loads import Flow, port_spikes
-from neuromap.simulation.noc.mesh import EAST, IN, OUT, Mesh, Ways, Window
-from neuromap.simulation.noc.traffic import Traffic
-from neuromap.simulation.noc.wires import WireCounter, WireCounts
+from neuromap.simulation.noc.delivery import simulate_arrivals
+from neuromap.simulation.noc.loads import EAST, IN, OUT, Flow, Mesh, Ways, Window, port_spikes
+from neuromap.simulation.noc.traffic import RouterClock, Traffic, WireCounter, WireCounts
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 Ints = NDArray[np.int64]

@@ -2,20 +2,108 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError
 from neuromap.forms.card import Card
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.mesh import LinkLoad, Mesh
-from neuromap.simulation.noc.wires import WireCounts
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.noc.loads import LinkLoad, Mesh, Ways, Window
+from neuromap.simulation.run.tick_run import TickSpikes, together
 
-__all__ = ["Traffic"]
+# How fast routers are, in router cycles, and in seconds where the chip file says it.
+_ROUNDING = 1e-9
+"""Relative error of the figures' quotients that is no reason for another cycle."""
+
+
+@dataclass(frozen=True)
+class RouterClock:
+    """Times of the mesh in router cycles: a link passes one spike per cycle.
+
+    Attributes
+    ----------
+    cycle_seconds : float or None
+        Length of a router cycle; ``None`` where the chip file lacks ``link_spikes_per_second`` or ``hop_seconds``.
+    hop_cycles : int
+        Cycles that a spike takes over a link between two routers, 1 or more; those between router and core take one.
+    port_cycles : int or None
+        Cycles in which the ports of a chip pass one spike; ``None`` where it is not known, then they pass any number.
+    boundary_cycles : int or None
+        Cycles that a spike takes over a link between two chips; ``None`` where it is not known, then as any other.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+
+    cycle_seconds: float | None = None
+    hop_cycles: int = 1
+    port_cycles: int | None = None
+    boundary_cycles: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("hop_cycles", "port_cycles", "boundary_cycles"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= MAX_ROUTER_CYCLES:
+                raise InputError(f"router clock: {name} = {value}; must be 1 to {MAX_ROUTER_CYCLES}")
+        if self.cycle_seconds is not None and not 0 < self.cycle_seconds < math.inf:
+            raise InputError(f"router clock: cycle_seconds = {self.cycle_seconds}; must be above 0 and finite")
+
+    @classmethod
+    def of(cls, chip: ChipSpec) -> Self:
+        """Clock of a chip.
+
+        Times are rounded up to whole cycles, so that arrivals in seconds are never too early.
+
+        Parameters
+        ----------
+        chip : ChipSpec
+            ``router`` is used: ``link_spikes_per_second`` and ``hop_seconds``; without both of them times are in
+            cycles only, with a hop of one cycle. With them also ``boundary_spikes_per_second`` (of all ports of a chip
+            together) and ``boundary_seconds``.
+
+        Returns
+        -------
+        RouterClock
+
+        Raises
+        ------
+        InputError
+            If one of the figures is that of more cycles than a clock may have.
+        """
+        cycles = {key: _whole(value) for key, value in router_cycles(chip.router).items()}
+        if not cycles:
+            return cls()
+        return cls(
+            cycle_seconds=1.0 / chip.router["link_spikes_per_second"],
+            hop_cycles=cycles["hop_seconds"],
+            port_cycles=cycles.get("boundary_spikes_per_second"),
+            boundary_cycles=cycles.get("boundary_seconds"),
+        )
+
+    @property
+    def crossing_cycles(self) -> int:
+        """Cycles that a spike takes over a link between two chips."""
+        return self.hop_cycles if self.boundary_cycles is None else self.boundary_cycles
+
+    def seconds(self, cycles: int) -> float | None:
+        """Give cycles as seconds, ``None`` where the length of a cycle is not known."""
+        return None if self.cycle_seconds is None else cycles * self.cycle_seconds
+
+
+def _whole(cycles: float) -> int:
+    # what is far out of range, or infinite, is refused all the same, and an infinite number has no ceiling
+    return max(1, math.ceil(min(cycles, 2.0 * MAX_ROUTER_CYCLES) * (1 - _ROUNDING)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,3 +244,89 @@ class Traffic(Card):
         """Time that the busiest chip's ports need in the worst tick; ``None`` where their rate is not known."""
         rate = self.boundary_spikes_per_second
         return self.peak_port_spikes / rate if rate else None
+
+
+# What leaves and enters the cores of a program while it runs, without regard to when it arrives.
+
+
+Ints = NDArray[np.int64]
+_AT_ONCE = 32
+"""Ticks whose spikes are counted together."""
+
+
+class WireCounts(NamedTuple):
+    """What has been counted."""
+
+    spikes: int  # spikes that are sent: one for every target of a neuron that fires
+    hops: int  # links between routers that they cross
+    crossings: int  # boundaries between chips that they cross
+    host_spikes: int  # spikes from the host to axons, input and bias
+    readout_spikes: int  # spikes of neurons that are read out, once for every row of the output table
+
+
+class TickWires(NamedTuple):
+    """Where the spikes of one tick go."""
+
+    firing: Ints  # (m,): which of the neurons that fire sends each spike, by position; one may send none, or several
+    ways: Ways  # of the spikes that are sent, in coordinates of the counter's window
+    readouts: Ints  # (n,): how often each neuron that fires is read out
+
+
+class WireCounter:
+    """Counts spikes on their ways, tick by tick."""
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._program = program
+        self._window = Window.of(program)
+        self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
+        self._counts = WireCounts(0, 0, 0, 0, 0)
+
+    @property
+    def window(self) -> Window:
+        """The part of the board that the program uses."""
+        return self._window
+
+    @property
+    def counts(self) -> WireCounts:
+        """What was counted so far."""
+        return self._counts
+
+    def add(self, spikes: TickSpikes) -> TickWires:
+        """Count one tick and say where its spikes go."""
+        mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
+        readouts = np.zeros(len(cores), np.int64)
+        if len(self._readouts):
+            numbers = self._numbers(cores, neurons)
+            readouts += np.searchsorted(self._readouts, numbers, "right") - np.searchsorted(self._readouts, numbers)
+        sent = self._program.sent_by(cores, neurons)
+        ways = self._window.ways_of(self._program, cores[sent.spike], sent.core)
+        crossings = 0 if mesh.chips == (1, 1) else int(mesh.crossings(ways).sum())
+        now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()))
+        self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
+        return TickWires(sent.spike, ways, readouts)
+
+    def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
+        numbers: Ints = cores.astype(np.int64) * self._program.shape[1] + neurons
+        return numbers
+
+
+class WireSums:
+    """The counts alone, of many ticks at once."""
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._wires = WireCounter(program)
+        self._kept: list[TickSpikes] = []
+
+    @property
+    def counts(self) -> WireCounts:
+        """What was counted so far."""
+        if self._kept:
+            self._wires.add(together(self._kept))
+            self._kept.clear()
+        return self._wires.counts
+
+    def add(self, spikes: TickSpikes) -> None:
+        """Count one tick."""
+        self._kept.append(spikes)
+        if len(self._kept) >= _AT_ONCE:
+            _ = self.counts

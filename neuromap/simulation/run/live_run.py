@@ -14,14 +14,13 @@ from neuromap.errors import InputError
 from neuromap.files.given import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import EngineState, HostEvents
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.engine_state import EngineState
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.sources import FrameSource, InputFrame, checked_frame
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.stimulus import input_sizes
-from neuromap.simulation.trace.frame_clock import FrameClock
+from neuromap.simulation.trace.trace import FrameClock
 
 _MOST_SPIKES = 2**22
 """Spikes that the history keeps at most (about 100 MB)."""
@@ -274,7 +273,7 @@ class _Rows:
 class LiveFeed:
     """The host of a live run: samples frames as their ticks come, and keeps them until all their axons were fed."""
 
-    # The same events as those of :class:`neuromap.simulation.run.host_feed.FedFrames`, tick by tick, but for their
+    # The same events as those of :class:`neuromap.simulation.run.tick_run.FedFrames`, tick by tick, but for their
     # order within a tick; bias rows never end.
 
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:

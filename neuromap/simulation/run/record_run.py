@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +15,21 @@ from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.run.host_feed import FedFrames
-from neuromap.simulation.run.loaded import Loaded, load_engine
-from neuromap.simulation.run.run_length import ticks_to_run
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.tick_run import FedFrames, ticks_to_run
 from neuromap.simulation.stimulus import check_frames, frame_count
-from neuromap.simulation.trace.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from neuromap.simulation.trace.checkpoint import (
+    Checkpoint,
+    Parts,
+    RunIdentity,
+    load_checkpoint,
+    read_parts,
+    run_identity,
+    save_checkpoint,
+)
 from neuromap.simulation.trace.checkpoints import Checkpoints
-from neuromap.simulation.trace.parts import Parts, read_parts
-from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
-from neuromap.simulation.trace.recording import Recording, readout_of
-from neuromap.simulation.trace.run_identity import RunIdentity, run_identity
+from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
 from neuromap.simulation.trace.trace import Trace
 
 _MAX_BYTES = 2**32
@@ -177,8 +182,6 @@ def _write(
 
 
 # Running ticks in chunks and keeping of each what a recording asks for.
-
-
 _CHUNK_VALUES = 2**24
 """Host rows times ticks, and potentials times ticks, in a chunk."""
 _CHUNK_SPIKES = 2**22
@@ -270,3 +273,21 @@ def run_chunks(
             length = min(2 * length, most)
         elif seconds > 4 * _CHUNK_SECONDS:
             length = max(1, length // 2)
+
+
+# A program in an engine, on one machine or as the part of one rank, ready to be fed and recorded.
+
+
+class Loaded(NamedTuple):
+    """What runs a program."""
+
+    chip: Engine  # at tick 0
+    fed: ChipProgram  # the program whose host table is fed here: of a rank that with the rows of its own cores
+    noise_seed: int  # the engine's
+    agree: Callable[[float], float]  # gives all ranks the value of rank 0
+    keeps_record: bool  # whether what is recorded comes together here
+
+
+def load_engine(program: ChipProgram, choice: EngineChoice) -> Loaded:
+    """Load a program into an engine of this machine."""
+    return Loaded(make_engine(program, choice), program, choice.noise_seed, float, True)

@@ -12,11 +12,10 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
 from neuromap.simulation.trace.checkpoints import Checkpoints
-from neuromap.simulation.trace.frame_counts import FrameCounter, FrameCounts
-from neuromap.simulation.trace.hdf5_file import hdf5_writer
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Recording
-from neuromap.simulation.trace.trace import Trace
+from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
+from neuromap.simulation.trace.trace_file import hdf5_writer
 
 __all__ = ["counted_chunks", "simulate", "simulate_to_file"]
 

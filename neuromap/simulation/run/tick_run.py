@@ -1,23 +1,93 @@
-"""A run tick by tick: every spike that is sent, for whoever counts what a program does."""
+"""What some ticks did, by core and by node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import InputError
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import run_heads
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import BIAS, NodePort
+from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.engine import HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.run.host_feed import FedFrames
-from neuromap.simulation.run.run_length import ticks_to_run
-from neuromap.simulation.stimulus import check_frames
+from neuromap.simulation.stimulus import check_frames, frame_count
+from neuromap.simulation.trace.recording import node_labels
 
-__all__ = ["TickSpikes", "run_ticks", "together"]
+Ints = NDArray[np.int64]
+
+
+def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
+    """Count the spikes that neurons of every core fired in some ticks, shape (C,)."""
+    counts = np.zeros(program.n_cores, np.int64)
+    for sent in ticks:
+        counts += np.bincount(sent.cores, minlength=program.n_cores)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSpikes(Value):
+    """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index."""
+
+    tick: Ints  # when
+    node: Ints  # position in the program's nodes
+    index: Ints  # neuron within the node
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @classmethod
+    def none(cls) -> Self:
+        """No spikes."""
+        return cls(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+class SpikeLabels:
+    """Which neuron of which node fires where: what rasters and counts by node are made with.
+
+    Relays, splitters and parts of sums count for no node; of outputs what is read out counts.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        What runs; edited programs have the same labels.
+    """
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._node, self._index = node_labels(program)
+        self.n_nodes = len(program.nodes)
+
+    def of(self, ticks: Sequence[TickSpikes]) -> NodeSpikes:
+        """Name the spikes of some ticks."""
+        if not ticks:
+            return NodeSpikes.none()
+        parts = []
+        for sent in ticks:
+            node = self._node[sent.cores, sent.neurons]
+            index = self._index[sent.cores, sent.neurons][node >= 0]
+            # as one number: distinct rows of a table take ten times as long
+            parts.append(np.unique(node[node >= 0].astype(np.int64) << 32 | index))
+        named = np.concatenate(parts)
+        tick = np.repeat([sent.tick for sent in ticks], [len(part) for part in parts]).astype(np.int64)
+        return NodeSpikes(tick, named >> 32, named & 0xFFFFFFFF)
+
+    def by_node(self, ticks: Sequence[TickSpikes]) -> Ints:
+        """Count the spikes of every node in some ticks, shape (number of nodes,)."""
+        return np.bincount(self.of(ticks).node, minlength=self.n_nodes).astype(np.int64)
+
+
+# A run tick by tick: every spike that is sent, for whoever counts what a program does.
+
 
 _CHUNK_VALUES = 2**24
 """Neurons and host rows times ticks that are run before anything is handed out."""
@@ -76,3 +146,169 @@ def _by_tick(spikes: Spikes, events: HostEvents, first: int) -> Iterator[TickSpi
     for k in range(events.n_ticks):
         mine, fed = slice(start[k], start[k + 1]), slice(events.start[k], events.start[k + 1])
         yield TickSpikes(first + k, spikes.cores[mine], spikes.neurons[mine], events.cores[fed], events.axons[fed])
+
+
+# The host: which axons it feeds in which tick, from the host table and the input frames.
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame."""
+
+    # Of the frames of a turn they deliver one, the same in every turn: ``phase``, ``phase + q`` and so on, q a turn.
+
+    start: int
+    stop: int
+    node: str | None
+    """Input node; None on bias rows, which spike in every frame."""
+    index: NDArray[np.int64] | slice
+    lag: int
+    """Frame phase + q i arrives in turn i + lag of the clock."""
+    first_frame: int
+    phase: int
+
+    def turns(self, n_frames: int, per_turn: int) -> tuple[int, int]:
+        """First turn in which frames arrive, and the first after the last of them."""
+        first, end = (-((self.phase - frame) // per_turn) for frame in (self.first_frame, n_frames))
+        return self.lag + first, self.lag + end
+
+
+class HostFeed:
+    """Spikes from the host, laid out for a range of ticks and for many stimuli at once."""
+
+    # Time is cut into turns of one period; where the period is a fraction p/q, into turns of p ticks with q frames
+    # each, and every row of the host table counts q times, once for each of these frames. In a turn every row then
+    # delivers at most once, always at the same tick of the turn. With rows sorted by that tick, a table (turns x rows)
+    # of what is delivered, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
+
+    def __init__(self, program: ChipProgram) -> None:
+        host, self._turn, self._per_turn = program.host, program.period.numerator, program.period.denominator
+        self._clocks_run_on = program.is_part is not None  # what is left in sums of parts would spike at any tick
+        self._n_rows = len(host)
+        phase = np.repeat(np.arange(self._per_turn), len(host))
+        start = np.tile(host.exact_arrival(program.period), self._per_turn)
+        turn, tick = np.divmod(ticks_of_frames(start, program.period, phase), self._turn)
+        row = np.tile(np.arange(len(host)), self._per_turn)
+        order = np.lexsort((phase, host.first_frame[row], turn, host.node[row], tick))
+        row = row[order]
+        clock = np.stack([tick[order], host.node[row], turn[order], host.first_frame[row], phase[order]], axis=1)
+        self._tick = np.ascontiguousarray(clock[:, 0])
+        self._core, self._axon, index = host.core[row], host.axon[row], host.index[row]
+        self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
+        self._rows = []
+        for begin, end in _stretches(clock):
+            _, node, lag, first_frame, of_turn = (int(k) for k in clock[begin])
+            name = None if node == BIAS else program.nodes[node].name
+            self._rows.append(_Rows(begin, end, name, _as_slice(index[begin:end]), lag, first_frame, of_turn))
+
+    def __len__(self) -> int:
+        """Rows of the host table."""
+        return self._n_rows
+
+    def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
+        """Say what any stimulus feeds in its first ticks."""
+        # gives its columns count values of the input nodes in the order of ``nodes``, each frame by frame
+        sizes = [port.size for port in nodes if port.kind == "input"]
+        names = [port.name for port in nodes if port.kind == "input"]
+        first_column = dict(zip(names, np.cumsum([0, *sizes]) * n_frames, strict=False))
+        size_of = dict(zip(names, sizes, strict=True))
+        parts = [np.zeros((4, 0), np.int64)]
+        for rows in self._rows:
+            tick = int(self._tick[rows.start])
+            first, behind = rows.turns(n_frames, self._per_turn)
+            last_turn = (n_ticks - 1 - tick) // self._turn
+            if rows.node is None and self._clocks_run_on:
+                behind = last_turn + 1
+            here = slice(rows.start, rows.stop)
+            core, axon = self._core[here], self._axon[here]
+            for turn in range(max(first, 0), min(behind, last_turn + 1)):
+                frame = (turn - rows.lag) * self._per_turn + rows.phase
+                column = np.full(len(core), -1)
+                if rows.node is not None:
+                    index = np.arange(size_of[rows.node])[rows.index]
+                    column = first_column[rows.node] + frame * size_of[rows.node] + index
+                parts.append(np.stack([np.full(len(core), turn * self._turn + tick), core, axon, column]))
+        table = np.concatenate(parts, axis=1)
+        table = table[:, np.argsort(table[0], kind="stable")]
+        start = np.searchsorted(table[0], np.arange(n_ticks + 1))
+        return FeedPlan(start, *table[1:].astype(np.int32))
+
+    def events(
+        self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int
+    ) -> HostEvents:
+        """Lay out what is fed in a range of ticks, for every stimulus."""
+        # Takes memory for one byte per stimulus, turn of the clock and row of the host table.
+        # shapes: frames (S, n_frames, size)
+        n_stimuli = len(next(iter(frames.values()))) if frames else 1
+        if n_ticks == 0 or len(self) == 0:
+            return HostEvents.none(n_stimuli * n_ticks)
+        length, step, last_tick = self._turn, self._per_turn, first_tick + n_ticks - 1
+        begin, end = first_tick // length, last_tick // length + 1
+        fed = np.zeros((n_stimuli, end - begin, len(self._tick)), dtype=np.bool_)
+        for rows in self._rows:
+            # turns in which the frames of this stimulus arrive, as far as they are asked for
+            first, behind = rows.turns(n_frames, step)
+            if rows.node is None and self._clocks_run_on:
+                behind = end
+            a, b = max(begin, first), min(end, behind)
+            if a >= b:
+                continue
+            part = fed[:, a - begin : b - begin, rows.start : rows.stop]
+            if rows.node is None:
+                part[:] = True
+            else:
+                i, j = ((turn - rows.lag) * step + rows.phase for turn in (a, b))
+                arrive = frames[rows.node][:, i:j:step]
+                # half the time of an index among slices
+                part[:] = arrive[..., rows.index] if isinstance(rows.index, slice) else arrive.take(rows.index, axis=2)
+        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = False
+        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = False
+
+        counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
+        turns = np.arange(end - begin)
+        for tick, start, stop in self._of_tick:
+            at = (begin + turns) * length + tick - first_tick
+            mine = (at >= 0) & (at < n_ticks)
+            counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
+        column = np.flatnonzero(fed) % len(self._tick)  # several times as quick as nonzero of a table
+        return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column])
+
+
+class FedFrames:
+    """The frames of one stimulus, as the host feeds them tick by tick."""
+
+    # n_frames: frames of the stimulus; 0 for a program without input nodes
+    # n_rows: rows of the host table
+    # shapes: frames (n_frames, size)
+
+    def __init__(self, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]]) -> None:
+        self.n_frames = frame_count(frames)
+        self._feed = HostFeed(program)
+        self._stimuli = {name: rows[None] for name, rows in frames.items()}
+        self.n_rows = len(self._feed)
+
+    def events(self, first_tick: int, n_ticks: int) -> HostEvents:
+        """Lay out what is fed in a range of ticks."""
+        return self._feed.events(self._stimuli, self.n_frames, first_tick, n_ticks)
+
+
+def _stretches(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Bounds of the stretches of equal rows in a sorted table."""
+    starts = np.flatnonzero(run_heads(rows)).tolist()
+    return list(pairwise([*starts, len(rows)]))
+
+
+def _as_slice(index: NDArray[np.int32]) -> NDArray[np.int64] | slice:
+    """Give neurons in a row as a slice, which is far quicker to take."""
+    first = int(index[0])
+    if (index == np.arange(first, first + len(index))).all():
+        return slice(first, first + len(index))
+    return index.astype(np.int64)
+
+
+# How long a program runs on a number of frames.
+def ticks_to_run(program: ChipProgram, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
+    """Count the ticks up to and with the last frame of the slowest node that is read out or recorded."""
+    read_out = [port for port in program.nodes if port.kind == "output"]
+    if not read_out:
+        raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")
+    slowest = max((*read_out, *recorded), key=lambda port: port.sample_tick)
+    return max(0, slowest.tick(program.period, n_frames - 1) + 1)

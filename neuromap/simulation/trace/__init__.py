@@ -2,7 +2,7 @@
 
 FORMS = {
     "Batch": {
-        "file": "batch_file.save_batch",
+        "file": "batch.save_batch",
     },
     "Trace": {
         "file": "trace_file.save_trace",

@@ -1,27 +1,46 @@
-"""Batch: what was recorded of many stimuli through one program."""
+"""Batches as safetensors files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.times import Time
 from neuromap.errors import InputError
+from neuromap.files.sealed import sealed_bytes
+from neuromap.files.whole_file import write_whole
 from neuromap.forms.formed import form
-from neuromap.simulation.trace.run_labels import RunLabels
+from neuromap.hardware.program.file_format import period_to_file, tick_to_file
+from neuromap.hardware.program.ports import NodePort
+from neuromap.simulation.trace.trace import RunLabels, Trace
 
-__all__ = ["Batch"]
+
+def save_batch(batch: Batch, path: str | Path) -> None:
+    """Write frames or counts of a batch; see :meth:`Batch.save`."""
+    tensors: dict[str, NDArray[Any]] = {}
+    for port in batch.nodes:
+        kept = batch.counts(port.name) if batch.spikes_by_frame is None else batch.frames(port.name).astype(np.uint8)
+        tensors[port.name] = np.ascontiguousarray(kept)
+    strays = {port.name: batch.strays(port.name).tolist() for port in batch.nodes}
+    labels = {**run_labels(batch), "strays": strays}
+    metadata = {"format": "neuromap batch", "version": "1", "batch": json.dumps(labels)}
+    write_whole(path, sealed_bytes("batch", tensors, metadata))
 
 
+# Batch: what was recorded of many stimuli through one program.
 @dataclass(frozen=True, eq=False)
 class Batch(RunLabels):
     """What was recorded of S stimuli through one program.
 
     Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
-    ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.run_labels.RunLabels`.
+    ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.trace.RunLabels`.
 
     Attributes
     ----------
@@ -139,3 +158,34 @@ class Batch(RunLabels):
             "ticks of each": self.n_ticks,
             **{f"spikes of {port.name}": int(self.counts(port.name).sum()) for port in self.nodes},
         }
+
+
+# What files say of a run beside its arrays, as JSON has it.
+
+
+def run_labels(run: RunLabels) -> dict[str, Any]:
+    """Give the labels of a run."""
+    return {
+        "name": run.name,
+        "pattern": run.pattern,
+        "execution": run.execution,
+        "nodes": [_port(port, run.period) for port in run.nodes],
+        **period_to_file(run.period),
+        "n_frames": run.n_frames,
+        "n_ticks": run.n_ticks,
+    }
+
+
+def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
+    """Write what a trace says beside its arrays as JSON: the same in every form of file."""
+    labels = {
+        **run_labels(trace),
+        "tick_seconds": trace.tick_seconds,
+        "nodes_are_whole": trace.nodes_are_whole,
+        "potential_nodes": [_port(port, trace.period) for port in potential_nodes],
+    }
+    return json.dumps(labels)
+
+
+def _port(port: NodePort, period: Time) -> dict[str, Any]:
+    return {**asdict(port), **tick_to_file(port.sample_tick, period)}

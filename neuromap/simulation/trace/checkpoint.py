@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.simulation.engine.engine_state import CurrentState, EngineState
-from neuromap.simulation.trace.checked_file import read_checked, write_checked
-from neuromap.simulation.trace.run_identity import RunIdentity
-
-__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+from neuromap.files.regular_file import read_bytes
+from neuromap.files.sealed import canonical_bytes, metadata_of
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.simulation.engine.engine import CurrentState, EngineState
+from neuromap.simulation.trace.recorded_run import Chunk, checksum
+from neuromap.simulation.trace.recording import Recording
 
 _TABLES = {"potentials": 2, "spikes": 2}
 """Arrays of every state, and how many axes each has."""
@@ -31,7 +40,7 @@ class Checkpoint(Value):
     """A run between two ticks."""
 
     state: EngineState  # of the chip
-    # checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.trace.parts`)
+    # checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.trace.checkpoint`)
     parts: tuple[str, ...] = ()
     counts: NDArray[np.int64] | None = None  # (C, N): spikes of every neuron so far, where they are counted
 
@@ -101,3 +110,150 @@ def _require_same_run(path: Path, found: Any, identity: RunIdentity) -> None:
             continue
         told = _DIGESTS.get(what, f"another {what} ({run.get(what)}, now {wanted})")
         raise InputError(f"checkpoint {path}: belongs to {told}; give what the run began with, or simulate from tick 0")
+
+
+# What a checkpoint belongs to: the run of one program on the same frames, recorded in the same way.
+RunIdentity = Mapping[str, str]
+"""What is compared, by the name that messages call it."""
+_BYTES = 16
+
+
+def run_identity(
+    program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], recording: Recording, noise_seed: int
+) -> RunIdentity:
+    """Say what a run is of, in texts that are equal for equal runs."""
+    # shapes: frames (n_frames, size)
+    fed = blake2b(digest_size=_BYTES)
+    for name in sorted(frames):
+        fed.update(repr((name, frames[name].shape)).encode())
+        fed.update(np.packbits(frames[name]).data)
+    counted = ", counts" if recording.counts else ""
+    kept = f"spikes of {','.join(recording.spikes)}; potentials of {','.join(recording.potentials) or 'none'}{counted}"
+    return {
+        "program": blake2b(program_bytes(program), digest_size=_BYTES).hexdigest(),
+        "input frames": fed.hexdigest(),
+        "recording": kept,
+        "noise seed": str(noise_seed),
+    }
+
+
+# What was recorded before a checkpoint, in files beside it: one more for every checkpoint, so none is written twice.
+#
+# A run that goes on reads them one after the other, and hands them on as if their ticks were run again. So memory
+# holds one part at a time, and what a trace is written into (memory, HDF5) need not know of checkpoints.
+
+
+_KEPT_BYTES = 2**26
+"""What is kept in memory before it becomes a part, whether a checkpoint is due or not."""
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Give the file of a part: the checkpoint's name, ``.part`` and a number from 1; links to it are followed."""
+    target = _followed(path)  # beside the checkpoint itself: it may be written by one name and read by another
+    return target.with_name(f"{target.name}.part{number:06d}")
+
+
+def is_part(file: str | Path, path: str | Path) -> bool:
+    """Say whether a file has the name of a part of a checkpoint, be it there or not."""
+    found, target = _followed(file), _followed(path)
+    number = found.name.removeprefix(f"{target.name}.part")
+    return found.parent == target.parent and number != found.name and number.isdecimal() and len(number) >= 6
+
+
+def _followed(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))  # which bears with a loop of links, and whoever reads or writes it says so
+
+
+class Parts:
+    """Writes what is recorded into the parts of a checkpoint."""
+
+    # checksums: of all parts
+
+    def __init__(self, path: Path, checksums: tuple[str, ...] = ()) -> None:
+        self._path = path
+        self.checksums = list(checksums)
+        self._chunks: list[Chunk] = []
+        self._bytes = 0
+
+    def keep(self, chunk: Chunk) -> None:
+        """Take what was recorded next."""
+        self._chunks.append(chunk)
+        self._bytes += sum(array.nbytes for array in chunk)
+        if self._bytes >= _KEPT_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken since the last part."""
+        if not self._chunks:
+            return
+        arrays = {
+            name: np.concatenate(column)
+            for name, column in zip(Chunk._fields, zip(*self._chunks, strict=True), strict=True)
+        }
+        number = len(self.checksums) + 1
+        self.checksums.append(write_checked(part_path(self._path, number), {"kind": "part", "number": number}, arrays))
+        self._chunks, self._bytes = [], 0
+
+    def read(self, source: Path) -> Iterator[Chunk]:
+        """Read the parts of the checkpoint that a run goes on from, and copy them where that is another one."""
+        for number, chunk in enumerate(read_parts(source, tuple(self.checksums)), start=1):
+            if source.resolve() != self._path.resolve():
+                data = read_bytes(part_path(source, number), "part of a checkpoint", MOST_BYTES, InputError)
+                write_whole(part_path(self._path, number), data)
+            yield chunk
+
+
+def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
+    """Read the parts of a checkpoint, one at a time."""
+    for number, wanted in enumerate(checksums, start=1):
+        yield _read_part(source, number, wanted)
+
+
+def _read_part(source: Path, number: int, wanted: str) -> Chunk:
+    path = part_path(source, number)
+    _, arrays, found = read_checked(path, "part")
+    names: tuple[str, ...] = Chunk._fields
+    if found != wanted or set(arrays) != set(names):
+        raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
+    values: list[Any] = [arrays[name] for name in names]
+    return Chunk(*values)
+
+
+# The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors.
+_FORMAT = "neuromap run checkpoint 1"
+MOST_BYTES = 2**36
+"""Of a file that is read, at most."""
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
+    """Write a file whole or not at all."""
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(about, sort_keys=True)
+    found = checksum(text, tensors)
+    write_whole(path, canonical_bytes(tensors, {"format": _FORMAT, "about": text, "checksum": found}))
+    return found
+
+
+def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
+    """Read a file of a checkpoint."""
+    # kind: what its text must say that it is, ``"state"`` or ``"part"``
+    try:
+        data = read_bytes(path, "checkpoint", MOST_BYTES, InputError)
+    except InputError as error:
+        raise InputError(f"checkpoint {path}: {error}") from None
+    try:
+        arrays = load_tensors(data)
+        metadata = metadata_of(data)
+        text = metadata["about"]
+        about = json.loads(text)
+        if metadata["format"] != _FORMAT or about["kind"] != kind:
+            raise ValueError
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError):
+        raise InputError(
+            f"checkpoint {path}: is no checkpoint of a run; give the file that --checkpoint has written"
+        ) from None
+    found = checksum(text, arrays)
+    if metadata.get("checksum") != found:
+        raise InputError(f"checkpoint {path}: is damaged, it does not fit its checksum; simulate from tick 0")
+    return about, arrays, found

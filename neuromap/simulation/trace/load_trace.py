@@ -23,9 +23,8 @@ from neuromap.files.regular_file import check_regular
 from neuromap.files.unpacked import most_unpacked
 from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.trace.checksum import checksum
 from neuromap.simulation.trace.file_digest import fits_its_digest
-from neuromap.simulation.trace.file_layout import (
+from neuromap.simulation.trace.recorded_run import (
     CHECKED_VERSION,
     DTYPES,
     EVENTS,
@@ -38,9 +37,10 @@ from neuromap.simulation.trace.file_layout import (
     REPORT,
     SPIKES,
     VERSIONS,
+    checksum,
     import_h5py,
 )
-from neuromap.simulation.trace.readout import Potentials, Readout
+from neuromap.simulation.trace.recording import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace
 
 if TYPE_CHECKING:

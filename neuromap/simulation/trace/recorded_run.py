@@ -1,19 +1,80 @@
-"""A run that is recorded while it goes: what is known before, and what comes chunk by chunk."""
+"""The checksum of a trace: of what it holds, so that it can be made while a run is written chunk by chunk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.trace.readout import Readout
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import NotSupportedError
+from neuromap.simulation.trace.recording import Readout
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["Chunk", "RecordedRun"]
+_BYTES = 16
 
 
+class _ArrayDigest:
+    """The digest of an array that comes in parts, along its first axis."""
+
+    def __init__(self, first: NDArray[Any]) -> None:
+        self._form = (first.dtype.name, *first.shape[1:])
+        self._length = 0
+        self._hash = blake2b(digest_size=_BYTES)
+        self.add(first)
+
+    def add(self, part: NDArray[Any]) -> None:
+        """Add the rows that come next."""
+        self._length += len(part)
+        little = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
+        if little.size:
+            self._hash.update(little.reshape(-1).view(np.uint8).data)
+
+    def told(self) -> tuple[Any, ...]:
+        """Give dtype, shape but for the first axis, length of that, and digest."""
+        return (*self._form, self._length, self._hash.hexdigest())
+
+
+def checksum(labels: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Give the checksum of a trace."""
+    return _joined(labels, {name: _ArrayDigest(array) for name, array in arrays.items()})
+
+
+def _joined(labels: str, digests: Mapping[str, _ArrayDigest]) -> str:
+    told = json.dumps([labels, *([name, *digests[name].told()] for name in sorted(digests))])
+    return f"blake2b-128:{blake2b(told.encode(), digest_size=_BYTES).hexdigest()}"
+
+
+class RunDigest:
+    """The checksum of a run, made while its chunks come; memory does not grow with them."""
+
+    def __init__(self, labels: str, run: RecordedRun) -> None:
+        self._labels = labels
+        arrays: dict[str, NDArray[Any]] = {"tick": np.zeros(0, np.int64), "row": np.zeros(0, np.uint64)}
+        arrays |= {name: getattr(run.neurons, name) for name in PLACES}
+        if n_potentials := len(run.potential_neurons):
+            arrays["potentials"] = np.zeros((0, n_potentials), np.int32)
+            arrays |= {f"potential_{name}": getattr(run.potential_neurons, name) for name in PLACES}
+        self._digests = {name: _ArrayDigest(array) for name, array in arrays.items()}
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the chunk that comes next."""
+        self._digests["tick"].add(chunk.tick)
+        self._digests["row"].add(chunk.row.astype(np.uint64))
+        if "potentials" in self._digests:
+            self._digests["potentials"].add(chunk.potentials)
+
+    def result(self, counts: NDArray[np.int64] | None) -> str:
+        """Give the checksum, with the counts at the end of the run."""
+        of_counts = {} if counts is None else {"counts": _ArrayDigest(counts)}
+        return _joined(self._labels, {**self._digests, **of_counts})
+
+
+# A run that is recorded while it goes: what is known before, and what comes chunk by chunk.
 class Chunk(NamedTuple):
     """What was recorded in some ticks in a row."""
 
@@ -32,3 +93,42 @@ class RecordedRun(NamedTuple):
     counts: NDArray[np.int64] | None  # (C, N): filled while the chunks are taken
     chunks: Iterable[Chunk]  # all ticks in order; taken once
     peak: int  # largest potential, of either sign, that may occur
+
+
+# How a trace lies in its files: names of arrays and groups; ``docs/simulation.md`` describes both files.
+
+
+FORMAT = "neuromap trace"
+VERSIONS = ("1", "2", "3")
+"""Versions of safetensors files, the one that is written last."""
+HDF5_VERSIONS = ("2", "3")
+"""The same of HDF5 files. Both have a checksum from version 3 on."""
+CHECKED_VERSION = "3"
+HDF5_SUFFIXES = (".h5", ".hdf5")
+EVENTS = ("tick", "node", "index", "core", "neuron")
+"""Arrays with a value for every recorded spike."""
+PLACES = ("core", "neuron", "node", "index")
+"""Columns of the table of a :class:`~neuromap.simulation.trace.recording.Readout`."""
+POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
+"""The same of the neurons whose potentials are kept."""
+DTYPES = ReadOnlyMapping({
+    "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "counts": "int64",
+    "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
+    "potential_index": "int32",
+})  # fmt: skip
+SPIKES, REPORT, NEURONS = "spikes/neurons", "report/potentials", "neurons"
+"""HDF5 groups of spikes, of potentials, and the table of the neurons whose spikes are kept."""
+EXACT_IN_FLOAT = 2**24
+"""SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32."""
+
+
+def import_h5py() -> Any:
+    """Import h5py."""
+    try:
+        import h5py
+    except ImportError:
+        raise NotSupportedError(
+            "HDF5: needs h5py, which is not installed; pip install 'neuromap-rollouts[hdf5]', or choose a name that "
+            "does not end in .h5"
+        ) from None
+    return h5py

@@ -1,22 +1,211 @@
-"""Trace: what was recorded of a run, with the clock that tells the frames."""
+"""Spikes per frame: the short account of a run that also fits where its trace is too long for the memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.packed_rows import run_heads
+from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
+from neuromap.arrays.times import Time
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
+from neuromap.forms.card import Card
 from neuromap.forms.formed import form
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.trace.readout import Potentials
-from neuromap.simulation.trace.run_labels import RunLabels
+from neuromap.simulation.trace.recording import Potentials
 
-__all__ = ["Trace"]
+
+@dataclass(frozen=True, eq=False)
+class FrameCounts(Card):
+    """Spikes of recorded nodes, counted by frame.
+
+    Attributes
+    ----------
+    nodes : tuple of NodePort
+        The recorded nodes.
+    n_frames, n_ticks : int
+        Frames of the stimulus, including frame 0, and ticks that were run.
+    n_events : int
+        Recorded spikes in all, copies and neurons without a node included.
+    spikes : ndarray of int64, shape (number of nodes, n_frames)
+        Neurons of each node that spiked in each frame.
+    strays : ndarray of int64, shape (number of nodes,)
+        Spikes that belong to no frame; see :meth:`neuromap.simulation.trace.trace.Trace.strays`.
+    """
+
+    nodes: tuple[NodePort, ...]
+    n_frames: int
+    n_ticks: int
+    n_events: int
+    spikes: NDArray[np.int64]
+    strays: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+class FrameCounter:
+    """Counts the spikes of a run, some ticks at a time."""
+
+    def __init__(self, labels: RunLabels) -> None:
+        for port in labels.nodes:
+            labels.require_frames(port.name)
+        self._labels = labels
+        self._clock = labels.clock
+        self._n_events = 0
+        self._spikes = np.zeros((len(labels.nodes), labels.n_frames), dtype=np.int64)
+        self._strays = np.zeros(len(labels.nodes), dtype=np.int64)
+
+    def add(self, tick: NDArray[np.int64], node: NDArray[np.int32], index: NDArray[np.int32]) -> None:
+        """Count the spikes of some whole ticks; copies of a neuron count once."""
+        # tick, node, index: events in the order of a :class:`Trace`, where copies stand beside each other
+        # shapes: tick, node, index (n,)
+        self._n_events += len(tick)
+        mine = run_heads(tick, node, index) & (node >= 0)
+        tick, node = tick[mine], node[mine]
+        frame, is_inside, is_stray = self._clock.frames_of(tick, node)
+        np.add.at(self._spikes, (node[is_inside], frame[is_inside]), 1)
+        np.add.at(self._strays, node[is_stray], 1)
+
+    def result(self) -> FrameCounts:
+        """Give what was counted so far."""
+        labels = self._labels
+        return FrameCounts(labels.nodes, labels.n_frames, labels.n_ticks, self._n_events, self._spikes, self._strays)
+
+
+def frame_counts(trace: Trace) -> FrameCounts:
+    """Count the spikes of a trace."""
+    counter = FrameCounter(trace)
+    counter.add(trace.tick, trace.node, trace.index)
+    return counter.result()
+
+
+# Trace: what was recorded of a run, with the clock that tells the frames.
+
+
+# What is said of a run beside its spikes: the same for one stimulus and for many.
+@dataclass(frozen=True, eq=False)
+class RunLabels(Card):
+    """Labels of the program, the recorded nodes and how long the run was.
+
+    Attributes
+    ----------
+    name, pattern, execution : str
+        Labels of the program.
+    nodes : tuple of NodePort
+        The recorded nodes, by default the output nodes.
+    period : int or Fraction
+        Frame period in ticks; a fraction is a mean.
+    n_frames : int
+        Frames of a stimulus, including frame 0.
+    n_ticks : int
+        Ticks that were run for it, from tick 0.
+    """
+
+    name: str
+    pattern: str
+    execution: str
+    nodes: tuple[NodePort, ...]
+    period: Time
+    n_frames: int
+    n_ticks: int
+
+    @property
+    def clock(self) -> FrameClock:
+        """What tells the frames of the recorded nodes' spikes."""
+        return FrameClock.of(self.nodes, self.period, self.n_frames)
+
+    def require_frames(self, name: str) -> int:
+        """Find a recorded node all of whose frames were run: a frame that was not run is no silent one.
+
+        Parameters
+        ----------
+        name : str
+            The node.
+
+        Returns
+        -------
+        int
+            Its position in ``nodes``.
+
+        Raises
+        ------
+        InputError
+            If the node was not recorded, or one of its frames from 1 on lies before or after the ticks of the run.
+        """
+        position = self._position(name)
+        port = self.nodes[position]
+        late = max(1, ceil((self.n_ticks - port.sample_tick) / Fraction(self.period)))  # the first after the run
+        at = {i: port.tick(self.period, i) for i in (1, late) if i < self.n_frames}
+        missing = [tick for tick in at.items() if not 0 <= tick[1] < self.n_ticks]
+        if missing:
+            frame, tick = missing[0]
+            raise InputError(
+                f"{type(self).__name__.lower()}: frame {frame} of node {name} was not run: it is at tick "
+                f"{tick}, and {counted(self.n_ticks, 'tick')} were run from tick "
+                "0; simulate again "
+                f"with node:{name} recorded, or take single spikes"
+            )
+        return position
+
+    def _position(self, name: str) -> int:
+        """Find a recorded node in ``nodes``, or refuse its name."""
+        names = [port.name for port in self.nodes]
+        if name not in names:
+            what = type(self).__name__.lower()
+            raise InputError(f"{what}: node {name} was not recorded; recorded nodes are {', '.join(names) or 'none'}")
+        return names.index(name)
+
+    def _facts(self) -> dict[str, object]:
+        return {"network": self.name, "pattern": self.pattern, "execution": self.execution}
+
+
+# The clock that tells the frame of a spike by its tick.
+class SpikeFrames(NamedTuple):
+    """Frames of n spikes."""
+
+    frame: NDArray[np.int64]  # (n,): the frame whose tick it is, or the last one before it
+    is_inside: NDArray[np.bool_]  # (n,): whether the spike is part of a frame from 1 on that the stimulus has
+    # (n,): whether it belongs to no frame: it fell between the ticks of the node's frames, or before frame 1. A spike
+    # of a frame after the last one of the stimulus is neither stray nor inside
+    is_stray: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameClock(Card):
+    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``, rounded down."""
+
+    # (number of nodes,): exact time of every node's frame 0 in parts of a tick (``arrays/times.py``), which are ticks
+    # at equal intervals; may be negative
+    start: NDArray[np.int64]
+    period: Time  # frame period in ticks
+    n_frames: int  # frames of the stimulus, including frame 0
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @classmethod
+    def of(cls, nodes: Sequence[NodePort], period: Time, n_frames: int) -> Self:
+        """Make the clock of some nodes of a program."""
+        return cls(in_parts((port.sample_tick for port in nodes), period), period, n_frames)
+
+    def frames_of(self, tick: NDArray[np.int64], node: NDArray[np.integer] | int) -> SpikeFrames:
+        """Tell the frames of spikes."""
+        # shapes: tick (n,); node (n,)
+        start = self.start[node]
+        frame = frames_until(start, self.period, tick)
+        is_stray = (ticks_of_frames(start, self.period, frame) != tick) | (frame < 1)
+        return SpikeFrames(frame, ~is_stray & (frame < self.n_frames), is_stray)
+
 
 _MAX_BYTES = 2**32
 """Memory that the frames of a node may take."""
@@ -27,7 +216,7 @@ class Trace(RunLabels):
     """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
 
     Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
-    ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.run_labels.RunLabels`.
+    ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.trace.RunLabels`.
 
     Attributes
     ----------

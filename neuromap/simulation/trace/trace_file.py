@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.sealed import canonical_bytes
-from neuromap.files.whole_file import write_whole
-from neuromap.simulation.trace.checksum import checksum
-from neuromap.simulation.trace.file_layout import EVENTS, FORMAT, HDF5_SUFFIXES, POTENTIAL_PLACES, VERSIONS
-from neuromap.simulation.trace.hdf5_file import save_hdf5
-from neuromap.simulation.trace.labels import trace_text
+from neuromap.files.unfinished import keep_names, keep_on_disk, sweep, unfinished_name
+from neuromap.files.whole_file import check_target, write_whole
+from neuromap.formats.sonata import mark_file, mark_sorting
+from neuromap.simulation.trace.batch import trace_text
+from neuromap.simulation.trace.file_digest import append_digest
+from neuromap.simulation.trace.recorded_run import (
+    EVENTS,
+    EXACT_IN_FLOAT,
+    FORMAT,
+    HDF5_SUFFIXES,
+    HDF5_VERSIONS,
+    NEURONS,
+    PLACES,
+    POTENTIAL_PLACES,
+    REPORT,
+    SPIKES,
+    VERSIONS,
+    Chunk,
+    RecordedRun,
+    RunDigest,
+    checksum,
+    import_h5py,
+)
+from neuromap.simulation.trace.recording import Readout
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["save_trace"]
+if TYPE_CHECKING:
+    import h5py
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -32,3 +56,240 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     labels = trace_text(trace, () if table is None else table.neurons.nodes)
     metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": labels, "checksum": checksum(labels, present)}
     write_whole(path, canonical_bytes(present, metadata))
+
+
+# Traces as HDF5 files, written chunk by chunk while they are made; ``sonata.py`` says what stands in them.
+
+
+@contextmanager
+def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
+    """Open a file beside ``path`` that takes its place when the block ends well, and is gone when it does not."""
+    h5py = import_h5py()
+    target = check_target(path)
+    if target is None:
+        raise InputError(f"{path}: is a device or pipe; HDF5 needs the name of a file")
+    sweep(target.parent)
+    temporary = target.with_name(unfinished_name())
+    stream = None
+    # A thread of its own calls HDF5: the next ticks run meanwhile, and an interrupt, which Python hands to the main
+    # thread only, is not lost in one of the callbacks of h5py, where exceptions are ignored.
+    executor = ThreadPoolExecutor(1, thread_name_prefix="neuromap-hdf5")
+    try:
+        with _named(path):
+            stream = Hdf5Stream(temporary)
+            file = executor.submit(h5py.File, stream, "w", rdcc_nbytes=2**26).result()
+        try:
+            yield lambda run: _write(executor, file, stream, path, run)
+        finally:
+            with _named(path, stream):
+                executor.submit(file.close).result()
+                stream.close()
+        with _named(path):
+            append_digest(temporary)
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o777)
+            keep_on_disk([temporary])
+            temporary.replace(target)
+            keep_names([target.parent])
+    finally:
+        executor.shutdown()
+        if stream is not None:
+            stream.abandon()
+        temporary.unlink(missing_ok=True)
+
+
+def save_hdf5(trace: Trace, path: str | Path) -> None:
+    """Write a trace that is in memory."""
+    if trace.core is None or trace.neuron is None or trace.tick_seconds is None:
+        raise NotSupportedError(
+            f"{path}: a trace of version 1 lacks the places of its spikes, which HDF5 needs; simulate again"
+        )
+    places = np.stack([trace.node, trace.index, trace.core, trace.neuron], axis=1)
+    rows, row = np.unique(places, axis=0, return_inverse=True)
+    node, index, core, neuron = (np.ascontiguousarray(column) for column in rows.T)
+    table = trace.potential_table
+    potentials = np.zeros((trace.n_ticks, 0), np.int32) if table is None else table.values
+    run = RecordedRun(
+        header=trace,
+        neurons=Readout(trace.nodes, core, neuron, node, index),
+        potential_neurons=Readout.none() if table is None else table.neurons,
+        counts=trace.counts,
+        chunks=[Chunk(trace.tick, row.reshape(-1), potentials)],
+        peak=int(np.abs(potentials.astype(np.int64)).max(initial=0)),
+    )
+    with hdf5_writer(path) as write:
+        write(run)
+
+
+@contextmanager
+def _named(path: str | Path, stream: Hdf5Stream | None = None) -> Iterator[None]:
+    """Turn what HDF5 says of a file, whose name is not that of the user, into one line on the user's."""
+    try:
+        yield
+    except (KeyError, OSError, RuntimeError, ValueError) as found:
+        error = found if stream is None or stream.error is None else stream.error  # what came first
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _write(
+    executor: ThreadPoolExecutor, file: h5py.File, stream: Hdf5Stream, path: str | Path, run: RecordedRun
+) -> None:
+    """Write a chunk while the next one is made."""
+    labels = trace_text(run.header, run.potential_neurons.nodes)
+    digest = RunDigest(labels, run)
+
+    def append(chunk: Chunk) -> None:
+        append_chunk(file, chunk, 1000 * (run.header.tick_seconds or 0))
+        digest.add(chunk)
+
+    ahead = executor.submit(start_file, file, run, labels)
+    for chunk in run.chunks:
+        with _named(path, stream):
+            ahead.result()
+            stream.check()
+        ahead = executor.submit(append, chunk)
+    with _named(path, stream):
+        ahead.result()
+        if run.counts is not None:
+            executor.submit(file.create_dataset, "counts", data=run.counts).result()
+        executor.submit(file.attrs.__setitem__, "checksum", digest.result(run.counts)).result()
+        stream.check()
+
+
+# The file that HDF5 writes into: one that never fails under its hands.
+class Hdf5Stream:
+    """The file under HDF5, for which writing never fails."""
+
+    # HDF5 ends the process where it cannot write what it holds when a file is closed. So the first error, as of a full
+    # disk, is kept, and what is written from then on is dropped.
+    # error: the first error
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("x+b", buffering=0)
+        self.error: OSError | None = None
+
+    def check(self) -> None:
+        """Raise the first error."""
+        if self.error is not None:
+            raise self.error
+
+    def close(self) -> None:
+        """Close the file; what went wrong is raised."""
+        self.check()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file, as its content does not matter."""
+        with suppress(OSError):
+            self._file.close()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Give the place."""
+        return self._file.tell()
+
+    def read(self, size: int) -> bytes:
+        """Read some bytes; by this method h5py knows a file."""
+        data = bytearray(size)
+        self.readinto(memoryview(data))
+        return bytes(data)
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill a buffer, with zeros where what should be read was dropped."""
+        done = 0
+        while done < len(buffer) and (n := self._file.readinto(buffer[done:])):
+            done += n
+        buffer[done:] = bytes(len(buffer) - done)
+        return len(buffer)
+
+    def write(self, data: memoryview) -> int:
+        """Write all of the data, or drop it."""
+        done = 0
+        try:
+            while done < len(data) and self.error is None:
+                done += self._file.write(data[done:])
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int) -> int:
+        """Set the size of the file."""
+        try:
+            self._file.truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+        return size
+
+    def flush(self) -> None:
+        """Nothing: there is no buffer."""
+
+
+# What stands in an HDF5 file of a trace: the layout of SONATA, with what SONATA has no place for.
+#
+# Source of the layout: the SONATA data format of the Allen Institute and the Blue Brain Project (Dai et al., PLoS
+# Comput. Biol. 16(2), 2020), its spike file and its report of elements. ``docs/simulation.md`` lists what is in a
+# file. Nothing is compressed: the wheels of libsonata, the format's own reader, come without the filters.
+_EVENTS_IN_BLOCK = 1 << 16
+_TICKS_IN_BLOCK = 64
+_NEURONS_IN_BLOCK = 1024
+
+
+def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
+    """Write all but the chunks of a run, its counts and the checksum."""
+    _write_labels(file, labels)
+    _write_table(file.create_group(NEURONS), run.neurons)
+    spikes = file.create_group(SPIKES)
+    mark_sorting(spikes)
+    for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
+        spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
+    spikes["timestamps"].attrs["units"] = "ms"
+    if len(run.potential_neurons):
+        milliseconds = 1000 * (run.header.tick_seconds or 0)
+        dtype = "f4" if run.peak <= EXACT_IN_FLOAT else "i4"
+        _start_report(file, run.potential_neurons, dtype, run.header.n_ticks * milliseconds, milliseconds)
+
+
+def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
+    """Write a chunk behind those before it; ``milliseconds`` is the length of a tick."""
+    spikes = file[SPIKES]
+    _append(spikes["timestamps"], chunk.tick * milliseconds)
+    _append(spikes["node_ids"], chunk.row)
+    _append(spikes["ticks"], chunk.tick)
+    if chunk.potentials.shape[1]:
+        _append(file[REPORT]["data"], chunk.potentials)
+
+
+def _write_labels(file: h5py.File, labels: str) -> None:
+    mark_file(file)
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = HDF5_VERSIONS[-1]
+    file.attrs["trace"] = labels
+
+
+def _write_table(group: h5py.Group, neurons: Readout) -> None:
+    for name in PLACES:
+        group[name] = getattr(neurons, name)
+
+
+def _start_report(file: h5py.File, neurons: Readout, dtype: str, stop: float, step: float) -> None:
+    group = file.create_group(REPORT)
+    blocks = (_TICKS_IN_BLOCK, min(_NEURONS_IN_BLOCK, len(neurons)))
+    data = group.create_dataset("data", (0, len(neurons)), dtype, maxshape=(None, len(neurons)), chunks=blocks)
+    data.attrs["units"] = "1"
+    mapping = group.create_group("mapping")
+    _write_table(mapping, neurons)
+    mapping["node_ids"] = np.arange(len(neurons), dtype=np.uint64)
+    mapping["index_pointers"] = np.arange(len(neurons) + 1, dtype=np.uint64)
+    mapping["element_ids"] = np.zeros(len(neurons), dtype=np.uint32)
+    mapping["time"] = np.array([0.0, stop, step])
+    mapping["time"].attrs["units"] = "ms"
+
+
+def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
+    if len(rows):
+        before = len(dataset)
+        dataset.resize(before + len(rows), axis=0)
+        dataset[before:] = rows

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.encoding.frames import encode
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NeuromapError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
-from neuromap.faults.edit import Edit
+from neuromap.faults.edited_program import Edit
 from neuromap.files.given import whole_number
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import ChipError, InputError
-from neuromap.faults.edit import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
+from neuromap.errors import ChipError, InputError, NetworkError
+from neuromap.faults.edited_program import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
+from neuromap.files.messages import show
+from neuromap.files.toml_file import parse_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.studio.scene.document import Document, parse_json
-from neuromap.studio.scene.network_files import (
-    MOST_TOML_BYTES,
-    MOST_WEIGHT_BYTES,
-    network_bytes,
-    network_from_bytes,
-)
 from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown
-
-__all__ = ["FORMAT", "MOST_BYTES", "SCENE_HEAD", "read_edit", "read_scene", "scene_bytes"]
 
 FORMAT = "neuromap studio scene"
 VERSION = 1
@@ -191,3 +191,177 @@ def _edit_value(edit: Document, name: str) -> str | int | bool | None:
         return None
     found: int | bool = edit.of(name, bool if name == "upwards" else int)
     return found
+
+
+# Networks as the bytes of their two files: from an upload, or out of a scene. Nothing else on the disk is read.
+MOST_TOML_BYTES = 2**21
+MOST_WEIGHT_BYTES = 2**25
+MOST_NEURONS = 2**20
+MOST_WEIGHTS = 2**25
+"""Between neurons, if none were zero: about 40 bytes each while it is mapped."""
+_SAFE = "network.toml"
+_LONGEST_NAME = 200
+"""Bytes of a file's name; file systems hold 255."""
+
+
+def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network") -> Network:
+    """Read a network from the bytes of its files."""
+    for data, most, kind in ((text, MOST_TOML_BYTES, "network file"), (weights, MOST_WEIGHT_BYTES, "weights file")):
+        if data is not None and len(data) > most:
+            raise InputError(f"{what}: the {kind} has {len(data)} bytes; the studio takes at most {most}")
+    try:
+        named = parse_toml(text, NetworkError, long_table="edges").get("weights", {})
+    except NetworkError as error:
+        raise NetworkError(f"{what}: {error}") from None
+    file = named.get("file") if isinstance(named, dict) else None
+    if file is not None and not _is_name(file):
+        raise InputError(f"{what}: weights.file = {show(file)}: must be the name of a file beside it, without folders")
+    if file is not None and weights is None:
+        raise InputError(f"{what}: names the weights file {file:.60}; choose that file too")
+    with TemporaryDirectory(prefix="neuromap-") as folder:
+        Path(folder, _SAFE).write_bytes(text)
+        if isinstance(file, str) and weights is not None:
+            Path(folder, file).write_bytes(weights)
+        try:
+            return load_network(Path(folder, _SAFE))
+        except InputError as error:
+            raise type(error)(str(error).replace(f"{folder}/", "")) from None
+
+
+def check_size(network: Network, what: str = "network") -> None:
+    """Refuse a network that a few lines make so large that mapping it takes the memory of the machine."""
+    neurons = sum(math.prod(node.shape) for node in network.nodes.values() if node.shape is not None)
+    weights = sum(
+        _most_weights(transform)
+        for edge in network.edges.values()
+        for transform in (edge.transform, *(term.transform for term in edge.also))
+    )
+    for number, most, kind in ((neurons, MOST_NEURONS, "neurons"), (weights, MOST_WEIGHTS, "weights")):
+        if number > most:
+            raise InputError(f"{what}: has {number} {kind}; the studio takes at most {most}, so map it by command")
+
+
+def _most_weights(transform: MatrixSource | None) -> int:
+    """Weights between neurons, if none were zero; those of other transforms are as few as neurons."""
+    if isinstance(transform, Conv):
+        return math.prod(transform.target_shape) * math.prod(transform.weight_shape[:3])
+    return math.prod(transform.weight_shape) if isinstance(transform, Dense) else 0
+
+
+def _is_name(file: object) -> bool:
+    """Whether a file can be called that, beside the network file."""
+    if not isinstance(file, str) or file in ("", ".", "..", _SAFE) or not file.isprintable():
+        return False
+    return Path(file).name == file and len(file.encode()) <= _LONGEST_NAME
+
+
+def network_bytes(network: Network) -> tuple[bytes, bytes | None]:
+    """Write a network as the bytes of its two files; None where there are no weights."""
+    with TemporaryDirectory(prefix="neuromap-") as folder:
+        path = Path(folder, _SAFE)
+        network.save(path)
+        weights = path.with_suffix(".safetensors")
+        return path.read_bytes(), weights.read_bytes() if weights.exists() else None
+
+
+# Reading plain values out of JSON that somebody else wrote: every value with its kind and bounds, one line if not.
+
+
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+_MOST_VALUES = 4_000_000
+"""Of a document, counted by what stands between them: each takes up to 100 bytes of memory, in a file it takes 2."""
+_MOST_DIGITS = 20
+"""Of a whole number, its sign included: what 64 bits hold."""
+
+
+def parse_json(data: bytes, what: str, largest: int) -> Any:
+    """Parse JSON within bounds."""
+    if len(data) > largest:
+        raise InputError(f"{what}: has {len(data)} bytes; at most {largest} are read")
+    if (n_values := sum(map(data.count, (b",", b"[", b"{")))) > _MOST_VALUES:
+        raise InputError(f"{what}: has {n_values} values; at most {_MOST_VALUES} are read")
+    try:
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_int=_short_number)
+        if b"\\u" in data:  # only so can a text hold half of a pair, which no file and no message can hold
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError:
+        raise InputError(f"{what}: a text in it holds half a character (\\ud800 to \\udfff); write it whole") from None
+    except (ValueError, RecursionError) as error:
+        text = str(error).splitlines()[0] if str(error) else "nested too deep"
+        raise InputError(f"{what}: is no JSON ({text[:120]}); give a file that the studio saved") from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _short_number(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+class Document:
+    """An object of JSON, and where it stands."""
+
+    def __init__(self, values: Any, path: str) -> None:
+        if not isinstance(values, Mapping):
+            raise InputError(f"{path}: is {show(values)}; must be an object")
+        self._values, self.path = values, path
+
+    def allow(self, names: Sequence[str]) -> None:
+        """Refuse names that are none of these."""
+        for name in self._values:
+            if name not in names:
+                raise InputError(f"{self.path}: {show(name)} is not known; known are {', '.join(names)}")
+
+    def __contains__(self, name: str) -> bool:
+        return self._values.get(name) is not None
+
+    def of(self, name: str, kind: type[Any]) -> Any:
+        """Give a value of a kind."""
+        value = self._values.get(name)
+        fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+        if not fits or (isinstance(value, bool) and kind is not bool):
+            raise InputError(f"{self.path}.{name}: is {show(value)}; must be {_KINDS[kind]}")
+        return value
+
+    def text(self, name: str, longest: int) -> str:
+        """Give a text of a length."""
+        text: str = self.of(name, str)
+        if len(text) > longest:
+            raise InputError(f"{self.path}.{name}: has {len(text)} characters; at most {longest}")
+        return text
+
+    def inner(self, name: str) -> Document:
+        """Give an object inside."""
+        return Document(self.of(name, dict), f"{self.path}.{name}")
+
+    def each(self, name: str, most: int) -> list[Document]:
+        """Give the objects of a list."""
+        found = self.of(name, list)
+        if len(found) > most:
+            raise InputError(f"{self.path}.{name}: has {len(found)} entries; at most {most}")
+        return [Document(value, f"{self.path}.{name}[{k}]") for k, value in enumerate(found)]
+
+    def items(self, most: int) -> list[tuple[str, Document]]:
+        """Give the objects inside by their names."""
+        if len(self._values) > most:
+            raise InputError(f"{self.path}: has {len(self._values)} entries; at most {most}")
+        return [(name, Document(value, f"{self.path}.{name}")) for name, value in self._values.items()]
+
+    def raw(self, name: str, most: int) -> bytes:
+        """Give bytes that are written in base 64."""
+        text = self.text(name, most * 4 // 3 + 8)
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise InputError(f"{self.path}.{name}: is no base 64; give a file that the studio saved") from None

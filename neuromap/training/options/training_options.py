@@ -1,21 +1,64 @@
-"""``TrainingOptions``: how long, in which steps and with which optimiser a network is trained."""
+"""PyTorch, which is an extra: asked for before the rooms that need it are entered, and what it says without memory."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from typing import Any
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NotSupportedError, TrainingError
 from neuromap.files.given import whole_number
 from neuromap.files.messages import show
 from neuromap.forms.card import Card
 
-__all__ = ["OPTIMISERS", "TrainingOptions"]
+_NO_MEMORY = re.compile("allocate memory|out of memory")
+"""As PyTorch says it of the processor's memory and of that of a device."""
+
+
+def require_torch(what: str) -> None:
+    """Refuse to go on without PyTorch."""
+    if find_spec("torch") is None:
+        raise NotSupportedError(
+            f"{what}: needs PyTorch, which is not installed; pip install 'neuromap-rollouts[training]'"
+        )
+
+
+def require_device(options: TrainingOptions) -> None:
+    """Refuse a device that PyTorch does not find."""
+    if options.device == "cpu":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise NotSupportedError(
+            f"training: device {options.device}: PyTorch {torch.__version__} finds none here; leave --device out, or "
+            "install a driver and a build of PyTorch for it"
+        )
+
+
+@contextmanager
+def memory_told(options: TrainingOptions) -> Iterator[None]:
+    """Say in our words that memory does not suffice; PyTorch says it by a ``RuntimeError``."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
+            raise
+        raise TrainingError(
+            f"training: the memory does not suffice for batches of {options.batch} images, {options.frames} frames "
+            "each; take smaller batches, fewer frames or a smaller network"
+        ) from None
+
+
+# ``TrainingOptions``: how long, in which steps and with which optimiser a network is trained.
+
 
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
-
 _AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "threads": 1_024, "preceding": 1_000}
 _FROM_0 = ("seed", "preceding")
 _LATER = ("preceding",)  # runs from before these options were had their defaults

@@ -1,8 +1,4 @@
-"""``FrameModel``: a network in frame code that is trained: integer weights, integer thresholds, spikes.
-
-x_v[i] = 1 iff sum over e = (u, v) of W_e x_u[i - R(e)] >= theta_v, as :func:`neuromap.reference` computes it. Sums of
-integers are exact in float32 below 2**24, so in evaluation the model gives the very spikes of the reference.
-"""
+"""``to_network``: a trained model in frame code as a network, spike by spike the same."""
 
 from __future__ import annotations
 
@@ -13,20 +9,65 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neuromap.encoding.frames import encode
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NetworkError, TrainingError
+from neuromap.network.build import spread_threshold
 from neuromap.network.edge import Edge, EdgeKey
-from neuromap.network.network import Network
+from neuromap.network.network import ENCODER, Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
-from neuromap.training.options.weight_kinds import WEIGHT_KINDS
-from neuromap.training.torch.edge_operators import apply_edge
-from neuromap.training.torch.frame_order import Stage
-from neuromap.training.torch.rollout_model import RolloutModel
+from neuromap.network.transforms.weights import StoredWeights
+from neuromap.training.options.node_settings import WEIGHT_KINDS
+from neuromap.training.torch.rollout_model import RolloutModel, Stage, apply_edge
+
+
+def to_network(model: FrameModel) -> Network:
+    """Give the network that a model in evaluation is, with its integer weights and thresholds."""
+    network = model.network
+    nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
+    edges = {key: _edge(model, edge) for key, edge in network.edges.items()}
+    return replace(network, nodes=nodes, edges=edges, tables=_tables(model))
+
+
+def _tables(model: FrameModel) -> Mapping[str, Any]:
+    """Give the tables of the network, with what was learned of the host in them."""
+    learned = model.learned_encodings()
+    if not learned:
+        return model.network.tables
+    inputs = dict(model.network.tables["inputs"])
+    for name, encoding in learned.items():
+        arrays = (encoding.weights, encoding.thresholds)
+        inputs[name] = {**inputs[name], **dict(zip(ENCODER, arrays, strict=True))}
+    return {**model.network.tables, "inputs": inputs}
+
+
+def _node(model: FrameModel, node: Node) -> Node:
+    shape = node.shape or (1, 1, node.size)  # without a shape, asking for the size says so
+    return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), shape))
+
+
+def _edge(model: FrameModel, edge: Edge) -> Edge:
+    weights, transform = model.weight(edge.key), edge.transform
+    if weights is None or not isinstance(transform, Conv | Dense):
+        return edge
+    return replace(edge, transform=replace(transform, weights=StoredWeights(_integers(weights))))
+
+
+def _integers(values: Tensor) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = values.detach().cpu().numpy().round().astype(np.int64)
+    return found
+
+
+# ``FrameModel``: a network in frame code that is trained: integer weights, integer thresholds, spikes.
+#
+# x_v[i] = 1 iff sum over e = (u, v) of W_e x_u[i - R(e)] >= theta_v, as :func:`neuromap.reference` computes it. Sums
+# of integers are exact in float32 below 2**24, so in evaluation the model gives the very spikes of the reference.
+
 
 _GREATEST_SUM = 2.0**24
 """Where float32 ends to be exact: no sum goes beyond, so no threshold needs to."""
@@ -288,8 +329,6 @@ def running(shape: tuple[int, ...]) -> tuple[nn.Parameter, nn.Parameter]:
 # surrogate gradient (Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic computing"):
 # straight through, which is 1 everywhere, would also move neurons whose sums are far from the threshold, where a
 # small change changes no spike.
-
-
 class _Rounded(torch.autograd.Function):
     """Rounding whose gradient is that of no rounding."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -9,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from neuromap.datasets.tracks import ImageSet
+from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.torch.batches import Batches
+from neuromap.training.options.hardware_options import HardwareOptions
+from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
-
-__all__ = ["class_scores", "correct_by_frame", "exact_sums", "output_scores", "sole_output"]
 
 
 def exact_sums() -> AbstractContextManager[None]:
@@ -59,3 +61,123 @@ def correct_by_frame(
             seen += len(labels)
     model.train(was_training)
     return right / seen
+
+
+# Batches of frames: images, moved a little where that is asked for, in the encoding of the input node.
+
+
+# Batches of a training run: which images, mirrored or not, and their frames; the same ones after an interruption.
+class Batches:
+    """Frames and labels of training images, epoch by epoch."""
+
+    def __init__(
+        self,
+        images: ImageSet,
+        noise: float,
+        size: int,
+        seed: int,
+        *,
+        flip: bool = False,
+        mean: tuple[float, ...] = (),
+    ) -> None:
+        self._images, self._labels, self._white = images.images, images.labels, images.white
+        self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
+        self._starts = np.arange(len(images.images))
+        self._mean = torch.tensor(mean) if mean else None
+
+    def __len__(self) -> int:
+        return -(-len(self._starts) // self._size)
+
+    @property
+    def n_shown(self) -> int:
+        """Images, or runs of them, that are shown in an epoch."""
+        return len(self._starts)
+
+    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give the batches of an epoch."""
+        # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
+        rng = np.random.default_rng([self._seed, number])
+        noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        order = rng.permutation(len(self._starts))
+        for start in range(0, len(order), self._size):
+            chosen = self._starts[np.sort(order[start : start + self._size])]
+            pictures = self._pictures(chosen, n_frames)
+            if self._flip:
+                mirrored = rng.random(len(chosen)) < 0.5
+                pictures[:, mirrored] = pictures[:, mirrored, :, ::-1]
+            yield self._frames(pictures, n_frames, noise), torch.from_numpy(self._labels[chosen])
+
+    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give all images once in their order, for measuring; the noise depends on the seed alone."""
+        noise = torch.Generator().manual_seed(self._seed)
+        for start in range(0, len(self._starts), self._size):
+            chosen = self._starts[start : start + self._size]
+            yield (
+                self._frames(self._pictures(chosen, n_frames), n_frames, noise),
+                torch.from_numpy(self._labels[chosen]),
+            )
+
+    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
+        """Give what is shown, shape (n_frames or 1, batch, rows, columns, features): here one picture in all frames."""
+        return self._images[numbers][np.newaxis]
+
+    def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
+        """Give frames, each with noise of its own."""
+        clean = torch.from_numpy(pictures.astype(np.float32) / self._white)
+        if not self._noise:
+            return (clean if self._mean is None else clean - self._mean).expand(n_frames, *clean.shape[1:])
+        frames = torch.randn((n_frames, *clean.shape[1:]), generator=generator)
+        frames.mul_(self._noise).add_(clean).clamp_(0, 1)
+        return frames if self._mean is None else frames.sub_(self._mean)
+
+
+class FrameBatches(Batches):
+    """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
+
+    def __init__(
+        self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
+    ) -> None:
+        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
+        self._encoding, self._shift = encoding, hardware.shift
+
+    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
+        rng = np.random.default_rng([self._seed, number])
+        order = rng.permutation(len(self._images))
+        for start in range(0, len(order), self._size):
+            chosen = np.sort(order[start : start + self._size])
+            labels = torch.from_numpy(self._labels[chosen])
+            yield self._encoded(self._changed(self._images[chosen], rng), n_frames, rng), labels
+
+    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give all images once in their order, for measuring; what is drawn depends on the seed alone."""
+        rng = np.random.default_rng(self._seed)
+        for start in range(0, len(self._images), self._size):
+            part = slice(start, start + self._size)
+            labels = torch.from_numpy(self._labels[part].copy())
+            yield self._encoded(self._images[part], n_frames, rng), labels
+
+    def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
+        intensities = images.astype(np.float32) / np.float32(self._white)
+        if not self._encoding.is_drawn:  # views of one frame
+            still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
+            return still.expand(n_frames, *still.shape)
+        frames = encode(self._encoding, intensities, n_frames, rng)
+        return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
+
+    def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+        if self._flip:
+            mirrored = rng.random(len(images)) < 0.5
+            images[mirrored] = images[mirrored][:, :, ::-1]
+        return _moved(images, self._shift, rng) if self._shift else images
+
+
+def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Move every image by its own number of pixels, up to ``most`` along each axis."""
+    n, rows, columns = images.shape[:3]
+    wide = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
+    down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1))
+    moved: NDArray[np.uint8] = wide[
+        np.arange(n)[:, None, None], down + np.arange(rows)[:, None], right + np.arange(columns)
+    ]
+    return moved

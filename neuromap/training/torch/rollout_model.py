@@ -1,28 +1,31 @@
-"""``RolloutModel``: a network with real values, rolled out over time by any valid pattern.
-
-The meaning is that of :func:`neuromap.reference`, with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i - R(e)]
-+ b_v) for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
-"""
+"""``NetworkModel``: a network file in frame code as a PyTorch model that gives the spikes of the reference."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+import networkx as nx
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuromap.errors import NotSupportedError
+from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.training.options.node_settings import node_settings
-from neuromap.training.torch.edge_operators import apply_edge, fans, weight_shape
-from neuromap.training.torch.frame_order import Stage, stages
 
-__all__ = ["RolloutModel"]
+# ``RolloutModel``: a network with real values, rolled out over time by any valid pattern.
+#
+# The meaning is that of :func:`neuromap.reference`, with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i -
+# R(e)] + b_v) for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
 
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 
@@ -190,3 +193,148 @@ def _shape(node: Node) -> tuple[int, int, int]:
 def _drawn(shape: tuple[int, ...], fan: tuple[int, int], generator: torch.Generator) -> Tensor:
     limit = math.sqrt(6 / sum(fan))
     return torch.empty(shape).uniform_(-limit, limit, generator=generator)
+
+
+# In which order a window is computed: nodes on no cycle for all frames at once, cycles frame by frame.
+@dataclass(frozen=True)
+class Stage:
+    """Nodes that are computed together."""
+
+    nodes: tuple[str, ...]  # one node, or the nodes of cycles that hang together; within a frame in this order
+    is_cyclic: bool  # whether they are computed frame by frame
+
+
+def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
+    """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames."""
+    pattern.require_binary("RolloutModel")
+    network = pattern.network
+    order = {name: place for place, name in enumerate(_within_a_frame(pattern))}
+    graph = network.graph
+    condensed = nx.condensation(graph)
+    found = []
+    for number in nx.topological_sort(condensed):
+        nodes = sorted(condensed.nodes[number]["members"], key=order.__getitem__)
+        if nodes[0] not in network.inputs:
+            is_cyclic = len(nodes) > 1 or graph.has_edge(nodes[0], nodes[0])
+            found.append(Stage(tuple(nodes), is_cyclic))
+    return tuple(found)
+
+
+def _within_a_frame(pattern: RolloutPattern) -> list[str]:
+    """Order nodes so that every sequential edge leads from earlier to later."""
+    network = pattern.network
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(network.nodes)
+    graph.add_edges_from(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
+    return list(nx.topological_sort(graph))
+
+
+# What edges do to real-valued frames: transforms as PyTorch operators, weights in the layout of the weights file.
+def weight_shape(edge: Edge) -> tuple[int, ...] | None:
+    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train."""
+    transform = edge.transform
+    if isinstance(transform, Conv | Dense):
+        return transform.weight_shape
+    if isinstance(transform, Identity | Pool):
+        return None
+    kind = "has structure only" if transform is None else f"is an explicit {transform.kind}"
+    raise NotSupportedError(f"edge {edge.label}: {kind}; training takes conv, dense, identity and pool")
+
+
+def fans(transform: Conv | Dense) -> tuple[int, int]:
+    """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do."""
+    if isinstance(transform, Conv):
+        cells = math.prod(transform.kernel)
+        return cells * transform.weight_shape[2], cells * transform.weight_shape[3] // transform.groups
+    return transform.weight_shape[-1], transform.weight_shape[-2]
+
+
+def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
+    """Give what an edge adds to the sums of its target."""
+    # shapes: x (batch, rows, columns, features); returns (batch, rows, columns, features)
+    transform = edge.transform
+    if isinstance(transform, Conv) and weight is not None:
+        kernel = weight.permute(3, 2, 0, 1)
+        return _windowed(
+            transform, x, lambda y: functional.conv2d(y, kernel, None, transform.stride, 0, 1, transform.groups)
+        )
+    if isinstance(transform, Dense) and weight is not None:
+        return _dense(transform, weight, x)
+    if isinstance(transform, Pool):
+        size, stride = transform.kernel, transform.stride or transform.kernel
+        return _windowed(transform, x, lambda y: functional.avg_pool2d(y, size, stride, divisor_override=1))
+    return x
+
+
+def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
+    """Pad as the network file says and slide; convolutions take the features before rows and columns."""
+    image = x.permute(0, 3, 1, 2)
+    if transform.padding == "same":
+        stride = transform.stride or transform.kernel
+        image = functional.pad(image, _margins(transform, stride))
+    moved: Tensor = slide(image)
+    return moved.permute(0, 2, 3, 1)
+
+
+def _margins(transform: Conv | Pool, stride: tuple[int, int]) -> list[int]:
+    """Columns before and after, rows before and after: the smaller half before."""
+    margins = []
+    for axis in (1, 0):
+        windows, length = transform.target_shape[axis], transform.source_shape[axis]
+        total = max((windows - 1) * stride[axis] + transform.kernel[axis] - length, 0)
+        margins += [total // 2, total - total // 2]
+    return margins
+
+
+def _dense(transform: Dense, weight: Tensor, x: Tensor) -> Tensor:
+    groups, batch = transform.groups, len(x)
+    if groups == 1:
+        return functional.linear(x.reshape(batch, -1), weight).reshape(batch, *transform.target_shape)
+    rows, columns, features = transform.target_shape
+    parts = x.unflatten(-1, (groups, -1)).permute(0, 3, 1, 2, 4).reshape(batch, groups, -1)
+    sums = torch.einsum("bgi,goi->bgo", parts, weight)
+    spread = sums.reshape(batch, groups, rows, columns, features // groups)
+    return spread.permute(0, 2, 3, 1, 4).reshape(batch, rows, columns, features)
+
+
+_GREATEST_SUM = 2**24
+"""Where float32 ends to be exact."""
+
+
+class NetworkModel(RolloutModel):
+    """What a network file says, computed by PyTorch: the way back from :func:`to_network`."""
+
+    # A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote.
+    # Nothing in it is trained.
+
+    def __init__(self, network: Network) -> None:
+        require_weights(network)
+        super().__init__(network)
+        self._stored = {
+            key: torch.from_numpy(edge.transform.weights.tensor(edge.transform.weight_shape).astype(np.float32))
+            for key, edge in network.edges.items()
+            if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is not None
+        }
+        self._thresholds = {name: _threshold(network, name) for name in self.settings}
+
+    def weight(self, key: EdgeKey) -> Tensor | None:
+        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        stored = self._stored.get(key)
+        return None if stored is None else stored.to(self.device)
+
+    def activate(self, name: str, sums: Tensor) -> Tensor:
+        """Give the spikes of a node: 1 where a sum reaches its neuron's threshold."""
+        return (sums >= self._thresholds[name].to(sums.device)).to(sums.dtype)
+
+
+def _threshold(network: Network, name: str) -> Tensor:
+    """Give the thresholds of a node in its shape; no sum goes as far as those that are cut off."""
+    node = network.nodes[name]
+    into = [abs(edge.matrix()).sum(axis=1).max() for edge in network.edges.values() if edge.target == name]
+    if (most := int(sum(into))) >= _GREATEST_SUM:
+        raise NotSupportedError(
+            f"node {name}: sums may reach {most}, and PyTorch's float32 is exact below 2**24 = {_GREATEST_SUM}; "
+            "neuromap.reference takes any"
+        )
+    cut = np.clip(np.asarray(node.threshold), -_GREATEST_SUM, _GREATEST_SUM)
+    return torch.from_numpy(cut.astype(np.float32).reshape(node.shape))

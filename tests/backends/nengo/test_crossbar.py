@@ -103,7 +103,7 @@ def test_lines_rest_before_the_first_spikes_arrive(simulator):
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.002, 0.02, 0.2]))
 def test_axons_keep_the_bound_and_are_no_more_than_were_allowed(seed, bound):
-    from neuromap.backends.nengo.value_lines import find_axon_sums
+    from neuromap.backends.nengo.crossbar_plan import find_axon_sums
 
     rng = np.random.default_rng(seed)
     activities, weights = rng.random((80, 12)), rng.normal(size=12)
@@ -140,7 +140,7 @@ def test_the_mapper_needs_no_more_axons_for_a_source_than_the_report_says(loop, 
 
 @given(st.floats(0.002, 0.2), st.integers(16, 64), st.sampled_from([1, 2]))
 def test_delays_of_lines_have_the_mean_of_nengos_filter(tau, lines, ticks_per_step):
-    from neuromap.backends.nengo.value_lines import line_delays
+    from neuromap.backends.nengo.crossbar_plan import line_delays
 
     dt = 0.001 / ticks_per_step
     found = line_delays(tau, lines, dt, ticks_per_step)

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from neuromap.bench.json_form import bench_schema
-from neuromap.simulation.engine.threads import thread_count
+from neuromap.simulation.engine.engine_choice import thread_count
 
 pytestmark = pytest.mark.usefixtures("short_streams")
 

@@ -136,7 +136,7 @@ def test_large_counts_are_decimal_strings(n, folder, neuromap):
 
 
 def test_counts_of_more_than_4300_digits():
-    from neuromap.cli.printing.json_output import count_members
+    from neuromap.cli.printing.pattern_figures import count_members
 
     members = count_members("valid", 2**20000)
     assert len(members["valid"]) == 6021

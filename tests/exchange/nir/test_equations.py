@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir import from_nir
 from neuromap.exchange.nir.contract import contract
-from neuromap.exchange.nir.conventions import Convention
-from neuromap.exchange.nir.float_network import early_spikes, float_network, late_starts
+from neuromap.exchange.nir.float_network import Convention, early_spikes, float_network, late_starts
 from neuromap.exchange.nir.import_nir import float_parts
 from neuromap.formats.nir import graph_of
 from neuromap.quantise.float_steps import float_reference

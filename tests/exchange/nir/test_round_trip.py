@@ -12,8 +12,7 @@ from neuromap.formats.nir import read_nir
 from neuromap.network import Conv, Dense, EdgeTerm, Identity, Pool
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
 
 nir = pytest.importorskip("nir", reason="pip install 'neuromap-rollouts[nir]'")

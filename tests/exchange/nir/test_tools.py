@@ -14,7 +14,7 @@ from neuromap.formats.nir import read_nir
 from neuromap.network import Dense
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.quantise.float_steps import float_reference
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.trace.readout import Potentials, Readout
+from neuromap.simulation.trace.recording import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.formats.neo.blocks import mat_bytes
+from neuromap.formats.neo import mat_bytes
 
 neo = pytest.importorskip("neo", reason="neo is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")

@@ -15,10 +15,9 @@ from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
 from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound
+from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES, objective_named
 from neuromap.explorer.answer.quantities import UNITS, parse_quantity, with_unit
-from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.network.network import Network
 

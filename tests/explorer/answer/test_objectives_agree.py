@@ -10,17 +10,14 @@ import pytest
 import neuromap as nm
 from neuromap.cli.arguments.limit_options import LimitOptions
 from neuromap.cli.commands.explore import explore as explore_command
-from neuromap.explorer.answer.deadline import Deadline, TrainedClass
-from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import list_rows
+from neuromap.explorer.answer.advice import list_rows
+from neuromap.explorer.answer.exploration import Deadline, Exploration, Gap, TrainedClass
+from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import UNITS
-from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.json_form import exploration_schema
-from neuromap.explorer.search.figures import N_FIGURES, N_TIMES, figures_of
-from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.search.measured import N_FIGURES, N_TIMES, Measured, figures_of
 from neuromap.explorer.text import exploration_cells
 from neuromap.network.network import Network
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import affordable_patterns, pattern_space
+from neuromap.explorer.candidates.schedules import graph_of
 from neuromap.network import build_network
 
 

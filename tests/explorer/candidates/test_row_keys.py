@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.candidates.graph import graph_of
-from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
-from neuromap.explorer.candidates.schedules import schedules_of
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.explorer.candidates.schedules import RowKeys, graph_of, schedules_of, sharing_of
+from neuromap.hardware.program.program import ListProgram
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.behaviour import behaviour_classes, class_key
 

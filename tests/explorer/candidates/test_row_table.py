@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.core_estimate import core_weights
-from neuromap.explorer.candidates.graph import graph_of
-from neuromap.explorer.candidates.mapping_choices import step_ticks
-from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
-from neuromap.explorer.candidates.row_table import row_table
-from neuromap.explorer.candidates.schedules import schedules_of
-from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
+from neuromap.explorer.candidates.asked import step_ticks
+from neuromap.explorer.candidates.pattern_space import pattern_space, row_table
+from neuromap.explorer.candidates.schedules import RowKeys, Sharing, core_weights, graph_of, schedules_of
+from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step
 from neuromap.rollout.behaviour import count_behaviour_classes, equivalent
 from neuromap.rollout.class_numbers import all_class_numbers
 

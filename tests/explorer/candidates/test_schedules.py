@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 
 
 def check(net, values, execution):

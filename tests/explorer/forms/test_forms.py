@@ -18,18 +18,15 @@ from small_networks import network_of_any_names
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.advice import advise
+from neuromap.explorer.answer.advice import advise, constant_objectives, list_rows
 from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import constant_objectives, list_rows
+from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, standalone_svg
 from neuromap.explorer.html import front_chart, to_csv, to_html
 from neuromap.explorer.json_form import exploration_schema, to_dict, to_json
-from neuromap.explorer.notes import count_line
-from neuromap.explorer.text import render_text
+from neuromap.explorer.text import count_line, render_text
 
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}

@@ -9,8 +9,8 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.schedules import graph_of
 from neuromap.explorer.explore import explore, hurried_space
 from neuromap.explorer.search.best_first import Effort
 from neuromap.explorer.search.measurements import Measurements, evaluate

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.explorer.candidates.core_estimate import core_weights
-from neuromap.explorer.candidates.graph import graph_of
-from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
-from neuromap.explorer.candidates.row_table import row_table
+from neuromap.explorer.candidates.pattern_space import pattern_space, row_table
+from neuromap.explorer.candidates.schedules import RowKeys, Sharing, core_weights, graph_of
 from neuromap.explorer.search.measured import Measured
-from neuromap.explorer.search.results import measured_of, record_of
+from neuromap.explorer.search.measurements import measured_of, record_of
 from neuromap.jobs.results_file import with_checksum
 from neuromap.rollout.class_numbers import all_class_numbers
 

@@ -14,7 +14,7 @@ from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import behaviour_classes
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames
-from neuromap.simulation.cost.measure_steady_activity import steady_figures
+from neuromap.simulation.cost.steady_figures import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 ALONE = EngineChoice(threads=1)

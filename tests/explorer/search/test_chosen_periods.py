@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.explorer.explore import explore
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins

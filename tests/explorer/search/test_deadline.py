@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip
-from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, NeuromapError, PatternError, StimulusError
 from neuromap.explorer.answer.advice import deadline_line
 from neuromap.explorer.answer.limits import Limits
@@ -25,7 +25,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.measure_steady_activity import steady_figures
+from neuromap.simulation.cost.steady_figures import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.sweep.run_table import load_runs
 
@@ -140,7 +140,7 @@ def test_front_and_rows_are_those_of_running_everything(data, chip):
     n_frames=st.integers(1, 4),
 )
 def test_patterns_share_a_curve_only_where_theirs_are_equal(edges, seed, least, n_frames):
-    from neuromap.explorer.candidates.trained_networks import trained_networks
+    from neuromap.explorer.candidates.trained_spaces import trained_networks
     from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 
     net, pictures = network(edges, seed, least_threshold=least), images(20)

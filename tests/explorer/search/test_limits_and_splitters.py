@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.explore import explore
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import enumerate_valid
 
 
 @settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

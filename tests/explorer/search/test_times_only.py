@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.class_curve import class_curve
+from neuromap.explorer.candidates.named_patterns import class_curve
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import class_key

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip.chip_document import FIGURES, chip_document, chip_from_document
-from neuromap.hardware.chip.chip_figures import MOST_CHIPS, chips_with_figures, with_figures
+from neuromap.hardware.chip.chip_file import MOST_CHIPS, chips_with_figures, with_figures
 
 TEXTS = ("name", "description", "source")
 

@@ -316,7 +316,7 @@ def test_chips_made_in_python_are_checked_too():
 def test_what_is_loaded_makes_a_clock_and_finite_quotients(router):
     """Whatever figures are taken, each for itself and together, can be counted with."""
     from neuromap.simulation.cost.energy import bits_off_chip
-    from neuromap.simulation.noc.clock import RouterClock
+    from neuromap.simulation.noc.traffic import RouterClock
 
     try:
         chip = chip_from_document(tiny(router=router), "mine.toml")

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError
 from neuromap.hardware.check.check_program import Place, check_program
-from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
-from neuromap.hardware.chip.defects import Defects
-from neuromap.hardware.chip.defects_file import load_defects
+from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, load_defects
+from neuromap.hardware.chip.chip_spec import Defects
+from neuromap.hardware.program.chip_program import xy_route
 from neuromap.hardware.program.dead_routes import defect_map, route_blocked, unusable
 from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.xy_route import xy_route
 from neuromap.hardware.program_file import program_from_bytes
 
 PLAIN = settings(deadline=None, max_examples=60)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.synapse_lists import SynapseLists
-from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 
 
 @pytest.fixture(scope="session")

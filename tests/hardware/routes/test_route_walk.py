@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.hardware.program.route_walk import route_difference, walk_routes
-from neuromap.hardware.program.xy_route import xy_route
+from neuromap.hardware.program.chip_program import route_difference, walk_routes, xy_route
 
 
 def hops_of(program):

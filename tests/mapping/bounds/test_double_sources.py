@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.whole_windows import areas, find_windows
-from neuromap.mapping.bounds.window_axons import axons_by_sets, axons_of_windows
+from neuromap.mapping.bounds.window_axons import areas, axons_by_sets, axons_of_windows, find_windows
 from neuromap.network.transforms.kinds import Conv
 from neuromap.network.transforms.weights import StoredWeights
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from neuromap.mapping.bounds import least_sources, masks
+from neuromap.mapping.bounds import least_sources
+from neuromap.mapping.bounds import neuron_capacity as crowding
 
 
 @settings(deadline=None, max_examples=60)
@@ -28,9 +29,9 @@ def test_components_are_those_of_the_graph(shape, density, short, seed):
     parts = [sum(kind == "row" for kind, _ in part) for part in nx.connected_components(graph)]
     with pytest.MonkeyPatch.context() as chosen:
         if not short:  # then SciPy's search is asked
-            chosen.setattr(masks, "SHORT", 0)
+            chosen.setattr(crowding, "SHORT", 0)
             chosen.setattr(least_sources, "SHORT", 0)
-        assert masks._groups(reads) == (len(parts), max(parts))
+        assert crowding._groups(reads) == (len(parts), max(parts))
         filled = reads[reads.any(axis=1)][:, reads.any(axis=0)]
         if filled.size:
             alone = np.count_nonzero(~reads.any(axis=1))

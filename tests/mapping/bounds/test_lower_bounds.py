@@ -14,8 +14,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.whole_windows import areas, find_windows
-from neuromap.mapping.bounds.window_axons import axons_of_windows
+from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions

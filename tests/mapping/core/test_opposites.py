@@ -7,8 +7,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from neuromap.mapping.core.core_model import by_opposites
 from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.core.plan_axons import by_opposites
 from neuromap.mapping.tile.tilings import cut_alike
 
 

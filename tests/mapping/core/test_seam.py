@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import neuromap
-from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.mapping.core.core_of import core_of, cores_of
 
 MAPPING = Path(neuromap.__file__).parent / "mapping"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import Dense

@@ -10,8 +10,7 @@ from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternEr
 from neuromap.network import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
-from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import Dense

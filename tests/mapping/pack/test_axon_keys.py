@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuromap.mapping.partition.axon_keys import AxonKeys, ranks
+from neuromap.mapping.partition.unpack_tiles import AxonKeys, ranks
 
 AXONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 6)), max_size=20)
 

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.partition.books import Books
-from neuromap.mapping.partition.loose_neurons import LooseNeurons
+from neuromap.mapping.partition.occupancy import Books, LooseNeurons
 
 
 def loose_neurons(rng: np.random.Generator, n: int, n_axons: int) -> LooseNeurons:

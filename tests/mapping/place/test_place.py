@@ -10,12 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.dead_routes import route_blocked
 from neuromap.mapping.options.options import PLACERS
-from neuromap.mapping.place import exchange, exchange_kernel, wiring
+from neuromap.mapping.place import board as few_cores
+from neuromap.mapping.place import exchange, exchange_kernel
 from neuromap.mapping.place.board import best_reached, board_for
-from neuromap.mapping.place.layout_cost import weighted_hops
+from neuromap.mapping.place.exchange import weighted_hops
 from neuromap.mapping.place.place import place
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert_curve
 
@@ -56,7 +57,7 @@ def check(where: np.ndarray, n: int, links: tuple[np.ndarray, np.ndarray], spec,
 
 
 def test_the_compiled_code_knows_the_directions_of_the_wiring():
-    assert (exchange_kernel.FORWARD, exchange_kernel.BACKWARD) == (wiring.FORWARD, wiring.BACKWARD)
+    assert (exchange_kernel.FORWARD, exchange_kernel.BACKWARD) == (few_cores.FORWARD, few_cores.BACKWARD)
 
 
 def test_every_placer_that_can_be_asked_for_has_a_strategy():
@@ -176,10 +177,10 @@ def test_wires_are_added_up(n_wires):
     there = np.zeros((9, 9))
     np.add.at(there, (source, target), 1)
     np.fill_diagonal(there, 0)
-    graph = wiring.wiring(9, (source, target))
+    graph = few_cores.wiring(9, (source, target))
     np.testing.assert_array_equal(graph.matrix().toarray(), there + there.T)
     np.testing.assert_array_equal(np.transpose([graph.source, graph.target]), np.argwhere(there))
-    ways = wiring.FORWARD * (there > 0) + wiring.BACKWARD * (there.T > 0)
+    ways = few_cores.FORWARD * (there > 0) + few_cores.BACKWARD * (there.T > 0)
     np.testing.assert_array_equal(graph.direction, ways[ways > 0])
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.place.board import board_for
-from neuromap.mapping.place.layout_cost import cost
+from neuromap.mapping.place.board import board_for, wiring
+from neuromap.mapping.place.exchange import cost
 from neuromap.mapping.place.strategies import star_layout
-from neuromap.mapping.place.wiring import wiring
 
 
 def star(weights):

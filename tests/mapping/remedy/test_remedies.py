@@ -218,7 +218,7 @@ def test_what_cannot_be_applied_is_bad_input(lever, value):
 
 
 def test_cores_are_counted_without_those_that_are_dead(chip):
-    from neuromap.hardware.chip.defects import Defects
+    from neuromap.hardware.chip.chip_spec import Defects
 
     spec = chip(cores=(2, 2), defects=Defects(cores=((0, 0), (1, 1))))
     refusal: Any = Infeasibility("cores", "A", 3, 2, "")

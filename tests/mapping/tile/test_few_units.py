@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.tile import cut_order, exchange_neurons, overlap_order
-from neuromap.mapping.tile.axon_demand import CORE_PRICE, AxonDemand
+from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.tile_shapes import cut_single
 
 NO_END = 10**12

@@ -8,9 +8,8 @@ import scipy.optimize
 from scipy import sparse
 
 from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.legalise.legalised import Link
-from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.tile.cycle_growth import least_cores_of_neurons
+from neuromap.mapping.legalise.legalised import Link, Sources
+from neuromap.mapping.tile.refuse_tiling import least_cores_of_neurons
 
 
 def bound(chip, weights, own, neurons):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.mapping.legalise.partial_sums import PartialSums
+from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partial_sums.planned_sums import plan_sums

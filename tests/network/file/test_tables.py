@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import NetworkError
 from neuromap.jobs.fingerprint import Fingerprint
-from neuromap.network.tables import plain_table
+from neuromap.network.network import plain_table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 PLAIN = st.one_of(TEXTS, st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))

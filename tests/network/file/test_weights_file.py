@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 import neuromap as nm
-from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.frames import InputEncoding
 from neuromap.errors import NetworkError
 from neuromap.network import Node, load_network, require_weights
 from neuromap.network.weights_file import read_tensors

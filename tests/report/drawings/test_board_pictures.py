@@ -18,13 +18,12 @@ from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import html as html_module
 from neuromap.report import latency_report
-from neuromap.report.core_contents import core_map
-from neuromap.report.drawings.board_grid import MOST_SQUARES, board_grid
-from neuromap.report.drawings.draw_chip import draw_chip, node_class
+from neuromap.report.drawings.draw_chip import MOST_SQUARES, board_grid, draw_chip, node_class
 from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
 from neuromap.report.figure_files import figure_files, save_figures
 from neuromap.report.figure_folder import check_no_figure, figure_folder
 from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.measure_row import core_map
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus import random_frames

@@ -18,12 +18,10 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_network import draw_network, layout
 from neuromap.report.drawings.draw_timeline import draw_timeline, longest_reach, shortest_reach
 from neuromap.report.drawings.draw_window import draw_window
-from neuromap.report.drawings.layers import layout
-from neuromap.report.figures.response_figures import OutputResponses, Responses
-from neuromap.report.figures.row import ReportRow
+from neuromap.report.figures.row import OutputResponses, ReportRow, Responses
 from neuromap.report.measure_row import report_row
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout

@@ -7,7 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
-from neuromap.explorer.search.tolerance import UNMEASURED
+from neuromap.explorer.search.best_first import UNMEASURED
 from neuromap.forms.numbers import ALIKE
 from neuromap.network import build_network
 from neuromap.report.findings import findings

@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.defects import Defects
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
+from neuromap.hardware.program.program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.matrices import MatrixTransform
-from neuromap.report.count_copies import count_copies
+from neuromap.network.transforms.kinds import MatrixTransform
 from neuromap.report.count_usage import count_usage
-from neuromap.report.figures.node_copies import copies_line
+from neuromap.report.figures.row import copies_line
+from neuromap.report.measure_row import count_copies
 from neuromap.rollout.schedule.rollout import Rollout
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from neuromap.cli.printing.program_figures import UNITS, figure_rows, program_figures
-from neuromap.mapping.bounds.bound import CoreBound
-from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import MappingOptions

@@ -22,11 +22,11 @@ from neuromap.report.run_text import run_columns, run_lines
 from neuromap.report.text import run_tables
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.cost.steady_run import steady_window
+from neuromap.simulation.cost.steady_figures import steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.noc.find_late_spikes import find_late_spikes
-from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.noc.delivery import find_late_spikes
+from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 
 RUN_KEYS = ("network_on_chip", "work", "energy", "node_times")

@@ -16,7 +16,7 @@ import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
 from neuromap.report.sweep_runs import measure_runs, row_figures, run_sweep, work_of
 from neuromap.sweep.spec_file import load_sweep
-from neuromap.sweep.sweep_run import runs_of
+from neuromap.sweep.sweep_spec import runs_of
 
 killed = pytest.importorskip("benchmarks.sweeps.killed", reason="benchmarks are not part of the package")
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,9 +7,8 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.rollout.cycles.acyclic_sums import COUNTING, LIGHTEST_COUNT, reduce_graph
-from neuromap.rollout.cycles.dense_blocks import count_block, lightest_block, lightest_count_block
-from neuromap.rollout.cycles.frontier import sweep_block
+from neuromap.rollout.cycles.cycle_structure import count_block, lightest_block, lightest_count_block, sweep_block
+from neuromap.rollout.cycles.indexed_network import COUNTING, LIGHTEST_COUNT, reduce_graph
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,8 +5,7 @@ import weakref
 
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import indexed_network
-from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.cycles.indexed_network import indexed_network, once_per_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.pattern import RolloutPattern
 

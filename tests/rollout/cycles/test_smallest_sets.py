@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.rollout.cycles import sequential_values
-from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.feedback import OrderSearch
+from neuromap.rollout.cycles.cycle_structure import OrderSearch, cycle_structure
 from neuromap.rollout.cycles.sequential_values import IntegerProgram, greedy_values
 from neuromap.rollout.pattern import RolloutPattern
 

@@ -6,7 +6,7 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.rollout.block_paths import SimpleWalk
+from neuromap.rollout.indexed_pattern import SimpleWalk
 
 NONE = -(2**60)
 

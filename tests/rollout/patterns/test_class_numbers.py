@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from neuromap.network.network import Network
 from neuromap.rollout import class_numbers as numbering
-from neuromap.rollout.behaviour import behaviour_classes, class_key, equivalent
+from neuromap.rollout.behaviour import behaviour_classes, class_key, enumerate_valid, equivalent
 from neuromap.rollout.class_numbers import all_class_numbers, class_numbers
-from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.best_in_class import best_in_class
+from neuromap.rollout.schedule.phases import best_in_class
 
 EDGES = [("I", "A"), ("I", "B"), ("A", "B"), ("B", "A"), ("A", "O"), ("B", "O"), ("I", "O")]
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.counting import count_valid, count_valid_patterns, enumerate_valid
-from neuromap.rollout.cycles.acyclic_sums import COUNTING
-from neuromap.rollout.cycles.dense_blocks import count_block
-from neuromap.rollout.cycles.frontier import sweep_block
+from neuromap.rollout.behaviour import count_valid, count_valid_patterns, enumerate_valid
+from neuromap.rollout.cycles.cycle_structure import count_block, sweep_block
+from neuromap.rollout.cycles.indexed_network import COUNTING
 from neuromap.rollout.pattern import RolloutPattern
 
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.behaviour import class_key, equivalent
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import class_key, enumerate_valid, equivalent
 from neuromap.rollout.pattern import RolloutPattern
 
 PRIME = 2**61 - 1

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.counting import count_valid
-from neuromap.rollout.cycles import cycle_packing
+from neuromap.rollout import lemma1
+from neuromap.rollout.behaviour import count_valid
 from neuromap.rollout.lemma1 import lemma1_bounds
 
 
@@ -131,11 +131,11 @@ def test_bounds_hold_and_the_cycles_are_best(net):
 @given(networks())
 def test_every_way_of_packing_finds_the_best(net):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cycle_packing, "MAX_SUBSET_NODES", 0)  # search over cycles in place of subsets
+        patch.setattr(lemma1, "MAX_SUBSET_NODES", 0)  # search over cycles in place of subsets
         b = lemma1_bounds(net)
         assert b.cycle_bound_proven
         assert b.cycle_bound == brute_packing(net)
-        patch.setattr(cycle_packing, "MAX_CYCLE_NODES", 0)  # the matching alone
+        patch.setattr(lemma1, "MAX_CYCLE_NODES", 0)  # the matching alone
         b = lemma1_bounds(net)
         assert b.cycle_bound == brute_packing(net) or not b.cycle_bound_proven
         assert b.cycle_bound <= brute_packing(net)
@@ -143,11 +143,11 @@ def test_every_way_of_packing_finds_the_best(net):
 
 
 def test_a_search_that_is_cut_off_never_claims_to_be_proven(monkeypatch):
-    monkeypatch.setattr(cycle_packing, "_MAX_STEPS", 0)
+    monkeypatch.setattr(lemma1, "_MAX_STEPS", 0)
     net = words("I-a a-b b-a b-c c-b c-d d-c d-a a-d")  # one block, covered by two cycles
     with pytest.raises(AssertionError, match="fewer steps"):
         lemma1_bounds(net)
-    monkeypatch.setattr(cycle_packing, "MAX_SUBSET_NODES", 0)
+    monkeypatch.setattr(lemma1, "MAX_SUBSET_NODES", 0)
     assert not lemma1_bounds(net).cycle_bound_proven
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
 from neuromap.rollout import sequential
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import enumerate_valid
 from neuromap.rollout.cycles import sequential_values
-from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.feedback import OrderSearch
+from neuromap.rollout.cycles.cycle_structure import OrderSearch, cycle_structure
 from neuromap.rollout.cycles.sequential_values import greedy_values
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.sequential import enumerate_most_sequential, most_sequential, most_sequential_summary

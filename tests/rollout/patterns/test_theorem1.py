@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import enumerate_valid
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.theorem1 import check_theorem1, least_tableau
 

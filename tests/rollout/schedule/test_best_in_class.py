@@ -10,7 +10,7 @@ from neuromap.errors import PatternError
 from neuromap.network.network import Network
 from neuromap.rollout import behaviour_classes, best_in_class, equivalent, maximum_cycle_ratio
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import pipelined_period
+from neuromap.rollout.schedule.node_times import pipelined_period
 
 
 @pytest.mark.theorem

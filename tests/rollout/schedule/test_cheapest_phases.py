@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.schedule.cheapest_phases import cheapest_phases
-from neuromap.rollout.schedule.delay_cost import DelayCost, cost_of
+from neuromap.rollout.schedule.cheapest_phases import DelayCost, cheapest_phases, cost_of
 from neuromap.rollout.schedule.rollout import Rollout
 
 MOST_TRIED = 2000

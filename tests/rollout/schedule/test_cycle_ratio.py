@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio
+from neuromap.rollout.schedule.node_times import maximum_cycle_ratio
 from neuromap.rollout.schedule.rollout import Rollout
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio
-from neuromap.rollout.schedule.latencies import MAX_LATENCY
+from neuromap.rollout.schedule.node_times import MAX_LATENCY, maximum_cycle_ratio
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.counting import enumerate_valid
+from neuromap.rollout.behaviour import enumerate_valid
 from neuromap.rollout.schedule.rollout import Rollout
 
 

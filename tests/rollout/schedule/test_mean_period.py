@@ -14,9 +14,8 @@ from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import IndexedPattern
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio
-from neuromap.rollout.schedule.mean_period import FrameShifts, least_mean_period
-from neuromap.rollout.schedule.phases import pipelined_phases, sample_late
+from neuromap.rollout.schedule.node_times import indexed_cycle_ratio
+from neuromap.rollout.schedule.phases import FrameShifts, least_mean_period, pipelined_phases, sample_late
 from neuromap.rollout.schedule.rollout import Rollout
 
 RING = Network.from_edges([("I", "a"), ("a", "b"), ("b", "c"), ("c", "a"), ("c", "O")])

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.latencies import MAX_LATENCY
-from neuromap.rollout.schedule.node_times import frame_time, latencies_of
+from neuromap.rollout.schedule.node_times import MAX_LATENCY, frame_time, latencies_of
 from neuromap.rollout.schedule.rollout import Rollout
 
 SMALL = Network.from_edges([("I", "A"), ("A", "O")])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout import block_paths
+from neuromap.rollout import indexed_pattern as longest_paths
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import responses
 from neuromap.rollout.schedule.responses import FullResponse
@@ -46,7 +46,7 @@ def test_search_over_subsets_finds_the_same(rollouts, data):
     net, pattern = data.draw(rollouts(max_nodes=7, max_extra=12))
     r = Rollout(with_all_outputs(net), pattern)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block_paths, "_QUICK_STEPS", 0)
+        patch.setattr(longest_paths, "_QUICK_STEPS", 0)
         for v in r.network.outputs:
             assert r.full_response(v) == max(path_sums(r, v))
 
@@ -57,9 +57,9 @@ def test_a_search_that_is_cut_off_gives_an_upper_bound_and_says_so(rollouts, ste
     net, pattern = data.draw(rollouts(max_nodes=8, max_extra=14))
     r = Rollout(with_all_outputs(net), pattern, "pipelined")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block_paths, "_QUICK_STEPS", 0)
-        patch.setattr(block_paths, "_SEARCH_STEPS", steps)
-        patch.setattr(block_paths, "EXACT_NODES", 2)
+        patch.setattr(longest_paths, "_QUICK_STEPS", 0)
+        patch.setattr(longest_paths, "_SEARCH_STEPS", steps)
+        patch.setattr(longest_paths, "EXACT_NODES", 2)
         for v in r.network.outputs:
             longest = max(path_sums(r, v))
             assert r.full_response(v) >= longest

@@ -8,7 +8,7 @@ from statistics import stdev
 import pytest
 from scipy.special import stdtrit
 
-from neuromap.simulation.cost.spread import CONFIDENCE, spread_of
+from neuromap.simulation.cost.steady_figures import CONFIDENCE, spread_of
 
 
 @pytest.mark.parametrize("n", range(2, 13))

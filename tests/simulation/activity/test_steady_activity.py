@@ -12,8 +12,7 @@ from scipy import stats
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError, StimulusError
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity, steady_figures
-from neuromap.simulation.cost.spread import spread_of
+from neuromap.simulation.cost.steady_figures import measure_steady_activity, spread_of, steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 ALONE = EngineChoice(threads=1)

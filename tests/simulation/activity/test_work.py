@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.cost.node_work import node_times
-from neuromap.simulation.cost.work_counter import WorkCounter
+from neuromap.simulation.cost.activity import node_times
+from neuromap.simulation.cost.measure_activity import WorkCounter
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -15,7 +15,7 @@ import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.simulation import Checkpoints, simulate, simulate_to_file
 from neuromap.simulation.mpi.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
-from neuromap.simulation.trace.checked_file import read_checked, write_checked
+from neuromap.simulation.trace.checkpoint import read_checked, write_checked
 
 RECORD = nm.Recording("all", "core:0", counts=True)
 HOW = st.tuples(st.sampled_from(["fast", "numpy"]), st.integers(0, 3))

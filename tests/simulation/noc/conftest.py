@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.mesh import DIRECTIONS, Mesh, Ways
+from neuromap.simulation.noc.loads import DIRECTIONS, Mesh, Ways
+from neuromap.simulation.noc.traffic import RouterClock
 
 
 def links_of(way):

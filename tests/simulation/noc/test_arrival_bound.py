@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.simulation.noc.arrival_events import simulate_arrivals
-from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.delivery import simulate_arrivals
+from neuromap.simulation.noc.loads import Mesh, Ways
 from neuromap.simulation.noc.measure_traffic import arrival_bounds, sharing_spikes, unloaded_times
-from neuromap.simulation.noc.mesh import Mesh, Ways
+from neuromap.simulation.noc.traffic import RouterClock
 
 ORDERS = {
     "first come": min,

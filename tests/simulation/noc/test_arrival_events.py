@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.simulation.noc.arrival_events import MeshEvents, simulate_arrivals
-from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.delivery import MeshEvents, simulate_arrivals
+from neuromap.simulation.noc.loads import Mesh, Ways
 from neuromap.simulation.noc.measure_traffic import arrival_bounds, unloaded_times
-from neuromap.simulation.noc.mesh import Mesh, Ways
+from neuromap.simulation.noc.traffic import RouterClock
 
 
 @given(st.data())

@@ -4,18 +4,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.program.route_walk import route_difference, walk_routes
+from neuromap.hardware.program.chip_program import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.work_counter import WorkCounter
+from neuromap.simulation.cost.measure_activity import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import ListNumpyEngine
-from neuromap.simulation.noc.arrival_events import simulate_arrivals
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.delivery import delivered
-from neuromap.simulation.noc.find_late_spikes import find_late_spikes
+from neuromap.simulation.noc.delivery import delivered, find_late_spikes, simulate_arrivals
+from neuromap.simulation.noc.loads import Mesh, ways_of
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
-from neuromap.simulation.noc.mesh import Mesh, ways_of
+from neuromap.simulation.noc.traffic import RouterClock
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 

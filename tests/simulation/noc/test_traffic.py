@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.hardware.program.route_walk import route_difference, walk_routes
+from neuromap.hardware.program.chip_program import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report.count_usage import count_usage
@@ -16,11 +16,10 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
-from neuromap.simulation.noc.arrival_events import simulate_arrivals
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.delivery import delivered
+from neuromap.simulation.noc.delivery import delivered, simulate_arrivals
+from neuromap.simulation.noc.loads import LinkName, Mesh, ways_of
 from neuromap.simulation.noc.measure_traffic import TrafficCounter, measure_traffic
-from neuromap.simulation.noc.mesh import LinkName, Mesh, ways_of
+from neuromap.simulation.noc.traffic import RouterClock
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 

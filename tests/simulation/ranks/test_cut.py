@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.simulation.mpi.rank_program import far_wires, program_of_cores
+from neuromap.simulation.mpi.rank_engine import far_wires, program_of_cores
 from neuromap.simulation.mpi.simulate_on_ranks import cut_cores
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.hardware.program.ports import BIAS
-from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.tick_run import HostFeed
 
 
 @given(

@@ -16,13 +16,13 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.measure_steady_activity import measure_steady_activity
+from neuromap.simulation.cost.steady_figures import measure_steady_activity
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.simulation.stimulus import random_frames
-from neuromap.simulation.trace.frame_clock import FrameClock
 from neuromap.simulation.trace.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace import FrameClock
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 import neuromap as nm
 from neuromap.errors import StimulusError
 from neuromap.simulation import load_frames, save_frames
-from neuromap.simulation.batch_stimuli import check_stimuli
+from neuromap.simulation.stimulus import check_stimuli
 
 SHAPE = (2, 3, 2)
 NET = nm.build_network({"I": (SHAPE, None), "O": (12, 1)}, {("I", "O"): np.eye(12, dtype=int)})

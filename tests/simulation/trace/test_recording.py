@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
-from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.trace.recording import Recording, readout_of
 
 WORDS = ["outputs", "all", "node:H", "node:O", "node:P", "core:0", "core:1", "core:0-1"]

@@ -20,9 +20,9 @@ from safetensors.numpy import load_file, save_file
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
 from neuromap.simulation.trace import load_trace as reading
-from neuromap.simulation.trace.frame_counts import frame_counts
 from neuromap.simulation.trace.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace import frame_counts
 
 
 def stimulus_of(rng, n_frames):

@@ -6,7 +6,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.sweep.spec_file import load_sweep
-from neuromap.sweep.sweep_run import runs_of
+from neuromap.sweep.sweep_spec import runs_of
 
 
 def keys(path):

@@ -11,8 +11,7 @@ from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.network.network import Network
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.training.chip_training import frames_are_alike
-from neuromap.training.options.chip_choice import choose_for_chip
-from neuromap.training.options.weight_kinds import WEIGHT_KINDS
+from neuromap.training.options.node_settings import WEIGHT_KINDS, choose_for_chip
 
 CHIP = nm.load_chip("truenorth")
 

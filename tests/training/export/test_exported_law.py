@@ -11,7 +11,7 @@ import neuromap as nm
 from neuromap.encoding import InputEncoding, encode, input_encodings
 from neuromap.errors import NotSupportedError
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
-from neuromap.training.options.weight_kinds import WEIGHT_KINDS
+from neuromap.training.options.node_settings import WEIGHT_KINDS
 
 CHIP = nm.load_chip("truenorth")
 
@@ -74,8 +74,8 @@ def drawn_networks(draw, rolled, patterns):
 
 @pytest.mark.law
 def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, patterns):
-    from neuromap.training.torch.network_model import NetworkModel
-    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.frame_model import to_network
+    from neuromap.training.torch.rollout_model import NetworkModel
 
     @settings(max_examples=8, deadline=None)
     @given(drawn_networks(rolled, patterns), st.integers(0, 1000), st.sampled_from(["windowed", "pipelined"]))
@@ -101,7 +101,7 @@ def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, 
 
 @pytest.mark.law
 def test_layers_that_are_learned_are_what_the_host_computes(torch, model_of, tmp_path):
-    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.frame_model import to_network
 
     @settings(max_examples=6, deadline=None)
     @given(layers(), st.integers(0, 1000), st.sampled_from(["streaming", "sequential"]))
@@ -128,7 +128,7 @@ def test_layers_that_are_learned_are_what_the_host_computes(torch, model_of, tmp
 
 
 def test_exported_networks_come_back_from_their_files(torch, model_of, tmp_path):
-    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.frame_model import to_network
 
     made = to_network(model_of(pictures(), {("I", "A"): "4-bit"}, 3))
     made.save(tmp_path / "net.toml")
@@ -141,7 +141,7 @@ def test_exported_networks_come_back_from_their_files(torch, model_of, tmp_path)
 
 
 def test_a_network_from_a_file_is_a_model_with_any_thresholds(torch):
-    from neuromap.training.torch.network_model import NetworkModel
+    from neuromap.training.torch.rollout_model import NetworkModel
 
     net = nm.build_network(
         {"I": ((1, 3, 1), None), "O": ((1, 1, 2), [2**31 - 1, 1])},
@@ -153,7 +153,7 @@ def test_a_network_from_a_file_is_a_model_with_any_thresholds(torch):
 
 
 def test_sums_beyond_float32_are_refused(torch):
-    from neuromap.training.torch.network_model import NetworkModel
+    from neuromap.training.torch.rollout_model import NetworkModel
 
     shape = (1, 1, 1)
     net = nm.build_network({"I": (shape, None), "O": (shape, 1)}, {("I", "O"): Dense(shape, shape, weights=[[2**24]])})

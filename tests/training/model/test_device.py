@@ -5,7 +5,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
-from neuromap.training.options.weight_kinds import WEIGHT_KINDS
+from neuromap.training.options.node_settings import WEIGHT_KINDS
 
 
 def network():
@@ -53,9 +53,8 @@ def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
 
 
 def test_a_network_from_a_file_follows_its_device(one_thread):
-    from neuromap.training.torch.frame_model import FrameModel
-    from neuromap.training.torch.network_model import NetworkModel
-    from neuromap.training.torch.to_network import to_network
+    from neuromap.training.torch.frame_model import FrameModel, to_network
+    from neuromap.training.torch.rollout_model import NetworkModel
 
     model = NetworkModel(to_network(FrameModel(network()).eval())).to("meta")
     window = model.window(nm.RolloutPattern.streaming(model.network), {"I": one_thread.ones(3, 2, 4, 4, 1).to("meta")})

@@ -77,7 +77,7 @@ def test_window_stream_and_definition_agree(torch, model_of, rolled, by_matrices
 @settings(max_examples=45, deadline=None)
 @given(data=st.data())
 def test_edges_do_what_their_matrices_do(torch, data):
-    from neuromap.training.torch.edge_operators import apply_edge, weight_shape
+    from neuromap.training.torch.rollout_model import apply_edge, weight_shape
 
     rows, columns = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
     groups = data.draw(st.integers(1, 2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding import InputEncoding, encode, input_encodings
 from neuromap.errors import NetworkError, TrainingError
 from neuromap.training import TrainingOptions, train_for_chip

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.compiling.announcement import announced
+from neuromap.compiling import announced
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.bit_sliced.between import States
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuromap.compiling.numba_cache import cached
+from neuromap.compiling import cached
 from neuromap.simulation.engine.bit_sliced.between import keep_fired
 from neuromap.simulation.engine.bit_sliced.sliced_tick import run_sliced_ticks
 from neuromap.simulation.engine.bit_sliced.synapse_lists import fill_lists, weigh_synapses

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba import uint64
 
-from neuromap.compiling.numba_cache import cached
+from neuromap.compiling import cached
 from neuromap.errors import NotSupportedError
 from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.lanes import count_ones, trailing_zeros

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from neuromap.compiling.numba_cache import cached
+from neuromap.compiling import cached
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.run_anew import record_from
 from neuromap.simulation.engine.list_kernel.list_run_anew import begin_list_run

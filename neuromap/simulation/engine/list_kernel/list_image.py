@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 from neuromap.simulation.engine.kernel.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.kernel.layout import aligned_empty

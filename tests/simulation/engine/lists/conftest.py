@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.synapse_lists import SynapseLists
-from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
 from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.hardware.program.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 
 
 def truncated(value, whole):

@@ -1,0 +1,86 @@
+"""Numba's cache on disk, and the word to people that something is being compiled.
+
+Import it where compiled code is imported, and never before: Numba is slow to import.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+from numba.core import event
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+_LOGGER = logging.getLogger("neuromap")
+
+
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Say once, as an INFO of the logger "neuromap", if something is compiled in the block."""
+    with event.install_listener("numba:compile", _Announcer(what)):
+        yield
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self._said:
+            self._said = True
+            _LOGGER.info("compiling %s: some seconds, once", self._what)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: what comes next shows that it is over."""
+
+
+def cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function when it is first called, with a cache on disk, or without one where nothing can be written."""
+    # The cache sees edits of the function's own file only.
+    dispatcher = njit(function, nogil=True, error_model="numpy", **options)
+    with suppress(RuntimeError):  # "no locator available": no folder can be written
+        dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+class _SealedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Files of the cache with a digest at the end, where unpickling does not look."""
+
+    # Machine code that a disk has changed is not run.
+
+    def _dump(self, value: Any) -> bytes:
+        data: bytes = super()._dump(value)
+        return data + hashlib.sha256(data).digest()
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+            raise ValueError(f"{name}: the digest does not agree")
+        return super()._load_data(name)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:  # whatever damaged files lead to
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        with suppress(OSError):  # a full disk
+            super().save_overload(signature, result)

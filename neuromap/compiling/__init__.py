@@ -1,1 +1,0 @@
-"""Compiled code: Numba's cache on disk, and the word that something is being compiled."""

@@ -1,0 +1,292 @@
+"""Traces as blocks of Neo, which Elephant and other tools for spike trains compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
+from neuromap.errors import NotSupportedError
+from neuromap.exchange.imported import Exported, Note
+from neuromap.files.given import needs, path_given
+from neuromap.files.messages import counted, show_name
+from neuromap.files.whole_file import write_whole
+from neuromap.formats.neo import FrameTimes, Recorded, SpikeTimes, Values, mat_bytes, neo_block
+from neuromap.formats.sonata import Population, spike_bytes
+from neuromap.hardware.program.ports import NodePort
+from neuromap.simulation.trace.load_trace import load_trace
+from neuromap.simulation.trace.trace import Trace
+from neuromap.version import __version__
+
+if TYPE_CHECKING:
+    import neo
+
+MAX_NEURONS = 2**16
+"""Spike trains of a block: an object of Neo each."""
+_MAX_BYTES = 2**30
+"""Spike times and potentials of a file; its format has 2 GiB."""
+
+
+def to_neo(trace: Trace) -> neo.Block:
+    """Make a block of Neo of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a run.
+
+    Returns
+    -------
+    neo.Block
+        One segment. ``groups`` has one of each node, with a spike train of every neuron, silent ones included (those
+        without a node come last, by core, and only where they spiked); times are those of the ticks in ms from tick 0
+        on. ``segments[0].epochs`` has the ticks of every node's frames, ``segments[0].analogsignals`` the potentials,
+        where they were recorded: sample t is that after tick t, in columns that the annotation ``channels`` names.
+
+    Raises
+    ------
+    InputError
+        If there is no trace.
+    NotSupportedError
+        If ``neo`` is not installed, there are more than 2**16 neurons, or the trace comes from a file of version 1.
+    """
+    return neo_block(_recorded(trace_given("to_neo", trace)))
+
+
+def export_neo(source: Path) -> Exported:
+    """Make a file of such a block of a trace file, for ``neuromap export``."""
+    trace = trace_given(str(source), source)
+    values = 0 if trace.potential_table is None else trace.potential_table.values.size
+    if 8 * (values + len(trace.tick)) > _MAX_BYTES:
+        raise NotSupportedError(
+            f"{source}: times and potentials take {8 * (values + len(trace.tick)) >> 20} MiB; NeoMatlabIO is given at "
+            f"most {_MAX_BYTES >> 20}, record fewer neurons"
+        )
+    recorded = _recorded(trace)
+    return Exported(
+        trace.name,
+        "neo",
+        {f"{source.stem}.mat": mat_bytes(neo_block(recorded))},
+        figures={**figures_of(trace), "spike trains": sum(len(group.trains) for group in recorded.groups)},
+        kept=(
+            *(
+                Note(f"node {group.name}", f"group {group.name}: {counted(len(group.trains), 'spike train')}")
+                for group in recorded.groups
+            ),
+            Note("frames", "an epoch of every node has the ticks of its frames"),
+            *(Note(one.name, f"{counted(len(one.channels), 'neuron')} after every tick") for one in recorded.signals),
+        ),
+    )
+
+
+def _recorded(trace: Trace) -> Recorded:
+    _require_few(sum(port.size for port in trace.nodes))
+    tick = milliseconds(trace)
+    groups = [*(_group(trace, node, port) for node, port in enumerate(trace.nodes)), *_without_node(trace)]
+    return Recorded(
+        name=trace.name,
+        tick=tick,
+        stop=trace.n_ticks * tick,
+        groups=groups,
+        frames=[_frames(trace, node, port) for node, port in enumerate(trace.nodes)],
+        signals=list(_signals(trace)),
+        annotations={
+            "pattern": trace.pattern,
+            "execution": trace.execution,
+            "frame_period_ticks": float(trace.period),
+            "tick_ms": tick,
+            "frames": trace.n_frames,
+            "ticks": trace.n_ticks,
+            "producer": f"neuromap {__version__}",
+        },
+    )
+
+
+def _group(trace: Trace, node: int, port: NodePort) -> SpikeTimes:
+    """Make the trains of a node; of one that the program may not have held as a whole, those that spiked."""
+    tick, index = trace.spikes(port.name).T
+    is_whole = trace.nodes_are_whole or port.kind != "hidden"
+    neurons = np.arange(port.size, dtype=np.int64) if is_whole else np.unique(index)
+    return SpikeTimes(
+        port.name,
+        [f"{port.name}[{i}]" for i in neurons],
+        [{"node": port.name, "index": int(i)} for i in neurons],
+        _by_neuron(times_of(trace, tick), index, neurons),
+    )
+
+
+def _without_node(trace: Trace) -> Iterator[SpikeTimes]:
+    """Make the trains of neurons that were recorded by their core, and belong to no node."""
+    loose = trace.node < 0
+    if not loose.any() or trace.core is None or trace.neuron is None:
+        return
+    places = np.stack([trace.core[loose], trace.neuron[loose]], axis=1)
+    neurons, which = np.unique(places, axis=0, return_inverse=True)
+    _require_few(len(neurons))
+    rows = np.arange(len(neurons), dtype=np.int64)
+    yield SpikeTimes(
+        "neurons without a node",
+        [f"core {core}, neuron {neuron}" for core, neuron in neurons],
+        [{"core": int(core), "neuron": int(neuron)} for core, neuron in neurons],
+        _by_neuron(times_of(trace, trace.tick[loose]), which.reshape(-1), rows),
+    )
+
+
+def _by_neuron(
+    times: NDArray[np.float64], neuron: NDArray[np.int64], neurons: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """Part ascending times by their neurons, which are ascending too."""
+    order = np.argsort(neuron, kind="stable")
+    return np.split(times[order], np.searchsorted(neuron[order], neurons[1:])) if len(neurons) else []
+
+
+def _frames(trace: Trace, node: int, port: NodePort) -> FrameTimes:
+    frame, tick = frame_ticks(trace, node)
+    return FrameTimes(f"frames of {port.name}", frame, times_of(trace, tick))
+
+
+def _signals(trace: Trace) -> Iterator[Values]:
+    table = trace.potential_table
+    if table is None or not len(table.neurons):
+        return
+    names = [port.name for port in table.neurons.nodes]
+    of = table.neurons
+    channels = [
+        f"{names[node]}[{index}] (core {core}, neuron {neuron})" if node >= 0 else f"core {core}, neuron {neuron}"
+        for node, index, core, neuron in zip(of.node, of.index, of.core, of.neuron, strict=True)
+    ]
+    yield Values("potentials", channels, table.values)
+
+
+def _require_few(n_neurons: int) -> None:
+    if n_neurons > MAX_NEURONS:
+        raise NotSupportedError(
+            f"trace: has {n_neurons} neurons; a block of Neo is made of at most {MAX_NEURONS}, record fewer"
+        )
+
+
+# Traces as spike files of SONATA, which libsonata, BMTK and others read.
+
+
+def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
+    """Write the spikes of a trace as a spike file of SONATA, whole or not at all.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a run.
+    path : str or Path
+        Ends in ``.h5`` by custom.
+
+    Returns
+    -------
+    tuple of Note
+        What the file has no place for.
+
+    Raises
+    ------
+    InputError
+        If there is no trace, or the file cannot be written.
+    NotSupportedError
+        If h5py is not installed, a node's name is dots or has a stroke, or the trace comes from a file of version 1.
+    """
+    path = path_given("to_sonata", path)
+    found = trace_given("to_sonata", trace)
+    write_whole(path, spike_bytes(_populations(found)))
+    return _unsaid(found)
+
+
+def export_sonata(source: Path) -> Exported:
+    """Make such a file of a trace file, for ``neuromap export``."""
+    trace = trace_given(str(source), source)
+    populations = _populations(trace)
+    return Exported(
+        trace.name,
+        "sonata",
+        {f"{source.stem}.h5": spike_bytes(populations)},
+        figures={**figures_of(trace), "spikes": sum(len(population.neuron) for population in populations)},
+        kept=tuple(
+            Note(f"node {port.name}", f"population {port.name}: {counted(len(population.neuron), 'spike')} in ms")
+            for port, population in zip(trace.nodes, populations, strict=True)
+        ),
+        refused=_unsaid(trace),
+    )
+
+
+def _populations(trace: Trace) -> list[Population]:
+    """Make a population of every recorded node, its neurons by their number in the node; copies spike as one."""
+    for port in trace.nodes:
+        if not port.name.strip(".") or "/" in port.name:
+            raise NotSupportedError(
+                f"node {show_name(port.name)}: HDF5 has no such name for a population; rename the node"
+            )
+    found = []
+    for port in trace.nodes:
+        tick, neuron = trace.spikes(port.name).T
+        found.append(Population(port.name, times_of(trace, tick), neuron))
+    return found
+
+
+def _unsaid(trace: Trace) -> tuple[Note, ...]:
+    potentials: tuple[Note, ...] = ()
+    if trace.potential_table is not None:
+        text = "a spike file has no place for them"
+        potentials = (Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"),)
+    text = "SONATA has no place for them: node, frame period, and the ticks of frames"
+    labels = Note("frames", text, "keep the trace's own file")
+    return (labels, *potentials, *note_of_loose_spikes(trace))
+
+
+# A trace as exports need it: one that knows times and places.
+def trace_given(where: str, trace: Trace | Path) -> Trace:
+    """Take a trace that knows the length of a tick and where its spikes are on the chip."""
+    found = load_trace(trace) if isinstance(trace, Path) else trace
+    needs(where, found, Trace)
+    if found.tick_seconds is None or found.core is None or found.neuron is None:
+        raise NotSupportedError(
+            f"{where}: the trace comes from a file of version 1, which says neither the length of a tick nor the "
+            "places of its spikes; simulate again"
+        )
+    return found
+
+
+def frame_ticks(trace: Trace, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the frames of a recorded node that lie in the ticks of the run, from 1 on, and their ticks."""
+    frame = np.arange(1, trace.n_frames, dtype=np.int64)
+    tick = ticks_of_frames(trace.clock.start[node], trace.period, frame)
+    inside = (tick >= 0) & (tick < trace.n_ticks)
+    return frame[inside], tick[inside]
+
+
+def milliseconds(trace: Trace) -> float:
+    """Length of a tick."""
+    return 1000 * (trace.tick_seconds or 0)
+
+
+def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the begins of ticks in milliseconds."""
+    times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
+    return times
+
+
+def note_of_loose_spikes(trace: Trace) -> tuple[Note, ...]:
+    """Say how many spikes belong to no recorded node, where there are any."""
+    loose = int((trace.node < 0).sum())
+    if not loose:
+        return ()
+    text = f"{counted(loose, 'spike')} that were recorded by their core have no place here"
+    return (Note("neurons without a node", text, "record nodes (--record node:NAME), or keep the trace's own file"),)
+
+
+def figures_of(trace: Trace) -> dict[str, int | str]:
+    """Give what every export of a trace says in numbers."""
+    return {
+        "nodes": len(trace.nodes),
+        "frames": trace.n_frames,
+        "ticks": trace.n_ticks,
+        "length of a tick (s)": f"{trace.tick_seconds:g}",
+    }

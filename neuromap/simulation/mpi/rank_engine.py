@@ -1,0 +1,395 @@
+"""The engine of one rank whose spikes go to other ranks in messages, for any engine and any machine.
+
+Spikes with wires to other ranks are sent there and enter the engine as if the host fed their axons. That changes
+nothing: two spikes on one axon in one tick are one, and noise is a function of the core's place.
+
+Ranks exchange spikes every so many ticks. With d ticks on the shortest way between two ranks, what is fired in the
+ticks t to t + d - 1 is due at t + d or later. With d = 1 a tick is run, then all wait for the parcels. From d = 2 on
+d // 2 ticks are run at once, and nobody waits: their parcels are under way while the next d // 2 are computed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.arrays.value import Value
+from neuromap.compiling import cached
+from neuromap.errors import ProgramError
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.program import ListProgram, Program, SynapseTable, TargetTable
+from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.mpi.exchange import Exchange
+
+Ints = NDArray[np.int64]
+_NO_END = 1 << 30
+"""Ticks that are run at once where no wire leads from rank to rank."""
+_Axons = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+
+class _Block(NamedTuple):
+    """Ticks whose spikes are under way: the first, and how many."""
+
+    first: int
+    n_ticks: int
+
+
+class ParcelEngine:
+    """What a rank's cores do, with cores counted on the rank."""
+
+    def __init__(self, program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> None:
+        self.program, self._exchange = program, exchange
+        self._inside = make_engine(program, choice)
+        self._inbox: dict[int, list[_Axons]] = defaultdict(list)
+        leaving = np.bincount(wires.peer, minlength=exchange.size)
+        told = exchange.share(np.append(_sizes(program, wires), leaving))
+        _, core_bits, axon_bits, delay_bits = np.max(told, axis=0)[:4].tolist()
+        shortest = min((int(numbers[0]) for numbers in told if numbers[0]), default=0)
+        self._alone, self._waits = shortest == 0, shortest == 1
+        self._block = max(1, shortest // 2) if shortest else _NO_END
+        self._bits = ((self._block - 1).bit_length(), axon_bits, delay_bits)
+        self._span = (1 << delay_bits) + self._block
+        self._dtype = np.int32 if core_bits + sum(self._bits) <= 31 else np.int64
+        arriving = np.array([numbers[4 + exchange.rank] for numbers in told])
+        exchange.open(leaving * self._block, arriving * self._block, self._dtype)
+        place = (wires.core << axon_bits | wires.axon) << delay_bits | wires.delay
+        self._post = _post(wires.neuron, wires.peer << 40 | place, program.neuron_node.size)
+        self._sends = np.zeros(program.shape, np.bool_)
+        self._sends.reshape(-1)[wires.neuron] = True
+        self._heard: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+    @property
+    def tick(self) -> int:
+        """The tick that runs next."""
+        return self._inside.tick
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        self._inside.reset(noise_seed)
+        self._inbox.clear()
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares what is only read with this one, and the exchange."""
+        other = copy(self)
+        other._inside = self._inside.fork()
+        other._inbox = defaultdict(list)
+        return other
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
+        listened = None if watched is None else self._listened(watched)
+        found: list[Spikes] = []
+        ahead: _Block | None = None
+        for first in range(0, events.n_ticks, self._block):
+            n = min(self._block, events.n_ticks - first)
+            block = _Block(self.tick, n)
+            spikes = self._inside.run(self._fed(events, first, n), listened)
+            ahead = self._pass_on(spikes, block, ahead)
+            if watched is not None:
+                kept = watched.reshape(-1)[spikes.cores * watched.shape[1] + spikes.neurons]
+                spikes = Spikes(*(column[kept] for column in spikes))
+            found.append(spikes)
+        if ahead is not None:
+            self._take(ahead)
+        if not found:
+            nothing = np.zeros(0, np.int64)
+            return Spikes(nothing, nothing, nothing)
+        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _listened(self, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
+        if self._heard is None or not np.array_equal(self._heard[0], asked):
+            self._heard = (asked, adopted(asked | self._sends))
+        return self._heard[1]
+
+    def _fed(self, host: HostEvents, first: int, n_ticks: int) -> HostEvents:
+        """Put together what the host feeds in some ticks of the run and what other ranks have sent for them."""
+        ticks = range(self.tick, self.tick + n_ticks)
+        if not any(tick in ticks for tick in self._inbox):
+            return HostEvents(host.start[first : first + n_ticks + 1], host.cores, host.axons)
+        parts, counts = list[_Axons](), [0]
+        for tick, (a, b) in zip(ticks, pairwise(host.start[first : first + n_ticks + 1].tolist()), strict=True):
+            now = [(host.cores[a:b], host.axons[a:b]), *self._inbox.pop(tick, ())]
+            counts.append(sum(len(cores) for cores, _ in now))
+            parts += now
+        cores, axons = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return HostEvents(np.cumsum(counts), cores, axons)
+
+    def _pass_on(self, spikes: Spikes, block: _Block, ahead: _Block | None) -> _Block | None:
+        """Send the spikes of a block; take those of the block before, or wait where there is no slack."""
+        if self._alone:
+            return None
+        if ahead is not None:
+            self._take(ahead)
+        self._exchange.start(self._parcels(spikes, block))
+        if self._waits:
+            self._take(block)
+            return None
+        return block
+
+    def _parcels(self, spikes: Spikes, block: _Block) -> list[NDArray[np.signedinteger]]:
+        """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
+        key = spikes.cores * self.program.chip.neurons + spikes.neurons
+        packed, begin = post_kernel().pack(
+            key, spikes.ticks - block.first, *self._post, self._bits[0], self._exchange.size
+        )
+        records = packed.astype(self._dtype)
+        return [records[a:b] for a, b in pairwise(begin.tolist())]
+
+    def _take(self, block: _Block) -> None:
+        """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
+        parcels = np.concatenate(self._exchange.finish())
+        cores, axons, counts = post_kernel().unpack(parcels, *self._bits, self._span)
+        ends = np.cumsum(counts).tolist()
+        for ahead in np.flatnonzero(counts).tolist():
+            some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
+            self._inbox[block.first + ahead].append((cores[some], axons[some]))
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        return self._inside.potentials_of(cores)
+
+    @property
+    def potentials(self) -> Ints:
+        """Potentials of all neurons of the rank, a copy, shape (C, N)."""
+        return self._inside.potentials
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0."""
+        return self._inside.totals
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, but for the seed of the noise."""
+        inside = self._inside.state
+        kept = [(tick, *axons) for tick, parts in self._inbox.items() for axons in parts]
+        far = [np.stack([np.full(len(cores), tick), cores, axons], axis=1) for tick, cores, axons in kept]
+        # two spikes on one axon in one tick are one
+        return replace(inside, spikes=np.unique(np.concatenate([inside.spikes, *far]).astype(np.int64), axis=0))
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores."""
+        self._inbox.clear()
+        self._inside.restore(replace(state, spikes=state.spikes[:0]))  # those of other ranks may be longer under way
+        due, cores, axons = state.spikes.T
+        for tick in np.unique(due).tolist():
+            some = due == tick
+            self._inbox[tick].append((cores[some].astype(np.int32), axons[some].astype(np.int32)))
+
+
+def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
+    """Tell the shortest delay to others (0 without wires), and the bits of cores, axons and delays in records."""
+    shortest = int(wires.delay.min()) if len(wires.delay) else 0
+    largest = (program.n_cores - 1, int(wires.axon.max(initial=0)), int(wires.delay.max(initial=0)))
+    return np.array([shortest, *(number.bit_length() for number in largest)])
+
+
+def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:
+    """Lay wires out as the kernel that packs spikes takes them: the first wire of every neuron, and the wires."""
+    each = np.bincount(neuron, minlength=n_neurons)
+    if each.max(initial=0) > 1:
+        return np.append(0, np.cumsum(each)), wires
+    of_neuron = np.full(n_neurons, -1, np.int64)
+    of_neuron[neuron] = wires
+    return np.zeros(0, np.int64), of_neuron
+
+
+# Compiled loops over spikes that leave for other ranks or come from there.
+#
+# All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It
+# is imported when ranks run, and never before: Numba is slow to import.
+_PLACE = (1 << 40) - 1
+
+
+class PostKernel(NamedTuple):
+    """Entry points."""
+
+    # of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty where
+    # none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and the number
+    # of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). In place of the ticks of
+    # the block their bits are given. A place has the core on its rank, the axon and the delay, from the highest bits
+    # on; a record has the place, and the tick in its lowest bits
+    pack: Any
+    # of records, the bits of a tick, an axon and a delay, and the ticks that are asked for: cores and axons in the
+    # order in which they are due, and how many are due in each tick from the block's first on
+    unpack: Any
+
+
+def _pack(neurons, ticks, start, wires, tick_bits, n_ranks):  # type: ignore[no-untyped-def]
+    # a load per spike that waits for no other one: the tables are larger than caches
+    fans_out = len(start) > 0
+    n = 0
+    if fans_out:
+        for neuron in neurons:
+            n += start[neuron + 1] - start[neuron]
+    else:
+        n = len(neurons)
+    found, tick = np.empty(n, np.int64), np.empty(n, np.int64)
+    n = 0
+    for spike in range(len(neurons)):
+        neuron = neurons[spike]
+        first, last = (start[neuron], start[neuron + 1]) if fans_out else (neuron, neuron + 1)
+        for wire in range(first, last):
+            found[n], tick[n] = wires[wire], ticks[spike]
+            n += 1
+    begin = np.zeros(n_ranks + 2, np.int64)  # neurons without a wire first
+    for k in range(n):
+        begin[(found[k] >> 40) + 2] += 1
+    begin = np.cumsum(begin)
+    none = begin[1]
+    place = begin[1:].copy() - none
+    records = np.empty(n - none, np.int64)
+    for k in range(n):
+        peer = found[k] >> 40
+        if peer >= 0:
+            records[place[peer]] = (found[k] & _PLACE) << tick_bits | tick[k]
+            place[peer] += 1
+    return records, begin[1:] - none
+
+
+def _unpack(records, tick_bits, axon_bits, delay_bits, span):  # type: ignore[no-untyped-def]
+    counts = np.zeros(span + 1, np.int64)
+    found, due = np.empty(len(records), np.int64), np.empty(len(records), np.int64)
+    for k in range(len(records)):
+        record = np.int64(records[k])
+        place = record >> tick_bits
+        found[k] = place >> delay_bits
+        due[k] = (record & ((1 << tick_bits) - 1)) + (place & ((1 << delay_bits) - 1))
+        counts[due[k] + 1] += 1
+    first = np.cumsum(counts)
+    cores, axons = np.empty(len(records), np.int32), np.empty(len(records), np.int32)
+    for k in range(len(records)):
+        at = first[due[k]]
+        cores[at], axons[at] = found[k] >> axon_bits, found[k] & ((1 << axon_bits) - 1)
+        first[due[k]] = at + 1
+    return cores, axons, counts[1:]
+
+
+@cache
+def post_kernel() -> PostKernel:
+    """Entry points for this machine; they compile when they are first called."""
+    return PostKernel(cached(_pack), cached(_unpack))
+
+
+# What one rank runs: the program of its cores, and the wires that leave them for other ranks or come from there.
+
+
+_AT_ONCE = 1024
+"""Cores whose wires are looked at together: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class FarWires(Value):
+    """The W wires that lead from the cores of one rank to those of others, by neuron."""
+
+    neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
+    peer: Ints  # (W,): rank that the wire leads to
+    core: Ints  # (W,): the core's number on that rank
+    axon: Ints  # (W,)
+    delay: Ints  # (W,): ticks from the spike to the axon
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
+    """Find the wires from a rank to others; nothing but the targets of its own cores is looked at."""
+    # shapes: rank_of (C,)
+    cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
+    parts = [_far_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
+    return FarWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _far_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints) -> tuple[Ints, ...]:
+    """Find those of some cores of a rank."""
+    neurons, origin = program.chip.neurons, f"program {program.name}"
+    sent = program.sent_by(np.repeat(cores, neurons), np.tile(np.arange(neurons), len(cores)))
+    if sent.core.min(initial=0) < 0 or sent.core.max(initial=0) >= len(rank_of):
+        raise ProgramError(f"{origin}: a target lies on a core that it does not have; load it with load_program")
+    far = np.flatnonzero(rank_of[sent.core] != rank_of[cores[sent.spike // neurons]])
+    core, axon, delay = sent.core[far], sent.axon[far], sent.delay[far]
+    if (axon < 0).any() or (axon >= program.axon_counts[core]).any() or (delay < 1).any():
+        raise ProgramError(f"{origin}: a target has an axon or a delay that there is not; load it with load_program")
+    neuron = local[cores[sent.spike[far] // neurons]] * neurons + sent.spike[far] % neurons
+    return neuron, rank_of[core], local[core], axon, delay
+
+
+def numbers_on_ranks(rank_of: Ints) -> Ints:
+    """Give every core its number among those of its rank, shape (C,)."""
+    local = np.empty(len(rank_of), np.int64)
+    order = np.argsort(rank_of, kind="stable")
+    local[order] = rank_in_run(rank_of[order])
+    return local
+
+
+def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:
+    """Take some cores out of a program, renumbered from 0; spikes to others go nowhere."""
+    # shapes: cores (n,)
+    local = np.full(program.n_cores + 1, -1, np.int64)  # the last one is that of neurons without a target
+    local[cores] = np.arange(len(cores))
+    tables: dict[str, Any] = {
+        name: None if (table := getattr(program, name)) is None else table[cores]
+        for name in ("coordinates", "neuron_node", "neuron_index", "is_relay", "is_splitter", "is_part")
+    }
+    tables["host"] = rows_of_cores(program.host, local)
+    tables["outputs"] = rows_of_cores(program.outputs, local)
+    neurons = program.neurons  # type: ignore[attr-defined]
+    some = {name: table[cores] for name, table in vars(neurons).items() if isinstance(table, np.ndarray)}
+    tables["neurons"] = replace(neurons, **some)
+    more = _crossbars(program, cores, local) if isinstance(program, Program) else _lists(program, cores, local)
+    return replace(program, **tables, **more)
+
+
+def rows_of_cores(table: Any, local: Ints) -> Any:
+    """Take the rows of a table of ports that lie in some cores, and renumber these; others have -1 in ``local``."""
+    kept = local[table.core] >= 0
+    columns = {name: column[kept] for name, column in vars(table).items() if isinstance(column, np.ndarray)}
+    return replace(table, **columns | {"core": local[table.core[kept]].astype(np.int32)})
+
+
+def _crossbars(program: Program, cores: Ints, local: Ints) -> dict[str, Any]:
+    target = local[program.target_core[cores]].astype(np.int32)
+    here = target >= 0
+    return {
+        "axon_types": program.axon_types[cores],
+        "crossbar": program.crossbar[cores],
+        "target_core": target,
+        "target_axon": np.where(here, program.target_axon[cores], np.int32(0)),
+        "delay": np.where(here, program.delay[cores], np.uint8(0)),
+    }
+
+
+def _lists(program: Any, cores: Ints, local: Ints) -> dict[str, Any]:
+    whole: ListProgram = program
+    synapses, targets, n = whole.synapses, whole.targets, whole.chip.neurons
+    n_axons = whole.axon_counts[cores]
+    lists = ragged_ranges(synapses.axons[cores], n_axons)
+    length = np.diff(synapses.lists)[lists]
+    synapse = ragged_ranges(synapses.lists[lists], length)
+    neuron = (cores[:, None] * n + np.arange(n)).ravel()
+    fan_out = np.diff(targets.start)[neuron]
+    target = ragged_ranges(targets.start[neuron], fan_out)
+    here = local[targets.core[target]] >= 0
+    kept = np.append(0, np.cumsum(here))[np.append(0, np.cumsum(fan_out))]
+    return {
+        "synapses": SynapseTable(
+            np.append(0, np.cumsum(n_axons)),
+            np.append(0, np.cumsum(length)),
+            synapses.neuron[synapse],
+            synapses.weight[synapse],
+            synapses.delay[synapse],
+        ),
+        "targets": TargetTable(kept, local[targets.core[target[here]]].astype(np.int32), targets.axon[target[here]]),
+    }

@@ -1,0 +1,390 @@
+"""``Stage``: a scene that is played, by one session; the only mutable thing of the studio."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from zlib import crc32
+
+import numpy as np
+
+from neuromap.arrays.times import Time
+from neuromap.errors import InputError, NeuromapError
+from neuromap.faults.edited_program import Edit, apply_edits, settled_state
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.network.network import Network
+from neuromap.report.figures.row import ReportRow
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.live_run import LiveRun
+from neuromap.simulation.run.tick_run import SpikeLabels, TickSpikes
+from neuromap.studio.player.world import World, WorldSource
+from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun
+from neuromap.studio.scene.shown import Shown
+
+EXECUTIONS = ("windowed", "pipelined")
+
+
+class Stage:
+    """A scene being played: mapped, run tick by tick, changed, recorded and replayed."""
+
+    # What is done is recorded as changes of the scene, at ticks; since everything that is drawn is drawn by tick and
+    # seed, the same changes give the same spikes again.
+    # mapped: what became of (number of the run, execution) on the chip, as far as it is known
+    # lock: held by whoever looks at runs, so that they stand still
+    # turns: changes that were put in force, by hand or by a replay
+    # verdict: whether the last replay gave every spike as it was recorded; None before one has ended
+
+    def __init__(self, scene: Scene, choice: EngineChoice | None = None) -> None:
+        self.lock = RLock()
+        self._choice = choice or EngineChoice(threads=1)
+        self.mapped: dict[tuple[int, str], Mapped] = {}
+        self.verdict: bool | None = None
+        self.turns = 0
+        self._generation = 0
+        self._set(scene)
+
+    def _set(self, scene: Scene) -> None:
+        world = World(scene.network, scene.stimulus)  # first: what it refuses changes nothing
+        self._generation += 1
+        self._scene, self._now, self._applied, self._world = scene, 0, 0, world
+        self._shown = Shown()
+        self._played: tuple[PlayedRun, ...] = ()
+        self.mapped, self.verdict = {}, None
+
+    @property
+    def scene(self) -> Scene:
+        """The scene as it is now, with all that was recorded."""
+        with self.lock:
+            if self.is_replaying or not self._played:
+                return self._scene
+            sums = tuple(run.checksum for run in self._played)
+            return replace(self._scene, ticks=self._now, checksums=sums)
+
+    @property
+    def seen(self) -> Scene:
+        """The scene up to the tick that runs next, also in the midst of a replay."""
+        with self.lock:
+            scene = self.scene
+            return replace(scene, ticks=self._now, checksums=()) if self._played else scene
+
+    @property
+    def now(self) -> int:
+        """The tick that runs next."""
+        return self._now
+
+    @property
+    def recorded(self) -> int:
+        """Ticks that are recorded."""
+        return max(self._now, self._scene.ticks)
+
+    @property
+    def scene_tick_seconds(self) -> float:
+        """Length of a tick; a millisecond where the chip file does not say."""
+        return self._scene.chip.tick_seconds or 1e-3
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every run of the scene is mapped and can be played."""
+        return bool(self._played)
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether ticks that are recorded run again."""
+        return self._now < self._scene.ticks
+
+    @property
+    def shown(self) -> Shown:
+        """What the input sees now."""
+        return self._shown
+
+    @property
+    def runs(self) -> tuple[PlayedRun, ...]:
+        """What is played; nothing before it is mapped."""
+        return self._played
+
+    def set_scene(self, scene: Scene) -> None:
+        """Put another scene on the stage; it must be mapped anew."""
+        with self.lock:
+            self._set(scene)
+
+    def map(self, said: Callable[[], object] | None = None) -> bool:
+        """Map every run, in its own execution first; takes long, and may run beside everything else."""
+        # said: called whenever a rollout is mapped
+        # gives false where the scene was changed meanwhile, so that what was found is of no use
+        scene, generation = self._scene, self._generation
+        wanted = [(k, run.execution) for k, run in enumerate(scene.runs)]
+        wanted += [(k, kind) for k, run in enumerate(scene.runs) for kind in EXECUTIONS if kind != run.execution]
+        for place, (k, execution) in enumerate(wanted):
+            same = next((j for j in range(k) if scene.runs[j].pattern.values == scene.runs[k].pattern.values), None)
+            known = self.mapped.get((same, execution)) if same is not None else None
+            found = known or map_run(scene.network, scene.chip, scene.runs[k], execution)
+            if place < len(scene.runs) and found.program is not None:  # compiled here, where nobody waits for the lock
+                make_engine(found.program, self._choice).run(HostEvents.none(1))
+            with self.lock:
+                if generation != self._generation:
+                    return False
+                self.mapped[k, execution] = found
+                if place + 1 == len(scene.runs):
+                    self._begin()
+            if said is not None:
+                said()
+        return True
+
+    def _begin(self) -> None:
+        """Load the programs of all runs, at tick 0, and play up to where the scene ends."""
+        programs = [self.mapped[k, run.execution].program for k, run in enumerate(self._scene.runs)]
+        found = [program for program in programs if program is not None]
+        if len(found) < len(programs):
+            return
+        self._now, self._applied, self._shown = 0, 0, Shown()
+        self._played = tuple(PlayedRun(p, self._world, lambda: self._shown, self._choice) for p in found)
+        self._apply()
+
+    def catch_up(self, most: int, seconds: float = math.inf) -> bool:
+        """Replay up to ``most`` ticks of what is recorded; whether all of it has been; as :meth:`advance` does."""
+        with self.lock:
+            self.advance(min(most, self._scene.ticks - self._now), seconds)
+            return not self.is_replaying
+
+    def cut(self) -> bool:
+        """Cut off what is recorded from the change on that was put in force last, as it does not fit."""
+        # gives whether there was one; then what is left must be mapped anew
+        with self.lock:
+            kept = self._scene.changes[: max(0, self._applied - 1)]
+            is_cut = len(kept) < len(self._scene.changes)
+            if is_cut:
+                self._set(replace(self._scene, changes=kept, ticks=self._now, checksums=()))
+            return is_cut
+
+    def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
+        """Run some ticks, all runs in step; a replay ends where the recording does."""
+        # seconds: no further tick begins after them, so that who waits to pause a slow program need not wait for all
+        # gives ticks that were run; one at least, where any can
+        with self.lock:
+            if not self._played:
+                return 0
+            was_replaying = self.is_replaying
+            end = self._scene.ticks if was_replaying else MOST_TICKS
+            if n_ticks > 0 and self._now >= end:
+                raise InputError(f"recording: holds {MOST_TICKS} ticks, which is its most; start again at tick 0")
+            begin, begun_at = self._now, time.monotonic()
+            end = min(end, begin + n_ticks)
+            while self._now < end and (self._now == begin or time.monotonic() - begun_at < seconds):
+                self._apply()
+                for run in self._played:
+                    run.tick()
+                self._now += 1
+            if was_replaying and not self.is_replaying:
+                self._apply()
+                sums = tuple(run.checksum for run in self._played)
+                self.verdict = sums == self._scene.checksums if self._scene.checksums else None
+            return self._now - begin
+
+    def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
+        """Whether pictures of a shape can be shown to an input node."""
+        return self._world.takes(node, shape)
+
+    def ticks_to_frame(self) -> int:
+        """Ticks until every output of the first run has shown a further frame."""
+        with self.lock:
+            return self._played[0].live.ticks_to_frame if self._played else 0
+
+    def show(self, shown: Shown) -> None:
+        """Show something else from now on; a replay ends here, and the recording goes on from here."""
+        with self.lock:
+            self._world.check(shown)
+            self._record(Change(self._now, shown=shown))
+
+    def edit(self, run: int, edits: Sequence[Edit]) -> None:
+        """Put edits of a run in force, all there are, from now on; as :meth:`show` does."""
+        with self.lock:
+            if not self._played:
+                raise InputError("edit: nothing runs yet; wait until the network is mapped")
+            change = Change(self._now, run=run, edits=tuple(edits))
+            self._scene.with_change(change)
+            self._played[run].edit(edits)
+            self._record(change)
+
+    def _record(self, change: Change) -> None:
+        scene = self._scene.with_change(change)
+        self._scene, self.verdict = scene, None
+        self._applied = min(self._applied, len(scene.changes) - 1)
+        self._apply()
+
+    def _apply(self) -> None:
+        """Put changes in force whose tick has come."""
+        changes = self._scene.changes
+        while self._applied < len(changes) and changes[self._applied].tick <= self._now:
+            change = changes[self._applied]
+            self._applied += 1
+            self.turns += 1
+            if change.shown is not None:
+                self._shown = change.shown
+            elif change.edits is not None and self._played:
+                self._played[change.run].edit(change.edits)
+
+    def restart(self) -> None:
+        """Begin again at tick 0 with what is in force now, and forget what was recorded."""
+        with self.lock:
+            now = self.scene if not self.is_replaying else replace(self._scene, ticks=self._now)
+            kept = tuple(change for change in now.changes if change.tick <= self._now)
+            self._scene = replace(now, changes=kept).begun_again()
+            self.verdict = None
+            if self._played:
+                self._begin()
+
+    def replay(self) -> None:
+        """Go back to tick 0, so that what is recorded runs again."""
+        with self.lock:
+            scene = self.scene
+            if not scene.ticks:
+                raise InputError("replay: nothing is recorded yet; run some ticks first")
+            self._scene, self.verdict = scene, None
+            if self._played:
+                self._begin()
+
+
+# One rollout on the stage: mapped, running, with the edits that are in force.
+
+
+# Figures of a rollout: from its schedule at once, from its program once it is mapped.
+@dataclass(frozen=True)
+class ScheduleFigures(Card):
+    """What the schedule alone tells, in update steps of its execution."""
+
+    execution: str  # the time axis
+    problem: str = ""  # why there is no schedule, in one line; empty where there is
+    inference_factor: int | None = None  # F of the pattern
+    # frame_period, first_response, full_response: in update steps; the first response of any output, the full response
+    # of all
+    frame_period: Time | None = None
+    first_response: int | None = None
+    full_response: int | None = None
+    is_exact: bool = True  # whether the full response is exact; else it is an upper bound
+
+
+@dataclass(frozen=True)
+class ChipFigures(Card):
+    """What a program tells, in ticks."""
+
+    cores: int  # cores in use
+    frame_period: Time  # in ticks
+    ticks_per_step: int | None  # none where the schedule is one of ticks
+    # first_response, full_response: in ticks, predicted from the schedule that was mapped
+    first_response: int
+    full_response: int
+    tick_seconds: float  # length of a tick
+
+    @property
+    def sampling_hz(self) -> float:
+        """Input frames per second."""
+        return float(1 / (self.frame_period * self.tick_seconds))
+
+
+def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
+    """Work out what the schedule tells; a pattern without one gives its problem."""
+    factor = pattern.inference_factor if pattern.is_valid else None
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+        outputs = pattern.network.outputs
+        return ScheduleFigures(
+            execution,
+            "",
+            factor,
+            rollout.frame_period,
+            min(rollout.first_response(name) for name in outputs),
+            max(rollout.full_response(name) for name in outputs),
+            all(rollout.full_response_is_exact(name) for name in outputs),
+        )
+    except NeuromapError as error:
+        return ScheduleFigures(execution, str(error), factor)
+
+
+def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
+    """Work out what a program tells."""
+    scale = 1 if rollout.is_tick_level else program.ticks_per_step
+    outputs = rollout.network.outputs
+    return ChipFigures(
+        program.n_cores,
+        program.period,
+        None if rollout.is_tick_level else scale,
+        min(rollout.first_response(name) for name in outputs) * scale,
+        max(rollout.full_response(name) for name in outputs) * scale,
+        program.chip.tick_seconds or 1e-3,
+    )
+
+
+def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
+    """Make as much of a row of the report as a timeline is drawn from."""
+    pattern = rollout.pattern
+    return ReportRow(
+        pattern=pattern.name,
+        execution=rollout.execution,
+        status="mapped",
+        streaming_edges=pattern.streaming_edges,
+        bridging_edges=tuple(pattern.bridging_edges.items()),
+        frame_period_ticks=program.period,
+        ports=program.nodes,
+        rollout=rollout,
+    )
+
+
+HISTORY = 256
+"""Ticks of which spikes are kept."""
+_SECONDS = 60.0
+"""What the mapper may search for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Card):
+    """What became of a rollout on a chip."""
+
+    problem: str = ""  # why it does not run, in one line; empty where it does
+    rollout: Rollout | None = None  # the schedule that was mapped
+    program: ChipProgram | None = None  # what the chip runs
+    figures: ChipFigures | None = None  # in ticks
+
+
+def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str | None = None) -> Mapped:
+    """Map a rollout; what does not fit gives its problem."""
+    try:
+        rollout = Rollout(network, run.pattern, execution or run.execution)
+        mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
+        return Mapped("", mapped.rollout, mapped.program, chip_figures(mapped.rollout, mapped.program))
+    except NeuromapError as error:
+        return Mapped(str(error))
+
+
+class PlayedRun:
+    """A live run with its edits and a checksum of all of its spikes."""
+
+    def __init__(self, program: ChipProgram, world: World, shown: Callable[[], Shown], choice: EngineChoice) -> None:
+        self.program, self.edits, self.checksum = program, tuple[Edit, ...](), 0
+        self.live = LiveRun(program, WorldSource(world, program, shown), choice, history=HISTORY)
+        self.labels = SpikeLabels(program)
+
+    def tick(self) -> TickSpikes:
+        """Run one tick."""
+        sent = self.live.tick()
+        spikes = np.stack([np.full(len(sent.cores), sent.tick), sent.cores, sent.neurons], axis=1)
+        self.checksum = crc32(np.ascontiguousarray(spikes, np.int64).tobytes(), self.checksum)
+        return sent
+
+    def edit(self, edits: Sequence[Edit]) -> None:
+        """Put edits in force, all there are."""
+        if tuple(edits) == self.edits:
+            return
+        program = apply_edits(self.program, edits)
+        self.live.put(program, settled_state(self.program, edits, self.live.state))
+        self.edits = tuple(edits)
