@@ -331,8 +331,8 @@ def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
 #
 # Counting is #P-hard in general. Edges on no cycle are free, self-edges must be streaming, and the blocks of the
 # strongly connected components are independent: the number is a product over blocks. Every block is reduced (series,
-# parallel) and then counted over subsets of its nodes, up to
-# ``MAX_COUNTED_NODES`` nodes, or by a sweep while its frontier needs at most ``MAX_STATES`` states. A block beyond both is *not counted*.
+# parallel) and then counted over subsets of its nodes, up to ``MAX_COUNTED_NODES`` nodes, or by a sweep while its
+# frontier needs at most ``MAX_STATES`` states. A block beyond both is *not counted*.
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
-"""Values find their forms, forms make no values, and notebooks show every public value with all names escaped."""
+"""Values find their forms, and notebooks show every public value with all names escaped."""
 
-import ast
 import base64
 import importlib
 import pkgutil
@@ -20,25 +19,6 @@ from neuromap.forms.card import Card
 from neuromap.forms.formed import form, forms_of
 
 PACKAGE = Path(nm.__file__).resolve().parent
-MAKERS = (
-    "neuromap.bench.bench",
-    "neuromap.explorer.candidates",
-    "neuromap.explorer.explore",
-    "neuromap.explorer.search",
-    "neuromap.hardware.check",
-    "neuromap.hardware.program_file",
-    "neuromap.mapping.map_rollout",
-    "neuromap.network.build",
-    "neuromap.network.network_file",
-    "neuromap.report.latency",
-    "neuromap.report.measure_row",
-    "neuromap.simulation.run",
-    "neuromap.verification.law",
-    "neuromap.verification.wave",
-)
-"""Rooms and modules in which values are measured and searched for; functions that give a value with forms are found
-beside."""
-
 HOSTILE = '<script>alert("x")</script>&amp;'
 
 
@@ -52,27 +32,6 @@ def declared():
         for cls, forms in getattr(entered(room), "FORMS", {}).items()
         for name, place in forms.items()
     ]
-
-
-def form_modules():
-    return {place.rpartition(".")[0] for *_, place in declared()}
-
-
-@cache
-def makers():
-    """Public functions outside of forms whose annotation says that they give a value with forms, and their modules."""
-    formed, forms = {cls for _, cls, _, _ in declared()}, form_modules()
-    found = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        for node in ast.parse(path.read_text(encoding="utf-8")).body if ".".join(place) not in forms else ():
-            if isinstance(node, ast.FunctionDef) and node.returns is not None and not node.name.startswith("_"):
-                parts = list(ast.walk(node.returns))
-                words = {part.id for part in parts if isinstance(part, ast.Name)}
-                words |= {part.value for part in parts if isinstance(part, ast.Constant)}
-                if words & formed:
-                    found |= {".".join(place), ".".join((*place, node.name))}
-    return found
 
 
 def test_every_form_that_is_declared_exists():
@@ -90,33 +49,6 @@ def test_every_class_with_forms_finds_them():
         for cls in package.FORMS:
             told = {name: place for where, whose, name, place in declared() if (where, whose) == (room, cls)}
             assert forms_of(here[cls]) == told
-
-
-def test_forms_make_no_values():
-    wrong, functions = [], makers()
-    for module in sorted(form_modules()):
-        path = PACKAGE.parent / f"{module.replace('.', '/')}.py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                imported = {f"{node.module}.{alias.name}" for alias in node.names}
-                names = {node.module, *imported}
-            elif isinstance(node, ast.Import):
-                names = imported = {alias.name for alias in node.names}
-            else:
-                continue
-            made = [m for name in names for m in MAKERS if name == m or name.startswith(f"{m}.")]
-            made += sorted(imported & functions)
-            wrong += [f"{path.relative_to(PACKAGE)} imports {m}" for m in made]
-    assert not wrong
-
-
-def test_the_makers_are_there():
-    for name in MAKERS:
-        assert importlib.util.find_spec(name) is not None, name
-    assert makers() >= {
-        "neuromap.bench.bench.bench", "neuromap.explorer.explore", "neuromap.hardware.program_file.load_program",
-        "neuromap.mapping.map_rollout.map_rollout", "neuromap.simulation.run.simulate_batch.simulate_batch",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["report", "exploration", "bench"])
