@@ -124,7 +124,7 @@ def page_text(found: list[dict[str, Any]]) -> str:
     Parameters
     ----------
     found : list of dict
-        They follow ``neuromap/bench/bench.schema.json``.
+        They follow ``docs/schemas/bench.schema.json``.
 
     Returns
     -------
