@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.list_engine.network import loihi_network, one_tick_network
 from neuromap.simulation.engine.engine import HostEvents
-from neuromap.simulation.engine.list_fast_engine import ListFastEngine
+from neuromap.cores.synapse_list.list_fast_engine import ListFastEngine
 from neuromap.version import __version__
 
 

@@ -30,7 +30,7 @@ from neuromap.errors import NeuromapError
 from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_ranc import export_ranc
 from neuromap.files.whole_file import write_folder, write_whole
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program_file import load_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network_file import load_network

@@ -36,7 +36,7 @@ from neuromap.errors import NeuromapError
 from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.files.whole_file import write_folder, write_whole
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program_file import load_program
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.tick_run import FedFrames

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted, show_name
@@ -19,7 +20,6 @@ from neuromap.formats.ranc.case import RancCores
 from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import Program
 
 _Ints = NDArray[np.int64]
 

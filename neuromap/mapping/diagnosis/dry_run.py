@@ -17,7 +17,6 @@ from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.diagnosis.apply_remedy import Request
 from neuromap.mapping.diagnosis.early_refusal import (
     NodeDemand,
-    Outline,
     demands_of,
     is_held,
     map_in_outline,
@@ -30,6 +29,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasible import Infeasibility
 from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.parts import Parts
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["DryRun", "dry_run"]
@@ -162,7 +162,7 @@ def dry_run(
     spec = load_chip(chip)
     request = Request(rollout, spec, options)
     began = time.monotonic()
-    found: Outline | None = None
+    found: Parts | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
     try:
@@ -200,7 +200,7 @@ def dry_run(
     )
 
 
-def _legalised(request: Request, found: Outline | None) -> Legalised | None:
+def _legalised(request: Request, found: Parts | None) -> Legalised | None:
     if found is not None:
         return found.network
     try:

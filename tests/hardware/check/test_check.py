@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ProgramError
-from neuromap.hardware.check.check_program import Place, check_program, require_legal
+from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.check.violation import Place
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
 from neuromap.rollout.schedule.execution import BEST as ROLLOUT_BEST
