@@ -9,9 +9,10 @@ it is imported when it is first asked. Ours are named here, others by an entry p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from neuromap.errors import ChipError
 from neuromap.forms.card import Card
@@ -44,11 +45,8 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-# mypy: disable-error-code="type-abstract"
-
 __all__ = ["DEFAULT", "CoreFigures", "CoreKind", "core_kind", "core_kinds"]
 
-_T = TypeVar("_T")
 _GROUP = "neuromap.core_kinds"
 _OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}
 DEFAULT = "crossbar"
@@ -80,13 +78,13 @@ class Structure(Protocol):
         """Write it."""
 
 
-class ProgramModule(Protocol):
+class ProgramPart(Protocol):
     """What is loaded onto a chip."""
 
     PROGRAM: type[ChipProgram]
 
 
-class RulesModule(Protocol):
+class RulesPart(Protocol):
     """What a program must keep, read again from program and chip: shares no code with the mapper."""
 
     RULES: Rules
@@ -125,7 +123,7 @@ class Engines(Protocol):
     ENGINES: Mapping[str, Callable[[Any, EngineChoice], Engine]]
 
 
-class FaultsModule(Protocol):
+class FaultsPart(Protocol):
     """What faults and edits do to a program; all give another one."""
 
     def with_stuck(self, program: Any, stuck: Bools, fires: bool) -> ChipProgram:
@@ -157,62 +155,48 @@ class Wave(Protocol):
 class CoreKind:
     """A kind of core: a package, and its parts."""
 
+    structure: Structure
+    program: ProgramPart
+    rules: RulesPart
+    mapper: Mapper
+    engines: Engines
+    faults: FaultsPart
+    wave: Wave | None  # None where the general walk serves
+
     def __init__(self, name: str, package: str) -> None:
         self.name, self._package = name, package
-
-    @cached_property
-    def structure(self) -> Structure:
-        """Facts and figures."""
-        return self._part("structure", Structure)
 
     def computes(self, neuron: type[SpikingNeuron]) -> bool:
         """Whether its cores compute neurons of a class; frame neurons they all do."""
         return neuron in self.structure.NEURONS
 
-    @cached_property
-    def program(self) -> type[ChipProgram]:
-        """The class of its programs."""
-        return self._part("program", ProgramModule).PROGRAM
-
-    @cached_property
-    def rules(self) -> Rules:
-        """What the checker asks."""
-        return self._part("rules", RulesModule).RULES
-
-    @cached_property
-    def mapper(self) -> Mapper:
-        """The stages from a rollout to a program."""
-        return self._part("mapper", Mapper)
-
-    @cached_property
-    def engines(self) -> Engines:
-        """What runs programs."""
-        return self._part("engines", Engines)
-
-    @cached_property
-    def faults(self) -> FaultsModule:
-        """Struck and edited programs."""
-        return self._part("faults", FaultsModule)
-
-    @cached_property
-    def wave(self) -> Wave | None:
-        """Its own walk over programs; ``None`` where the general one serves."""
-        from importlib.util import find_spec
-
-        return None if find_spec(f"{self._package}.wave") is None else self._part("wave", Wave)
-
-    def _part(self, name: str, asked: type[_T]) -> _T:
-        path = f"{self._package}.{name}"
+    def __getattr__(self, part: str) -> Any:
+        """Import a part that is asked for the first time."""
+        asked = _PARTS.get(part)
+        if asked is None:
+            raise AttributeError(part)
+        path, found = f"{self._package}.{part}", None
         try:
-            part: Any = import_module(path)
-        except ImportError as error:
+            if part != "wave" or find_spec(path) is not None:
+                found = import_module(path)
+        except (ImportError, SyntaxError) as error:
             raise ChipError(f"core kind {self.name}: {path} cannot be imported ({error}); install it again") from error
-        offered = [*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))]
-        for key in offered:
-            if not hasattr(part, key):
+        for key in (*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))):
+            if found is not None and not hasattr(found, key):
                 raise ChipError(f"core kind {self.name}: {path} has no {key}; docs/architecture.md says what it needs")
-        found: _T = part
+        setattr(self, part, found)
         return found
+
+
+_PARTS: Mapping[str, type] = {
+    "structure": Structure,
+    "program": ProgramPart,
+    "rules": RulesPart,
+    "mapper": Mapper,
+    "engines": Engines,
+    "faults": FaultsPart,
+    "wave": Wave,
+}
 
 
 @cache

@@ -136,7 +136,7 @@ def _build(
             for node, tick in zip(document["nodes"], ticks, strict=True)
         ),
     }
-    kind: Any = chip.kind.program
+    kind: Any = chip.kind.program.PROGRAM
     tables: Mapping[str, Any] = {**kind.TABLES, "host": HostTable, "outputs": OutputTable}
     found: ChipProgram = kind(**shared, **part(""), **{name: table(**part(name)) for name, table in tables.items()})
     return found
@@ -172,7 +172,7 @@ class Container:
 
     def tensors(self, chip: ChipSpec, origin: str) -> dict[str, NDArray[np.generic]]:
         """Make arrays of the entries, which must be those of a program."""
-        kind = chip.kind.program
+        kind = chip.kind.program.PROGRAM
         table, tensors = tensors_of(kind), dict[str, NDArray[np.generic]]()
         for name, entry in self._entries.items():
             if name not in table:

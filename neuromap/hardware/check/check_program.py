@@ -61,7 +61,7 @@ def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool =
     require_well_formed(program)
     if mapped is None:
         mapped = program.execution != ""
-    of_kind = program.chip.kind.rules
+    of_kind = program.chip.kind.rules.RULES
     broken = [finding for rule in of_kind.starts for finding in rule(program) if len(finding)]
     if broken:
         yield from broken

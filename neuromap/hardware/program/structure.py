@@ -95,7 +95,7 @@ def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
 def require_well_formed(program: ChipProgram) -> None:
     """Refuse a program whose arrays, labels or clocks do not belong together."""
     origin = f"program {program.name}"
-    kind = program.chip.kind.program
+    kind = program.chip.kind.program.PROGRAM
     if not isinstance(program, kind):
         raise ProgramError(
             f"{origin}: found {type(program).__name__}; needs {kind.__name__}: "

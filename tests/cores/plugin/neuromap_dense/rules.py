@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.hardware.check import chip_rules, defect_rules, index_rules, mapping_rules
-from neuromap.hardware.check.violation import Finding, Place, Rules, find
+from neuromap.hardware.check import chip_rules, index_rules, mapping_rules
+from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
 from neuromap_dense.program import DenseProgram
 
 
@@ -52,14 +51,14 @@ def weights(program: DenseProgram) -> Iterator[Finding]:
 
 def thresholds(program: DenseProgram) -> Iterator[Finding]:
     """``threshold-range``: thresholds fit their width."""
-    yield _in_range("threshold-range", program.threshold, program.chip.threshold_range, "threshold")
+    yield in_range("threshold-range", program.threshold, program.chip.threshold_range, "threshold")
 
 
 def widths(program: DenseProgram) -> Iterator[Finding]:
     """``potential-width``: no set of spikes drives a sum beyond its width."""
     sums = program.weights.astype(np.int64)
     for extreme in (np.maximum(sums, 0).sum(axis=1), np.minimum(sums, 0).sum(axis=1)):
-        yield _in_range("potential-width", extreme, program.chip.potential_range, "farthest sum in one tick")
+        yield in_range("potential-width", extreme, program.chip.potential_range, "farthest sum in one tick")
 
 
 def sources(program: DenseProgram) -> Iterator[Finding]:
@@ -71,12 +70,6 @@ def sources(program: DenseProgram) -> Iterator[Finding]:
     yield find("axon-source", found > 1, lambda c, a: (Place(core=c, axon=a), int(found[c, a]), "at most 1", "sources"))
 
 
-def _in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:
-    wrong = (values < bounds[0]) | (values > bounds[1])
-    bound = f"{bounds[0]} to {bounds[1]}"
-    return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
-
-
 def _of(program: DenseProgram, number: int) -> Place:
     return Place(core=number // program.chip.neurons, neuron=number % program.chip.neurons)
 
@@ -84,6 +77,6 @@ def _of(program: DenseProgram, number: int) -> Place:
 RULES = Rules(
     starts=(starts,),
     indices=(targets, *index_rules.TABLES),
-    chip=(chip_rules.coordinates, weights, thresholds, chip_rules.reach, *defect_rules.RULES),
+    chip=(chip_rules.coordinates, weights, thresholds, *chip_rules.BOARD),
     mapped=(mapping_rules.chosen_periods, sources, widths, mapping_rules.bias_frames, mapping_rules.output_labels),
 )
