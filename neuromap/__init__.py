@@ -18,7 +18,7 @@ _HOMES = {
     "MappingOptions": "mapping.options.options",
     "Network": "network.network",
     "Pool": "network.transforms.kinds",
-    "Program": "hardware.program.program",
+    "Program": "cores.crossbar.program",
     "Recording": "simulation.trace.recording",
     "Rollout": "rollout.schedule.rollout",
     "RolloutPattern": "rollout.pattern",
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
+    from neuromap.cores.crossbar.program import Program as Program
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
@@ -106,7 +107,6 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
-    from neuromap.hardware.program.program import Program as Program
     from neuromap.hardware.program_file import load_program as load_program
     from neuromap.mapping.map_rollout import map_rollout as map_rollout
     from neuromap.mapping.options.options import MappingOptions as MappingOptions

@@ -22,7 +22,8 @@ def lazy_names(
     package : str
         ``__name__`` of the package.
     homes : mapping of str to str
-        Every public name with the module that defines it, from the package on.
+        Every public name with the module that defines it: from the package on, or from ``neuromap.`` on where it lies
+        elsewhere.
     rooms : collection of str
         Modules of the package that are public themselves.
 
@@ -34,7 +35,8 @@ def lazy_names(
 
     def getattr_(name: str) -> Any:
         if name in homes:
-            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            home = homes[name]
+            return getattr(importlib.import_module(home if home.startswith("neuromap.") else f"{package}.{home}"), name)
         if name in rooms:
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 
 __all__ = ["Figures", "figures_of"]
 

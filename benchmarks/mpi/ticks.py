@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.engine import Engine, EngineState, HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

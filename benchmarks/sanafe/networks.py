@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import build_network

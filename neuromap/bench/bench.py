@@ -31,8 +31,8 @@ from neuromap.bench.bench_report import (
     measure_caches,
     this_machine,
 )
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
-from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import program_tensors
 from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
 # The drive of the characterisation network: leak and threshold that make a neuron fire at a rate.
@@ -204,7 +204,7 @@ def _request(
     seed: int,
 ) -> _Request:
     chip = load_chip("truenorth" if chip is None else chip)
-    if chip.core_model != "crossbar":
+    if not chip.axon_types:
         raise InputError(
             f"chip {chip.name}: has {chip.core_model} cores, the network that is measured needs crossbar cores; give a "
             "chip of these, such as truenorth (synapse lists are measured in benchmarks/)"

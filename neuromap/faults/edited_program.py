@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.faults.struck_program import Links, cut_ways, links_in_use, with_stuck, without_ways
 from neuromap.files.given import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import ListProgram, Program
 from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import CurrentState, EngineState
 
@@ -45,9 +43,10 @@ def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
     now = program
     for edit in edits:
         if isinstance(edit, ThresholdEdit):
-            now = with_threshold(now, edit)
+            now = now.chip.kind.faults.with_threshold(now, places_of(now, edit.node, edit.index), edit)
         elif isinstance(edit, WeightEdit):
-            now = with_weight(now, edit)
+            core, neuron = places_of(now, edit.target, edit.target_index)
+            now = now.chip.kind.faults.with_weight(now, list(zip(core.tolist(), neuron.tolist(), strict=True)), edit)
     dead = [edit for edit in edits if isinstance(edit, DeadLink)]
     if dead:
         links = Links(*(np.array(column, np.int64) for column in zip(*map(_ends, dead), strict=True)))
@@ -111,27 +110,7 @@ def _require_links(program: ChipProgram, dead: Sequence[DeadLink]) -> None:
 _T = TypeVar("_T", bound=np.integer)
 
 
-def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
-    """Raise or lower thresholds."""
-    # A frame neuron on a crossbar compares with 0, and its leak is its threshold taken from the sum; so its leak moves.
-    core, neuron = at = places_of(program, edit.node, edit.index)
-    if isinstance(program, Program):
-        table = program.neurons
-        compares_with_0 = (table.threshold[at] == 0) & (table.negative_threshold[at] == 0) & (table.reset_mode[at] == 0)
-        frames = core[compares_with_0], neuron[compares_with_0]
-        others = core[~compares_with_0], neuron[~compares_with_0]
-        leak = _moved(table.leak, frames, -1, program.chip.leak_range[0], -1, edit)
-        threshold = _moved(table.threshold, others, 1, 1, program.chip.threshold_range[1], edit)
-        return replace(program, neurons=replace(table, leak=leak, threshold=threshold))
-    if isinstance(program, ListProgram):
-        step = 1 << program.chip.lists.threshold_shift
-        most = ((1 << program.chip.threshold_bits) - 1) * step
-        threshold = _moved(program.neurons.threshold, at, step, 0, most, edit)
-        return replace(program, neurons=replace(program.neurons, threshold=threshold))
-    raise NotSupportedError(f"{edit.what}: cores of {program.chip.name} are of another kind")
-
-
-def _moved(
+def moved(
     table: NDArray[_T],
     at: tuple[NDArray[np.int64], NDArray[np.int64]],
     step: int,
@@ -143,88 +122,20 @@ def _moved(
     if not len(at[0]):
         return table
     held = table[at].astype(np.int64)
-    moved = held + step * edit.by
-    if moved.min() < low or moved.max() > high:
+    values = held + step * edit.by
+    if values.min() < low or values.max() > high:
         least, most = sorted(int(room / step) for room in (low - held.min(), high - held.max()))
         raise InputError(f"{edit.what}: the chip's neurons can change theirs by {least} to {most}; stay within")
     found = table.copy()
-    found[at] = moved
+    found[at] = values
     return found
 
 
 # The weight of one connection in a program, changed.
-_MOST_AXONS = 8
 
 
-def with_weight(program: ChipProgram, edit: WeightEdit) -> ChipProgram:
-    """Change the weight of a connection."""
-    # A crossbar has bits where axons and neurons cross, and a neuron one weight for every type of axon: what a
-    # connection can weigh is a sum over the axons that bring its source here.
-    places = list(zip(*(part.tolist() for part in places_of(program, edit.target, edit.target_index)), strict=True))
-    if isinstance(program, Program):
-        return _on_crossbars(program, edit, places)
-    if isinstance(program, ListProgram):
-        return _in_lists(program, edit, places)
-    raise NotSupportedError(f"{edit.what}: cores of {program.chip.name} are of another kind")
-
-
-def _on_crossbars(program: Program, edit: WeightEdit, places: Sequence[tuple[int, int]]) -> Program:
-    crossbar = program.crossbar.copy()
-    for core, neuron in places:
-        siblings = np.packbits(_of_target(program, core, edit.target), bitorder="little")
-        axons = [a for a in _sources(program, edit, core) if (crossbar[core, a] & siblings).any()][:_MOST_AXONS]
-        weights = program.neurons.weights[core, neuron, program.axon_types[core, axons]].tolist()
-        chosen = _subset(edit, weights)
-        byte, bit = neuron // 8, np.uint8(1 << neuron % 8)
-        for k, axon in enumerate(axons):
-            crossbar[core, axon, byte] &= ~bit
-            if k in chosen:
-                crossbar[core, axon, byte] |= bit
-    return replace(program, crossbar=crossbar)
-
-
-def _subset(edit: WeightEdit, weights: Sequence[int]) -> tuple[int, ...]:
-    """Choose axons whose weights add up to what is asked for, as few as can be."""
-    every = range(len(weights))
-    sums = {
-        sum(weights[k] for k in some): some
-        for n in reversed(range(len(weights) + 1))
-        for some in combinations(every, n)
-    }
-    if edit.weight not in sums or not weights:
-        raise _refusal(edit, sorted(sums) if weights else [])
-    return sums[edit.weight]
-
-
-def _in_lists(program: ListProgram, edit: WeightEdit, places: Sequence[tuple[int, int]]) -> ListProgram:
-    table = program.synapses
-    weight, lists_of = table.weight.copy(), table.synapse_list
-    step = 1 << program.chip.lists.threshold_shift
-    most = 1 << (program.chip.weight_bits - 1)
-    for core, neuron in places:
-        lists = table.axons[core] + np.array(_sources(program, edit, core), np.int64)
-        mine = np.flatnonzero(np.isin(lists_of, lists) & (table.neuron == neuron))
-        if not len(mine):
-            raise _refusal(edit, [])
-        if not -most <= edit.weight < most:
-            raise InputError(f"{edit.what}: weights of {program.chip.name} are {-most} to {most - 1}")
-        weight[mine] = 0
-        weight[mine[0]] = edit.weight * step
-    return replace(program, synapses=replace(table, weight=weight))
-
-
-def _sources(program: ChipProgram, edit: WeightEdit, core: int) -> list[int]:
-    found: list[int] = axons_from(program, edit.source, edit.source_index, core).tolist()
-    return found
-
-
-def _of_target(program: Program, core: int, target: str) -> NDArray[np.bool_]:
-    position = [port.name for port in program.nodes].index(target)
-    found: NDArray[np.bool_] = (program.neuron_node[core] == position) & ~program.is_relay[core]
-    return found
-
-
-def _refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
+def refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
+    """Make the refusal of a weight that a connection cannot have; ``values`` are those that it can."""
     if not values:
         return InputError(f"{edit.what}: no axon brings {edit.source}[{edit.source_index}] there; choose another pair")
     shown = ", ".join(map(str, values[:12])) + (", ..." if len(values) > 12 else "")

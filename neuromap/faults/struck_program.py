@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,9 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import mapping_given, needs, real_number, whole_number
-from neuromap.hardware.chip.chip_spec import CoreKind, Defects
+from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.hardware.program.dead_routes import route_blocked
-from neuromap.hardware.program.program import (
-    ListProgram,
-    NeuronTable,
-    Program,
-    further_compartments,
-    neurons_in_use,
-)
 from neuromap.render.value import Card
 from neuromap.simulation.engine.noise import core_numbers, mix
 from neuromap.simulation.noc.loads import EAST, NORTH, SOUTH, WEST, Mesh, link_loads, ways_of
@@ -117,103 +110,6 @@ def check_rates(rates: Sequence[float], name: str = "rate") -> tuple[float, ...]
 
 # What faults do to a program of crossbars.
 Bools = NDArray[np.bool_]
-_NO_MORE = (
-    "weights", "leak", "leak_reversal", "negative_threshold", "reset", "reset_mode", "saturate_negative", "potential",
-    "stochastic_weight", "stochastic_leak", "noise_bits",
-)  # fmt: skip
-
-
-def crossbar_with_stuck(program: Program, stuck: Bools, fires: bool) -> Program:
-    """Let neurons never fire, or fire in every tick, whatever reaches them."""
-    # Their potential stays 0: no weight, no leak, no noise. A threshold of 1 is out of reach then, one of 0 is reached.
-    # shapes: stuck (C, N)
-    table = program.neurons
-    changed: dict[str, Any] = {name: _cleared(getattr(table, name), stuck) for name in _NO_MORE}
-    changed["threshold"] = np.where(stuck, np.int32(0 if fires else 1), table.threshold)
-    return replace(program, neurons=NeuronTable(**changed))
-
-
-def crossbar_without_ways(program: Program, cut: Bools) -> Program:
-    """Take their target from neurons."""
-    # shapes: cut (n,)
-    wires = program.wires
-    tables = {name: getattr(program, name).copy() for name in ("target_core", "target_axon", "delay")}
-    for name, nothing in (("target_core", -1), ("target_axon", 0), ("delay", 0)):
-        tables[name][wires.core[cut], wires.neuron[cut]] = nothing
-    return replace(program, **tables)
-
-
-def flip_bits(program: Program, places: NDArray[np.int64], faults: Faults) -> tuple[Program, int, int]:
-    """Turn bits over at the crossings of axons in use with neurons in use."""
-    # shapes: places (C,)
-    crossbar = program.crossbar.copy()
-    struck = at_risk = 0
-    cores = zip(places.tolist(), axons_in_use(program), neurons_in_use(program), strict=True)
-    for core, (place, axons, neurons) in enumerate(cores):  # one by one: all crossings of a chip take gigabytes
-        axon, neuron = np.flatnonzero(axons), np.flatnonzero(neurons)
-        flips = np.zeros(axons.shape + neurons.shape, np.bool_)
-        flips[np.ix_(axon, neuron)] = fails(faults, "flipped-synapses", place, axon[:, None], neuron)
-        crossbar[core] ^= np.packbits(flips, axis=1, bitorder="little")
-        struck += int(flips.sum())
-        at_risk += len(axon) * len(neuron)
-    return replace(program, crossbar=crossbar), struck, at_risk
-
-
-def axons_in_use(program: Program) -> Bools:
-    """Find the axons that a neuron or the host feeds, or that have a synapse: shape (C, A)."""
-    used = np.asarray(program.crossbar.any(axis=2))
-    wires, host = program.wires, program.host
-    used[wires.target_core, wires.target_axon] = True
-    used[host.core, host.axon] = True
-    return used
-
-
-def _cleared(table: NDArray[Any] | None, stuck: Bools) -> NDArray[Any] | None:
-    if table is None:
-        return None
-    found = table.copy()
-    found[stuck] = 0
-    return found
-
-
-def list_with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
-    """Let neurons never fire, or fire in every tick, whatever reaches them."""
-    # All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
-    # moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
-    # shapes: stuck (C, N)
-    table, synapses = program.neurons, program.synapses
-    still = stuck.ravel()[program.soma].reshape(stuck.shape)
-    changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
-    changed["bias"] = np.where(still, int(fires), table.bias)
-    neurons = replace(
-        table,
-        refractory=np.where(still, np.uint8(0), table.refractory),
-        **{name: array.astype(np.int32) for name, array in changed.items()},
-    )
-    onto = still[synapses.list_core[synapses.synapse_list], synapses.neuron]
-    weight = np.where(onto, np.int32(0), synapses.weight)
-    return replace(program, neurons=neurons, synapses=replace(synapses, weight=weight))
-
-
-def list_without_ways(program: ListProgram, cut: Bools) -> ListProgram:
-    """Take targets from neurons."""
-    # shapes: cut (n,)
-    targets = program.targets
-    left = np.concatenate([[0], np.cumsum(~cut)])
-    kept = replace(targets, start=left[targets.start], core=targets.core[~cut], axon=targets.axon[~cut])
-    return replace(program, targets=kept)
-
-
-def flip_signs(program: ListProgram, places: NDArray[np.int64], faults: Faults) -> tuple[ListProgram, int, int]:
-    """Give the weights of synapses the other sign."""
-    # shapes: places (C,)
-    synapses = program.synapses
-    row = synapses.synapse_list
-    core = synapses.list_core[row]
-    within = np.arange(len(row)) - synapses.lists[row]
-    flips = fails(faults, "flipped-synapses", places[core], row - synapses.axons[core], within)
-    weight = np.where(flips, -synapses.weight, synapses.weight)
-    return replace(program, synapses=replace(synapses, weight=weight)), int(flips.sum()), len(flips)
 
 
 class Count(NamedTuple):
@@ -265,17 +161,17 @@ def strike(program: ChipProgram, faults: Faults) -> Struck:
 def without_ways(program: ChipProgram, cut: Bools) -> ChipProgram:
     """Take targets from neurons."""
     # shapes: cut (n,)
-    return _OF_CORES[program.chip.core_model].without_ways(program, cut)
+    return program.chip.kind.faults.without_ways(program, cut)
 
 
 def with_stuck(program: ChipProgram, stuck: Bools, *, fires: bool) -> ChipProgram:
     """Let neurons never fire, or fire in every tick, whatever reaches them."""
     # shapes: stuck (C, N)
-    return _OF_CORES[program.chip.core_model].with_stuck(program, stuck, fires)
+    return program.chip.kind.faults.with_stuck(program, stuck, fires)
 
 
 def _flipped(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
-    found, struck, at_risk = _OF_CORES[now.chip.core_model].flipped(now, core_numbers(before), faults)
+    found, struck, at_risk = now.chip.kind.faults.flipped(now, core_numbers(before), faults)
     return found, Count(struck, at_risk)
 
 
@@ -304,27 +200,13 @@ def _dead_links(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[
 
 
 def _stuck(program: ChipProgram, faults: Faults, kind: str) -> tuple[Bools, Count]:
-    used = neurons_in_use(program) & ~further_compartments(program)
+    used = program.neurons_in_use & ~program.further_compartments
     core, neuron = np.nonzero(used)
     stuck = np.zeros_like(used)
     stuck[core, neuron] = fails(faults, kind, core_numbers(program)[core], neuron)
     return stuck, Count(int(stuck.sum()), len(core))
 
 
-class _CoreEffects(NamedTuple):
-    """What faults do to programs of one kind of core."""
-
-    with_stuck: Callable[[Any, Bools, bool], ChipProgram]
-    without_ways: Callable[[Any, Bools], ChipProgram]
-    flipped: Callable[[Any, NDArray[np.int64], Faults], tuple[ChipProgram, int, int]]
-
-
-_OF_CORES: Mapping[CoreKind, _CoreEffects] = ReadOnlyMapping(
-    {
-        "crossbar": _CoreEffects(crossbar_with_stuck, crossbar_without_ways, flip_bits),
-        "synapse-list": _CoreEffects(list_with_stuck, list_without_ways, flip_signs),
-    }
-)
 _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipProgram, Count]]] = ReadOnlyMapping(
     {
         "flipped-synapses": _flipped,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show, show_name
@@ -25,7 +26,6 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 
 _SIZE = 256
 _LEAST_PORT = -(2**15)
@@ -108,7 +108,7 @@ def _require_known(model: Any, spec: ChipSpec, name: str) -> None:
     for key, wanted in known.items():
         if (found := _member(model, key, f"{name}: model")) != wanted:
             raise NotSupportedError(f"{name}: model: {key}: found {show(found)}; only {wanted} is read")
-    if spec.synapse_lists is not None or (spec.axons, spec.neurons, spec.axon_types) != (_SIZE, _SIZE, 4):
+    if (spec.axons, spec.neurons, spec.axon_types) != (_SIZE, _SIZE, 4):
         raise NotSupportedError(
             f"chip {spec.name}: models are of crossbars of 256 x 256 with 4 axon types; give truenorth"
         )

@@ -9,7 +9,7 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "ChipSpec": "chip.chip_spec",
     "Defects": "chip.chip_spec",
-    "Program": "program.program",
+    "Program": "neuromap.cores.crossbar.program",
     "check_program": "check.check_program",
     "list_chips": "chip.chip_file",
     "load_chip": "chip.chip_file",
@@ -20,6 +20,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from neuromap.cores.crossbar.program import Program as Program
     from neuromap.hardware.check.check_program import check_program as check_program
     from neuromap.hardware.chip.chip_document import load_defects as load_defects
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import Defects as Defects
     from neuromap.hardware.program.chip_program import route_difference as route_difference
     from neuromap.hardware.program.chip_program import walk_routes as walk_routes
-    from neuromap.hardware.program.program import Program as Program
     from neuromap.hardware.program_file import load_program as load_program
 
 __all__ = sorted(_HOMES)

@@ -25,7 +25,7 @@ from neuromap.files.regular_file import check_regular, read_bytes
 from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
-from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import (
     FORMAT,
@@ -38,15 +38,7 @@ from neuromap.hardware.program.file_format import (
     tick_of_file,
 )
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import (
-    CurrentTable,
-    ListProgram,
-    NeuronTable,
-    Program,
-    SynapseTable,
-    TargetTable,
-)
-from neuromap.hardware.program.structure import OPTIONAL_TENSORS, require_well_formed, tensors_of
+from neuromap.hardware.program.structure import is_optional, require_well_formed, tensors_of
 
 
 def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
@@ -98,7 +90,7 @@ def _program(container: Container, origin: str) -> ChipProgram:
         )
     document = parse_json(metadata.get(KIND, ""), f"{origin}: metadata {KIND}")
     chip = _chip(document, origin)
-    return _build(document, chip, container.tensors(chip.core_model, origin), origin)
+    return _build(document, chip, container.tensors(chip, origin), origin)
 
 
 def _checked(program: ChipProgram, origin: str, check: bool) -> ChipProgram:
@@ -144,18 +136,10 @@ def _build(
             for node, tick in zip(document["nodes"], ticks, strict=True)
         ),
     }
-    kind, tables = _KINDS[chip.core_model]
-    return kind(**shared, **part(""), **{name: table(**part(name)) for name, table in tables.items()})
-
-
-_TABLES: Mapping[str, Callable[..., Any]] = {"host": HostTable, "outputs": OutputTable}
-_KINDS: Mapping[CoreKind, tuple[Callable[..., ChipProgram], Mapping[str, Callable[..., Any]]]] = {
-    "crossbar": (Program, {"neurons": NeuronTable, **_TABLES}),
-    "synapse-list": (
-        ListProgram,
-        {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable, **_TABLES},
-    ),
-}
+    kind: Any = chip.kind.program.PROGRAM
+    tables: Mapping[str, Any] = {**kind.TABLES, "host": HostTable, "outputs": OutputTable}
+    found: ChipProgram = kind(**shared, **part(""), **{name: table(**part(name)) for name, table in tables.items()})
+    return found
 
 
 def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str, more: tuple[str, ...] = ()) -> None:
@@ -186,18 +170,21 @@ class Container:
     def __init__(self, entries: dict[str, dict[str, Any]], metadata: dict[str, str], *, copied: bool) -> None:
         self.metadata, self._entries, self._copied = metadata, entries, copied
 
-    def tensors(self, model: CoreKind, origin: str) -> dict[str, NDArray[np.generic]]:
+    def tensors(self, chip: ChipSpec, origin: str) -> dict[str, NDArray[np.generic]]:
         """Make arrays of the entries, which must be those of a program."""
-        table, tensors = tensors_of(model), dict[str, NDArray[np.generic]]()
+        kind = chip.kind.program.PROGRAM
+        table, tensors = tensors_of(kind), dict[str, NDArray[np.generic]]()
         for name, entry in self._entries.items():
             if name not in table:
-                raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program for {model} cores")
+                raise ProgramError(
+                    f"{origin}: tensor {show_name(name)}: is not part of a program for {chip.core_model} cores"
+                )
             dtype = table[name][0]
             if entry["dtype"] != DTYPES[dtype]:
                 raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {DTYPES[dtype]}")
             array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<")).reshape(entry["shape"])
             tensors[name] = adopted(array.astype(dtype, copy=self._copied))
-        missing = [name for name in table if name not in tensors and name not in OPTIONAL_TENSORS]
+        missing = [name for name in table if name not in tensors and not is_optional(kind, name)]
         if missing:
             raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
         return tensors

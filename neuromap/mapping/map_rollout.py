@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,32 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.files.messages import did_you_mean
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress, Stage
-from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
 from neuromap.mapping.partition.choose_phases import PhaseChoice
-from neuromap.mapping.partition.partition import Partition
-from neuromap.mapping.partition.partition_rollout import partition_rollout
-from neuromap.mapping.place.emit import Routes, emit, route
+from neuromap.mapping.parts import CorePartition, Parts, parts_of
+from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place
-from neuromap.mapping.synapse_list.fill_cores import ListPartition
-from neuromap.mapping.synapse_list.map_lists import map_lists, phases_for_lists
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
-from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
-from neuromap.network.node import Node
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -54,8 +45,8 @@ class MappedRollout(Card):
         the rollout that was asked for, or the same with phases that cost less.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
-    partition : Partition or ListPartition
-        Tiles and cores, or neurons in many-target cores; ``partition.network`` is the legalised network.
+    partition : Partition or another
+        Tiles and cores, or neurons in cores of another kind; ``partition.network`` is the legalised network.
     routes : Routes or None
         Copies and their targets; ``None`` for many-target cores, where nothing is copied.
     program : Program or ListProgram
@@ -68,7 +59,7 @@ class MappedRollout(Card):
 
     rollout: Rollout
     split: frozenset[EdgeKey]
-    partition: Partition | ListPartition
+    partition: CorePartition
     routes: Routes | None
     program: ChipProgram
     cut_short: tuple[Stage, ...] = ()
@@ -135,31 +126,16 @@ def map_with_stages(
     needs("map_rollout: options", options, MappingOptions)
     spec = load_chip(chip)
     check_pins(options.pins, rollout.network, spec)
-    mapped = _MAPPERS[spec.core_model](rollout, spec, options, progress, tilings)
-    require_legal(mapped.program)  # the checker shares no code with the mapper
-    return mapped
-
-
-def _map_crossbars(
-    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
-) -> MappedRollout:
-    if rollout.network.is_spiking:
-        require_no_currents(rollout.network, chip)
-        require_leak_widths(rollout.network, chip)
-        options = replace(options, splitters="never", pins=replace(options.pins, splitters=frozenset()))
     budget = Budget(options.seconds, progress)
-    found = partition_rollout(rollout, chip, options, progress, tilings, budget)
-    parts = found.partition
-    routes = route(parts)
-    where = _placed(parts, routes.wires, chip, options, progress, tilings, budget)
-    pattern = rollout.pattern.name or "unnamed"
-    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, chip)
-    return MappedRollout(found.rollout, found.split, parts, routes, program, budget.cut, found.phases)
+    parts = parts_of(rollout, spec, options, budget, progress, tilings)
+    where = _placed(parts, spec, options, progress, tilings, budget)
+    program = spec.kind.mapper.emit(rollout, parts, where, spec)
+    require_legal(program)  # the checker shares no code with the mapper
+    return MappedRollout(parts.rollout, parts.split, parts.partition, parts.routes, program, budget.cut, parts.phases)
 
 
 def _placed(
-    parts: Partition,
-    wires: tuple[Ints, Ints],
+    parts: Parts,
     chip: ChipSpec,
     options: MappingOptions,
     progress: Progress | None,
@@ -167,18 +143,17 @@ def _placed(
     budget: Budget,
 ) -> Ints:
     """Place cores, or find the places of others that are wired alike."""
-    regions = parts.regions(options.pins) if options.pins.regions else None
     known = {} if tilings is None or budget.is_limited else tilings.later
-    facts = repr((len(parts.cores), regions, options.placer, options.seed)).encode()
-    name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in wires)).digest()
+    facts = repr((parts.n_cores, parts.regions, options.placer, options.seed)).encode()
+    name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in parts.wires)).digest()
     if name not in known:
         seconds = None if options.seconds is None else budget.left_s("placement")
         where = place(
-            len(parts.cores),
-            wires,
+            parts.n_cores,
+            parts.wires,
             chip,
             options.placer,
-            regions=regions,
+            regions=parts.regions,
             seed=options.seed,
             seconds=seconds,
             progress=progress,
@@ -187,21 +162,6 @@ def _placed(
         budget.is_over("placement")
     found: Ints = known[name]
     return found
-
-
-def _map_lists(
-    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
-) -> MappedRollout:
-    budget = Budget(options.seconds, progress)
-    rollout, options, choice = phases_for_lists(rollout, chip, options, budget)
-    mapped = map_lists(rollout, chip, options, progress, budget)
-    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program, budget.cut, choice)
-
-
-_MAPPERS: Mapping[CoreKind, Callable[..., MappedRollout]] = ReadOnlyMapping(
-    {"crossbar": _map_crossbars, "synapse-list": _map_lists}
-)
-"""The stages from a rollout to a program, by the kind of core."""
 
 
 def map_rollout(
@@ -268,47 +228,3 @@ def _check_choices(choices: Mapping[str, Any]) -> None:
         if name not in known:
             near = did_you_mean(name, known)
             raise InputError(f"map_rollout: option {name} is not known; options are {', '.join(known)}{near}")
-
-
-# Whether a crossbar core holds integrate-and-fire neurons: their thresholds, leaks, and potentials of any tick.
-
-
-_SCALE = Remedy("neuron", None, "scale or round weights, thresholds and leaks of the node alike")
-
-
-def require_leak_widths(network: Network, chip: ChipSpec) -> None:
-    """Refuse neurons that the chip's widths cannot hold exactly, whatever arrives."""
-    # Between ticks a potential lies from -floor to below the threshold, so in a tick it can go so far beyond as all its
-    # positive, or negative, weights and the leak take it. Inside the rails the order of events does not matter.
-    for node in network.nodes.values():
-        if isinstance(node.neuron, LeakNeuron):
-            _require(network, node, node.neuron, chip)
-
-
-def _require(network: Network, node: Node, neuron: LeakNeuron, chip: ChipSpec) -> None:
-    rise, fall = np.maximum(neuron.leak, 0), np.minimum(neuron.leak, 0)
-    for (_, v), edge in network.edges.items():
-        if v == node.name:
-            for term in edge.terms:
-                rise = rise + np.asarray(term.matrix.maximum(0).sum(axis=1))
-                fall = fall + np.asarray(term.matrix.minimum(0).sum(axis=1))
-    low, high = chip.potential_range
-    limits = [
-        (int(neuron.threshold.max()), chip.threshold_range[1], "its threshold"),
-        (int(neuron.floor.max()), chip.threshold_range[1], "its floor"),
-        (int(neuron.leak.max()), chip.leak_range[1], "its leak"),
-        (int(-neuron.leak.min()), -chip.leak_range[0], "its negative leak"),
-        (int((neuron.threshold - 1 + rise).max()), high, "the potential that a tick may reach"),
-        (int((neuron.floor - fall).max()), -low, "the negative potential that a tick may reach"),
-    ]
-    for demand, bound, what in limits:
-        if demand > bound:
-            text = f"{what} is {demand}, {chip.name} holds {bound}"
-            raise refuse("potential", node.name, demand, bound, text, [_SCALE])
-    over = np.flatnonzero(rise > neuron.threshold) if neuron.subtract else np.zeros(0, np.int64)
-    if len(over):
-        demand, bound = int(rise[over[0]]), int(neuron.threshold[over[0]])
-        text = f"a tick may add {demand} to it, more than its threshold of {bound}, which a spike takes off"
-        raise refuse(
-            "potential", node.name, demand, bound, text, [_SCALE, Remedy("neuron", 0, "subtract = 0 would do")]
-        )

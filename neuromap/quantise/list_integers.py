@@ -15,12 +15,14 @@ Floats = NDArray[np.float64]
 
 def greatest_weight(chip: ChipSpec) -> int:
     """Greatest weight of a list, whatever the signs of the others: mantissa times the greatest power of 2."""
-    return _most(chip, is_mixed=True) << chip.lists.weight_shifts[1]
+    most: int = _most(chip, is_mixed=True) << chip.lists.weight_shifts[1]
+    return most
 
 
 def greatest_bias(chip: ChipSpec) -> int:
     """Greatest bias: mantissa times the greatest power of 2."""
-    return ((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1]
+    most: int = ((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1]
+    return most
 
 
 def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec) -> Ints:

@@ -18,7 +18,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import MatrixTransform
@@ -95,7 +95,7 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     _require_decay(network, spec)
     synapses = {name: sum_synapses(network, name) for name in network.nodes}
     notes: tuple[str, ...] = ()
-    if spec.core_model == "crossbar":
+    if not spec.kind.computes(CurrentNeuron):
         nodes = {name: crossbar_integers(network, name, synapses[name], spec) for name in network.nodes}
         found = {name: node.integers for name, node in nodes.items()}
         weights = {name: node.weights for name, node in nodes.items()}
@@ -112,8 +112,12 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
 
 
 def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
-    if chip.core_model == "synapse-list":
+    if chip.kind.computes(CurrentNeuron):
         return
+    if not chip.kind.computes(LeakNeuron):
+        raise NotSupportedError(
+            f"chip {chip.name}: its neurons forget from tick to tick; loihi1 and truenorth have others"
+        )
     for name, neuron in network.nodes.items():
         equation = "dv/dt = (rest - v) / tau" if np.isfinite(neuron.tau).any() else "dv/dt = drive"
         equation += "" if all(neuron.is_pulse) else " + I, dI/dt = -I / synapse_tau"
@@ -215,7 +219,7 @@ def _quantisation(
         chip=chip.name,
         dt=network.dt,
         tick_seconds=chip.tick_seconds,
-        search=CROSSBAR_SEARCH if chip.core_model == "crossbar" else SEARCH,
+        search=SEARCH if chip.kind.computes(CurrentNeuron) else CROSSBAR_SEARCH,
         nodes=tuple(part.errors for part in found.values()),
         edges=tuple(edges),
         notes=(_PULSES,) if has_pulses else (),

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import run_heads
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
-from neuromap.hardware.program.program import ListProgram, Program, further_compartments, neurons_in_use
 from neuromap.report.figures.usage import Usage
 
 __all__ = ["count_usage", "sampling_frequency"]
 
 Ints = NDArray[np.int64]
-CHUNK = 1024
-"""Cores whose crossbars are counted at a time."""
 
 
 def count_usage(program: ChipProgram) -> Usage:
@@ -26,8 +21,8 @@ def count_usage(program: ChipProgram) -> Usage:
     wires, host = program.wires, program.host
     fed = _n_axons(program, [wires.target_core, host.core], [wires.target_axon, host.axon])
     constant = host.node < 0
-    used, n_cores = neurons_in_use(program), program.n_cores
-    compartments, neurons = int(used.sum()), int((used & ~further_compartments(program)).sum())
+    used, n_cores = program.neurons_in_use, program.n_cores
+    neurons = int((used & ~program.further_compartments).sum())
     splitters = 0 if program.is_splitter is None else int(program.is_splitter.sum())
     parts = 0 if program.is_part is None else int(program.is_part.sum())
     copies, replicas = _copies_and_replicas(program)
@@ -45,8 +40,8 @@ def count_usage(program: ChipProgram) -> Usage:
         relays=int(program.is_relay.sum()) - splitters - parts,
         axons=fed,
         bias_axons=_n_axons(program, [host.core[constant]], [host.axon[constant]]),
-        synapses=_SYNAPSES[program.chip.core_model](program),
-        neuron_utilisation=compartments / max(1, n_cores * program.chip.neurons),
+        synapses=program.n_synapses,
+        neuron_utilisation=int(used.sum()) / max(1, n_cores * program.chip.neurons),
         axon_utilisation=fed / max(1, n_cores * program.chip.axons),
         deliveries=deliveries,
         mean_fan_out=deliveries / max(1, sources),
@@ -55,10 +50,8 @@ def count_usage(program: ChipProgram) -> Usage:
         mean_hops=float(hops.sum() / max(1, len(hops))),
         longest_way=int(hops.max(initial=0)),
         chip_crossings=crossings,
-        output_axons=_output_axons(program, wires) if isinstance(program, ListProgram) else None,
-        synapse_memory_utilisation=_memory_in_use(program) if isinstance(program, ListProgram) else None,
         parts=parts or None,
-        compartments=compartments if isinstance(program, ListProgram) else None,
+        **program.memory_figures(),
     )
 
 
@@ -73,31 +66,6 @@ def _n_axons(program: ChipProgram, cores: Sequence[NDArray[np.integer]], axons: 
     for core, axon in zip(cores, axons, strict=True):
         fed[core, axon] = True
     return int(fed.sum())
-
-
-def _synapses_of_crossbars(program: Program) -> int:
-    parts = range(0, program.n_cores, CHUNK)
-    return sum(int(np.bitwise_count(program.crossbar[k : k + CHUNK]).sum(dtype=np.int64)) for k in parts)
-
-
-def _synapses_of_lists(program: ListProgram) -> int:
-    return len(program.synapses.neuron)
-
-
-def _output_axons(program: ListProgram, wires: Wires) -> int:
-    sender = wires.core * program.shape[1] + wires.neuron
-    return len(_runs(np.sort(sender * max(1, program.n_cores) + wires.target_core))[0])
-
-
-def _memory_in_use(program: ListProgram) -> float:
-    lists, table = program.chip.lists, program.synapses
-    bits = lists.list_memory(len(table.lists) - 1, len(table.neuron))
-    return bits / max(1, program.n_cores * lists.synapse_memory_bits)
-
-
-_SYNAPSES: Mapping[CoreKind, Callable[..., int]] = ReadOnlyMapping(
-    {"crossbar": _synapses_of_crossbars, "synapse-list": _synapses_of_lists}
-)
 
 
 def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: ChipProgram) -> Ints:
@@ -120,7 +88,7 @@ def _shared_cores(program: ChipProgram) -> int:
 
 
 def _copies_and_replicas(program: ChipProgram) -> tuple[int, int]:
-    core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~further_compartments(program))
+    core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~program.further_compartments)
     source = _source(program.neuron_node[core, neuron], program.neuron_index[core, neuron], program)
     homes = _runs(np.sort(source * program.n_cores + core))[0]
     distinct, cores_of = _runs(homes // max(1, program.n_cores))

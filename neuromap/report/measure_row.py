@@ -14,7 +14,6 @@ from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
-from neuromap.hardware.program.program import further_compartments
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
@@ -374,7 +373,7 @@ def core_map(program: ChipProgram) -> CoreMap:
 
 def _copied(program: ChipProgram) -> NDArray[np.int64]:
     """Count in every core the neurons of nodes that stand on the chip more than once."""
-    core, place = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~further_compartments(program))
+    core, place = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~program.further_compartments)
     source = np.stack([program.neuron_node[core, place], program.neuron_index[core, place]], axis=1)
     _, which, times = np.unique(source, axis=0, return_inverse=True, return_counts=True)
     found: NDArray[np.int64] = np.bincount(core[times[which.ravel()] > 1], minlength=program.n_cores)
@@ -387,7 +386,7 @@ def _copied(program: ChipProgram) -> NDArray[np.int64]:
 def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     """Count the neurons that carry the label of each node, and where they send."""
     # gives in the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out
-    core, place = np.nonzero((program.neuron_node >= 0) & ~further_compartments(program))
+    core, place = np.nonzero((program.neuron_node >= 0) & ~program.further_compartments)
     node = program.neuron_node[core, place].astype(np.int64)
     index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
     splitter, part = (

@@ -13,7 +13,6 @@ import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import KINDS, Faults, strike
 from neuromap.faults.struck_program import Links, cut_ways, draws, links_in_use
-from neuromap.hardware.program.program import neurons_in_use
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.network.build import build_network
 from neuromap.simulation.engine.noise import core_numbers
@@ -120,7 +119,7 @@ def test_flipped_bits_at_a_rate_are_among_those_at_a_higher_one(mapped, data, se
         assert np.bitwise_count(bits).sum() == found.counts["flipped-synapses"].struck
     assert (
         not np.unpackbits(flips[1], axis=2, count=program.shape[1], bitorder="little")
-        .any(axis=1)[~neurons_in_use(program)]
+        .any(axis=1)[~program.neurons_in_use]
         .any()
     )
 
@@ -145,7 +144,7 @@ def test_stuck_neurons_fire_in_every_tick_or_never(mapped, data, seed):
     axon = rng.integers(0, np.maximum(program.axon_counts[core], 1))
     has = program.axon_counts[core] > 0
     events = (rng.integers(0, n_ticks, 40)[has], core[has], axon[has])
-    used = neurons_in_use(program)
+    used = program.neurons_in_use
     where = np.nonzero(used)
     places = core_numbers(program)[where[0]]
     for kind, times in (("firing-neurons", n_ticks), ("silent-neurons", 0)):

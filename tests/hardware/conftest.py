@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from neuromap.arrays.times import whole
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 
 
 def _random_chip(rng, *, roomy):

@@ -11,22 +11,16 @@ from functools import partial
 import numpy as np
 
 import neuromap as nm
+from neuromap.cores.crossbar.program import NeuronTable, Program
+from neuromap.cores.synapse_list.list_fast_engine import ListFastEngine
+from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.hardware.program.program import (
-    CurrentTable,
-    ListProgram,
-    NeuronTable,
-    Program,
-    SynapseTable,
-    TargetTable,
-)
 from neuromap.network import build_network
 from neuromap.simulation.cost.measure_activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
-from neuromap.simulation.engine.list_fast_engine import ListFastEngine
 from neuromap.simulation.stimulus import random_frames
 
 GROUPS_AND_WORDS = [(8, 4), (1, 1), (2, 1), (4, 2)]

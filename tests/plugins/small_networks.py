@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
+from neuromap.cores.crossbar.program import NeuronTable, Program
+from neuromap.cores.synapse_list.structure import SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
@@ -55,7 +56,7 @@ def _list_chip(**changes):
     }  # fmt: skip
     known = {field.name for field in dataclasses.fields(SynapseLists)}
     lists |= {name: changes.pop(name) for name in list(changes) if name in known}
-    return _chip(**{**fields, "synapse_lists": SynapseLists(**lists), **changes})
+    return _chip(**{**fields, "core_figures": SynapseLists(**lists), **changes})
 
 
 def _program(nodes, neurons, axons, synapses, host, period=1, ticks_per_step=1, n_cores=1):

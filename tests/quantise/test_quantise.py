@@ -61,7 +61,7 @@ def test_finer_integers_come_closer():
     """Spikes so far on coarse and fine chips against the float original, without feedback that would amplify them."""
     loihi = nm.load_chip("loihi1")
     chips = [
-        replace(loihi, synapse_lists=replace(loihi.lists, decay_bits=bits), weight_bits=weights)
+        replace(loihi, core_figures=replace(loihi.lists, decay_bits=bits), weight_bits=weights)
         for bits, weights in ((7, 4), (12, 9), (16, 16))
     ]
     wrong = np.zeros(len(chips))

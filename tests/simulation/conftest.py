@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 
 TINY = ChipSpec(
     name="tiny",

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.engine.c_kernel.bandwidth import least_tick_seconds, measure_bandwidth
 from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -14,7 +14,6 @@ from neuromap.backends.brian2.translate import Translated
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import ListProgram, Program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network import Network
 from neuromap.quantise.float_steps import float_reference
@@ -86,7 +85,7 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
         cores=program.n_cores,
         usable_cores=spec.n_usable_cores,
         compartments=_compartments(chip),
-        synapses=_synapses(program),
+        synapses=program.n_synapses,
         ticks=chip.n_steps,
         model_seconds=chip.n_steps * chip.translated.network.dt,
         chip_seconds=chip.n_steps * spec.tick_seconds,
@@ -99,14 +98,6 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
         quantisation=_with_distances(chip, spikes, time_constant),
         is_exact=all(np.array_equal(chip.spikes(name), spikes[name]) for name in chip.translated.groups),
     )
-
-
-def _synapses(program: ChipProgram) -> int:
-    """Count synapses: of lists, or bits of crossbars."""
-    if isinstance(program, ListProgram):
-        return len(program.synapses.weight)
-    assert isinstance(program, Program)
-    return int(np.unpackbits(program.crossbar).sum())
 
 
 def _compartments(chip: LoadedChip) -> int:
@@ -227,9 +218,9 @@ class LoadedChip:
     def currents(self, name: str) -> list[Floats]:
         """Currents of a node in the units of the float model."""
         places, node = self._places[name], self.quantised.nodes[name]
-        if not isinstance(self.program, ListProgram):  # pulses are no state
+        values = getattr(self._engine, "currents", None)
+        if values is None:  # pulses are no state
             return [np.zeros(len(places.core)) for _ in node.current_units]
-        values = self._engine.currents  # type: ignore[attr-defined] # engines of synapse lists have them
         units = np.where(node.current_units == 0, np.inf, node.current_units)
         found = values[places.core, places.compartments] / units
         return list(np.where(places.compartments < 0, 0.0, found))
@@ -271,7 +262,7 @@ class _Places:
         self.core, self.slot = read.core[mine].astype(np.int64), read.neuron[mine].astype(np.int64)
         self.compartments = np.full(fed.shape, -1, np.int64)
         self.compartments[0] = self.slot
-        table = program.neurons.joined if isinstance(program, ListProgram) else None
+        table = program.joined
         if table is None:
             return
         for n in np.flatnonzero(fed[1:].any(axis=0)).tolist():

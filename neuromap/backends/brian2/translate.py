@@ -27,6 +27,7 @@ from neuromap.backends.brian2.whitelist import (
     whole_group,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
 # A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.
@@ -244,7 +245,7 @@ def _current(
 
 
 def _require_decay(group: Any, quoted: str, chip: ChipSpec) -> None:
-    if chip.core_model != "synapse-list":
+    if not chip.kind.computes(CurrentNeuron):
         raise refused(group.name, quoted, f"a neuron of {chip.name} adds a constant leak", "loihi1 computes it")
 
 

@@ -21,6 +21,7 @@ from neuromap.backends.nengo.chip_plan import ChipNeuron
 from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.render.value import Card
 
 Where = Literal["chip", "host"]
@@ -91,7 +92,7 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
     _move_beyond_capacity(network, dt, chip, reasons)
     while True:
         links = {c: _against_ends(c, known, reasons) or _against_link(c, probed, dt, chip) for c in connections}
-        if chip.core_model == "synapse-list":
+        if chip.kind.computes(CurrentNeuron):
             _refuse_more_taus(links)
         late = _within_a_step(network, links, reasons)
         if late is None:
@@ -132,7 +133,9 @@ def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -
 
 
 def _against_neurons(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -> str:
-    if chip.core_model == "crossbar":
+    if not (chip.kind.computes(CurrentNeuron) or chip.kind.computes(LeakNeuron)):
+        return f"neurons of {chip.name} forget from tick to tick"
+    if not chip.kind.computes(CurrentNeuron):
         return against_ensemble(network, ensemble, chip)
     return why_not(ensemble.neuron_type, dt, chip.lists.greatest_refractory)
 
@@ -148,7 +151,7 @@ def _modified(connection: Any) -> set[str]:
 def _move_beyond_capacity(network: nengo.Network, dt: float, chip: ChipSpec, reasons: dict[Any, str]) -> None:
     """Move ensembles to the host, the last first, until synapses and neurons of the rest fit by their numbers."""
     mine = [e for e in network.all_ensembles if e not in reasons]
-    demand = demanded_cores if chip.core_model == "crossbar" else _demanded_cores
+    demand = _demanded_cores if chip.kind.computes(CurrentNeuron) else demanded_cores
     while mine:
         here = set(mine)
         links = [
@@ -198,7 +201,7 @@ def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) 
     synapse = connection.synapse
     if synapse is not None and type(synapse) is not nengo.Lowpass:
         return f"its synapse is {type(synapse).__name__}; the chip has Lowpass"
-    if chip.core_model == "crossbar":
+    if not chip.kind.computes(CurrentNeuron):
         return against_link(connection, dt, chip)
     if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):
         return f"its synapse of {synapse.tau:g} s is too long for decays of {chip.lists.decay_bits} bits"

@@ -35,6 +35,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, plain, seconds
@@ -67,7 +68,7 @@ class Simulator(nengo.Simulator):
     ) -> None:
         self.closed = True  # as long as nothing is built
         spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
-        is_crossbar = spec.core_model == "crossbar"
+        is_crossbar = not spec.kind.computes(CurrentNeuron)
         ticks_per_step = (1 if is_crossbar else 2) if ticks_per_step is None else ticks_per_step
         most = spec.delay[1]
         if type(ticks_per_step) is not int or not 1 <= ticks_per_step <= most:
@@ -365,7 +366,7 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
         energy=energy_of(program.chip, activity.counts),
         fed_values=sum(len(node.unit) for node in mapped.built.fed if node is not None),
         clipped_values=state.clipped,
-        is_crossbar=program.chip.core_model == "crossbar",
+        is_crossbar=not program.chip.kind.computes(CurrentNeuron),
         decoded=decoded_values(mapped),
     )
 

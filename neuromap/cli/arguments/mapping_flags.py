@@ -182,15 +182,14 @@ class MappingFlags:
         }
         chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
         options = MappingOptions(pins=pins, **chosen)
-        if chip.core_model != "crossbar":
-            self._refuse_of_crossbars(chip)
+        self._refuse_what_means_nothing(chip)
         return options
 
-    def _refuse_of_crossbars(self, chip: ChipSpec) -> None:
+    def _refuse_what_means_nothing(self, chip: ChipSpec) -> None:
         """Refuse what says how neurons share crossbars: elsewhere it would change nothing."""
         for name in _OF_CROSSBARS:
             value = getattr(self, name)
-            if value is not None:
+            if value is not None and name not in chip.kind.structure.OPTIONS:
                 typed = f"--{name.replace('_', '-')} {value}"
                 if name == "packing":
                     typed = "--packing" if value else "--no-packing"

@@ -17,7 +17,7 @@ from neuromap.cli.printing.text_output import one_line, print_written, text_cons
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.program import Program
+    from neuromap.cores.crossbar.program import Program
 
 __all__ = ["EXAMPLES", "bench"]
 
@@ -133,7 +133,7 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
-    from neuromap.hardware.program.program import Program
+    from neuromap.cores.crossbar.program import Program
     from neuromap.hardware.program_file import load_program
 
     for name, value in asked.items():

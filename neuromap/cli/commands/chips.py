@@ -60,7 +60,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
     from neuromap.hardware.chip.chip_document import chip_document
 
     derived = {"n_cores": spec.n_cores, "weight_range": list(spec.weight_range)}
-    if spec.core_model == "crossbar":  # others scale their thresholds, and have no leak that is added
+    if spec.leak_bits:  # others may scale their thresholds
         derived["leak_range"] = list(spec.leak_range)
         derived["threshold_range"] = list(spec.threshold_range)
         derived["potential_range"] = list(spec.potential_range)

@@ -46,7 +46,7 @@ def _head(problem: Infeasibility) -> str:
 
 
 def _print_nodes(found: DryRun, console: Console) -> None:
-    chip, has_copies = found.chip, found.chip.core_model == "crossbar"  # a neuron of other cores sends anywhere itself
+    chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # a neuron of other cores sends anywhere itself
     has_parts = any(node.parts for node in found.nodes)
     added = [f"copies of {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
     added += ["parts of sums"] if has_parts else []

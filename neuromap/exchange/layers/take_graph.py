@@ -267,7 +267,7 @@ def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip
     total = sum(found.values())
     most = max(found, key=lambda name: found[name])
     boards = counted(-(-total // max(1, chip.n_cores)), "board")
-    copies = ", a copy of a neuron for every axon but the first that it feeds" if chip.core_model == "crossbar" else ""
+    copies = ", a copy of a neuron for every axon but the first that it feeds" if chip.kind.structure.ONE_TARGET else ""
     text = (
         f"an estimate, nothing is mapped: {counted(total, 'core')}, {boards} of {chip.n_cores}; most for {most} "
         f"({found[most]}); it assumes binary neurons, an axon per source and core, windows that are read patch by "
@@ -310,7 +310,7 @@ def _cores(
         patches = -(-target[0] // rows) * -(-target[1] // columns)
         tiles = _tiles(layer, target[2], chip.neurons // (rows * columns), chip.axons // max(axons, 1))
         cores = parts * patches * tiles
-        if chip.core_model == "crossbar" and feeding:
+        if chip.kind.structure.ONE_TARGET and feeding:
             cores += -(-max(0, patches * axons * tiles - feeding) // chip.neurons)
         best = cores if best is None else min(best, cores)
         if rows * columns >= places or rows * columns > chip.neurons:

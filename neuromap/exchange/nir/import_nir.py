@@ -38,6 +38,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.float_steps import float_reference
@@ -158,8 +159,8 @@ def _quantised(
 ) -> Imported:
     names = _names(parts.graph)
     original = float_network(_stem(called), parts, names)
-    is_crossbar = chip.core_model == "crossbar"
-    found = quantise(float_network(_stem(called), parts, names, has_pulses=True) if is_crossbar else original, chip)
+    has_pulses = not chip.kind.computes(CurrentNeuron)
+    found = quantise(float_network(_stem(called), parts, names, has_pulses=True) if has_pulses else original, chip)
     quantisation = found.quantisation
     told = ""
     if isinstance(compare, Mapping):

@@ -191,14 +191,14 @@ def map_command(
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
     words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
-    has_lists = any(c.name == candidate.chip and c.core_model == "synapse-list" for c in exploration.chips)
-    if candidate.splitters != "slack" and not has_lists:  # which the mapper is not asked on such cores
+    asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), frozenset())
+    if candidate.splitters != "slack" and "splitters" in asked:
         words += ["--splitters", candidate.splitters]
     if candidate.ticks_per_step is not None:
         words += ["--ticks-per-step", str(candidate.ticks_per_step)]
-    if candidate.wide != "refuse" and not has_lists:
+    if candidate.wide != "refuse" and "wide" in asked:
         words += ["--wide", candidate.wide]
-    if candidate.wide_ticks is not None and not has_lists:
+    if candidate.wide_ticks is not None and "wide_ticks" in asked:
         words += ["--wide-ticks", str(candidate.wide_ticks)]
     if candidate.phases != "least":
         words += ["--phases", candidate.phases]

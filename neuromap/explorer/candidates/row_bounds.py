@@ -51,7 +51,7 @@ def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budge
     network = given.network
     signals = _signals(given)
     first = 2 * chip.delay[0]  # from here on a delay says nothing of what hands a spike on
-    if chip.core_model != "crossbar" or first + max(signals.values(), default=0) > chip.delay[1]:
+    if chip.kind.structure.DELAYS_BEHIND_AXONS or first + max(signals.values(), default=0) > chip.delay[1]:
         return least
     legal = legalise(Rollout(network, RolloutPattern.streaming(network)), chip)
     names = [population.name for population in legal.populations]
@@ -104,6 +104,6 @@ def energy_bound(chip: ChipSpec, period_ticks: Time, cores: int, neurons: int) -
     # core with synapse lists those in use
     # gives joules; ``None`` where the chip has no figures
     chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
-    updates = (cores * chip.neurons if chip.core_model == "crossbar" else neurons) * ticks
+    updates = (cores * chip.neurons if chip.kind.structure.UPDATES_ALL else neurons) * ticks
     joules = energy_of(chip, Counts(ticks=ticks, chips=chips, neuron_updates=updates)).joules
     return None if joules is None else joules / frames

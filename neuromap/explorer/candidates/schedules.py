@@ -147,13 +147,14 @@ class RowKeys:
 
 def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[ChipSpec]) -> Sharing:
     """Find what the mapper tells apart besides delays."""
-    free = [core_of(chip).free_threshold for chip in chips if chip.core_model == "crossbar"]
+    free = [core_of(chip).free_threshold for chip in chips if chip.leak_bits]  # others hold every threshold
+    over_delays = any(chip.kind.structure.DELAYS_BEHIND_AXONS for chip in chips)
     least_free = min(free, default=math.inf)
     biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > least_free)).any()]
     pairs = []
     for u in graph.inputs:
         pairs += list(combinations(graph.leaving(u), 2))
-    return Sharing(tuple(sorted(biased)), tuple(pairs), len(free) < len(chips))
+    return Sharing(tuple(sorted(biased)), tuple(pairs), over_delays)
 
 
 # Schedules of many patterns at once: what ``Rollout`` says of each, as arrays with a row per pattern.
@@ -314,7 +315,7 @@ class CoreWeights:
 
 def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
     """Take the sizes of nodes and the longest delay; where neurons have no copies nothing weighs."""
-    if chip.core_model == "synapse-list":
+    if not chip.kind.structure.ONE_TARGET:
         return CoreWeights((), chip.delay[1])
     network = graph.network
     sizes = [node.size for node in network.nodes.values()]

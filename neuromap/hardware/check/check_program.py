@@ -6,102 +6,15 @@ program and the chip.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 from neuromap.errors import ProgramError
 from neuromap.files.given import needs
-from neuromap.hardware.check import (
-    arrival_rules,
-    chip_rules,
-    index_rules,
-    list_index_rules,
-    list_rules,
-    mapping_rules,
-)
-from neuromap.hardware.check.violation import Finding, Place, Violation, dead_cores, dead_routes
-from neuromap.hardware.chip.chip_spec import CoreKind
+from neuromap.hardware.check.violation import Finding, Place, Violation
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import require_well_formed
 
 __all__ = ["Place", "Violation", "check_program", "require_legal"]
-
-_Rule = Callable[[Any], Iterator[Finding]]
-
-
-class _Rules(NamedTuple):
-    """What is asked of programs for one kind of core; a rule takes the program of its kind."""
-
-    # Where a rule of ``starts`` is broken, nothing else can be asked.
-
-    starts: tuple[_Rule, ...]
-    indices: tuple[_Rule, ...]
-    chip: tuple[_Rule, ...]
-    mapped: tuple[_Rule, ...]
-
-
-_TABLES: tuple[_Rule, ...] = (
-    index_rules.labels,
-    index_rules.splitters,
-    index_rules.parts,
-    index_rules.host_rows,
-    index_rules.output_rows,
-    index_rules.row_kinds,
-)
-_BOARD: tuple[_Rule, ...] = (chip_rules.reach, dead_cores, dead_routes)
-_CROSSBAR_INDICES: tuple[_Rule, ...] = (
-    index_rules.axon_types,
-    index_rules.reset_modes,
-    index_rules.noise_bits,
-    index_rules.targets,
-    index_rules.delays,
-    *_TABLES,
-)
-_CROSSBAR_CHIP: tuple[_Rule, ...] = (
-    chip_rules.coordinates,
-    chip_rules.weights,
-    chip_rules.leaks,
-    chip_rules.thresholds,
-    chip_rules.potentials,
-    chip_rules.stochastic_modes,
-    chip_rules.output_targets,
-    *_BOARD,
-)
-_CROSSBAR_MAPPED: tuple[_Rule, ...] = (
-    mapping_rules.chosen_periods,
-    mapping_rules.axon_sources,
-    mapping_rules.bias_frames,
-    mapping_rules.input_labels,
-    mapping_rules.output_labels,
-    mapping_rules.part_targets,
-    mapping_rules.unused_neurons,
-    arrival_rules.arrivals,
-    mapping_rules.potential_widths,
-)
-_LIST_INDICES: tuple[_Rule, ...] = (
-    list_index_rules.synapses,
-    list_index_rules.list_targets,
-    list_index_rules.decays,
-    list_index_rules.refractory_periods,
-    list_index_rules.joins,
-    *_TABLES,
-    list_index_rules.host_axons,
-)
-_LIST_CHIP: tuple[_Rule, ...] = (
-    chip_rules.coordinates,
-    list_rules.axons,
-    list_rules.synapse_memory,
-    list_rules.output_axons,
-    list_rules.weights,
-    list_rules.thresholds,
-    list_rules.biases,
-    list_rules.initial_state,
-    *_BOARD,
-)
-_RULES: Mapping[CoreKind, _Rules] = {
-    "crossbar": _Rules((), _CROSSBAR_INDICES, _CROSSBAR_CHIP, _CROSSBAR_MAPPED),
-    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, (mapping_rules.chosen_periods,)),
-}
 
 
 def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
@@ -148,7 +61,7 @@ def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool =
     require_well_formed(program)
     if mapped is None:
         mapped = program.execution != ""
-    of_kind = _RULES[program.chip.core_model]
+    of_kind = program.chip.kind.rules.RULES
     broken = [finding for rule in of_kind.starts for finding in rule(program) if len(finding)]
     if broken:
         yield from broken

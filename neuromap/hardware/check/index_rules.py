@@ -15,102 +15,7 @@ from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import MAX_TICKS
-
-__all__ = [
-    "axon_types",
-    "delays",
-    "host_rows",
-    "labels",
-    "noise_bits",
-    "output_rows",
-    "parts",
-    "reset_modes",
-    "row_kinds",
-    "splitters",
-    "targets",
-]
-
-
-def axon_types(program: Program) -> Iterator[Finding]:
-    """``axon-type``: every axon's type is one of the chip's."""
-    types = program.chip.axon_types
-    yield find(
-        "axon-type",
-        program.axon_types >= types,
-        lambda c, a: (
-            Place(core=c, axon=a),
-            int(program.axon_types[c, a]),
-            f"0 to {types - 1}",
-            "axon type",
-        ),
-    )
-
-
-def reset_modes(program: Program) -> Iterator[Finding]:
-    """``reset-mode``: gamma is 0, 1 or 2."""
-    mode = program.neurons.reset_mode
-    yield find(
-        "reset-mode",
-        mode > 2,
-        lambda c, n: (Place(core=c, neuron=n), int(mode[c, n]), "0, 1 or 2", "reset mode"),
-    )
-
-
-def noise_bits(program: Program) -> Iterator[Finding]:
-    """``noise-bits``: threshold noise masks a random byte, which has 8 bits."""
-    bits = program.neurons.noise_bits
-    if bits is None:
-        return
-    yield find(
-        "noise-bits",
-        bits > 8,
-        lambda c, n: (Place(core=c, neuron=n), int(bits[c, n]), "0 to 8", "number of noise bits"),
-    )
-
-
-def targets(program: Program) -> Iterator[Finding]:
-    """``target-exists``: a target is an axon of a core in use; without a target both numbers are -1 and 0."""
-    core, axon = program.target_core, program.target_axon
-    cores, axons = program.n_cores, program.chip.axons
-    yield find(
-        "target-exists",
-        (core < -1) | (core >= cores),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(core[c, n]),
-            f"a core 0 to {cores - 1}, or -1 for none",
-            "target core",
-        ),
-    )
-    yield find(
-        "target-exists",
-        (axon < 0) | (axon >= axons) | ((core == -1) & (axon != 0)),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(axon[c, n]),
-            f"an axon 0 to {axons - 1}, or 0 without a target",
-            "target axon",
-        ),
-    )
-
-
-def delays(program: Program) -> Iterator[Finding]:
-    """``delay-range``: a neuron with a target has a delay of the chip's range, one without has 0."""
-    least, greatest = program.chip.delay
-    has_target = program.target_core != -1
-    delay = program.delay
-    yield find(
-        "delay-range",
-        np.where(has_target, (delay < least) | (delay > greatest), delay != 0),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(delay[c, n]),
-            f"{least} to {greatest} ticks, or 0 without a target",
-            "delay",
-        ),
-    )
 
 
 def labels(program: ChipProgram) -> Iterator[Finding]:
@@ -256,3 +161,7 @@ def _row_finding(
     what: str,
 ) -> Finding:
     return find(rule, wrong, lambda row: (Place(**{table: row}), int(values[row]), bound, what))
+
+
+TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
+"""Of labels and tables of the host, which all programs have."""

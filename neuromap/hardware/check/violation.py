@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,3 +182,28 @@ def find(
 ) -> Finding:
     """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
     return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
+
+
+def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:
+    """Find values of neurons, shape (C, N), out of range."""
+    least, greatest = bounds
+    return find(
+        rule,
+        (values < least) | (values > greatest),
+        lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), f"{least} to {greatest}", what),
+    )
+
+
+Rule: TypeAlias = Callable[[Any], Iterator[Finding]]
+"""From a well-formed program to findings."""
+
+
+class Rules(NamedTuple):
+    """What is asked of programs for one kind of core."""
+
+    # Where a rule of ``starts`` is broken, nothing else can be asked.
+
+    starts: tuple[Rule, ...]
+    indices: tuple[Rule, ...]
+    chip: tuple[Rule, ...]
+    mapped: tuple[Rule, ...]

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.cores.core_kind import DEFAULT, CoreKind, core_kind, core_kinds, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
-from neuromap.hardware.chip.chip_spec import CORE_MODELS, ChipSpec, Defects, NeuronRules, SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, NeuronRules
 from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 
 # Defects as tables: of a chip file, of a program's header, or of a TOML file of their own.
@@ -102,55 +102,8 @@ def defects_document(defects: Defects) -> dict[str, list[list[int]]]:
     return {key: entries for key, entries in document.items() if entries}
 
 
-# Figures of synapse-list cores in the table ``[core]`` of a chip file, and back.
-
-# key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
-_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
-    {
-        "output_axons": (1, 2**31 - 1),
-        "synapse_memory_bits": (1, 2**40),
-        "synapse_bits": (1, 1024),
-        "list_bits": (0, 2**20),
-        "mixed_sign_step": (1, 256),
-        "threshold_shift": (0, 16),
-        "bias_bits": (2, 32),
-        "current_bits": (2, 32),
-        "decay_bits": (1, 16),
-        "refractory_bits": (1, 8),
-    }
-)
-_PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
-_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1})
-LIST_KEYS = (*_INTEGERS, *_PAIRS)
-"""Keys of ``[core]`` that synapse-list cores alone have."""
-
-
-def lists_from_table(core: TomlTable) -> SynapseLists:
-    """Take the figures of synapse lists from the table of a core."""
-    values: dict[str, Any] = {
-        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
-        for key, bounds in _INTEGERS.items()
-    }
-    for key, bounds in _PAIRS.items():
-        values[key] = core.pair(key, *bounds, "[least, greatest]")
-        if values[key][0] > values[key][1]:
-            raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
-    step = values["mixed_sign_step"]
-    if step & (step - 1):
-        raise ChipError(f"core.mixed_sign_step: found {step}; allowed are powers of 2")
-    return SynapseLists(**values)
-
-
-def lists_table(lists: SynapseLists) -> dict[str, Any]:
-    """Return the figures as keys of the table ``[core]``; :func:`lists_from_table` turns them back."""
-    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
-    return integers | {key: list(getattr(lists, key)) for key in _PAIRS}
-
-
 MAX_CORES = 2**22
 """Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
-MAX_SYNAPSES_PER_CORE = 2**26
-"""Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory."""
 ROUTER_KEYS = {
     "hop_seconds": "time of one hop between two routers",
     "link_spikes_per_second": "spikes that one link of the mesh carries",
@@ -183,8 +136,8 @@ TIMING_KEYS = {
 _INT32 = 2**31 - 1
 _LEAST_RATE = 1e-30
 """Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
-# key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program/program.py
-_CORE_BOUNDS = {
+# key: (least, greatest); the bounds keep every value inside the dtypes of programs
+CORE_BOUNDS = {
     "axons": (1, 65536),
     "neurons": (1, 65536),
     "axon_types": (1, 256),
@@ -194,27 +147,31 @@ _CORE_BOUNDS = {
     "potential_bits": (2, 32),
     "targets_per_neuron": (1, _INT32),
 }
+"""Figures of cores that are fields of :class:`ChipSpec`, each with its bounds."""
 _NEURON_CHOICES: dict[str, tuple[str, ...]] = {
     "number_format": ("sign_magnitude", "twos_complement"),
     "overflow": ("saturate", "wrap"),
     "negative_comparison": ("<", "<="),
 }
 _NEURON_SWITCHES = ("signed_threshold", "stochastic")
-_CROSSBAR_ONLY = ("axon_types", "leak_bits", "targets_per_neuron")
 _TOP_KEYS = (
     "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy", "defects",
 )  # fmt: skip
 _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "grid": ("cores", "chips", "reach"),
-    "core": ("model", *dict.fromkeys((*_CORE_BOUNDS, *LIST_KEYS))),
+    "core": (),  # of its kind
     "time": ("tick_seconds", "delay", *TIMING_KEYS),
     "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
     "energy": (*ENERGY_KEYS, "included"),
     "defects": tuple(DEFECT_KEYS),
 }
-FIGURES = tuple(f"{table}.{key}" for table, keys in _TABLE_KEYS.items() for key in keys)
-"""Names of all figures of chip files, with their tables."""
+
+
+def keys_of_tables(kind: CoreKind) -> dict[str, tuple[str, ...]]:
+    """Keys of every table of a chip file; in ``[core]`` those of our kinds of cores and of this one."""
+    kinds = dict.fromkeys((*our_kinds(), kind))
+    return _TABLE_KEYS | {"core": ("model", *dict.fromkeys(key for kind in kinds for key in kind.structure.KEYS))}
 
 
 def chip_document(chip: ChipSpec) -> dict[str, Any]:
@@ -223,13 +180,12 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         "format": 1,
         "name": chip.name,
         "grid": {"cores": list(chip.cores), "chips": list(chip.chips)},
-        "core": {key: getattr(chip, key) for key in _CORE_BOUNDS},
+        "core": {} if chip.core_model == DEFAULT else {"model": chip.core_model},
         "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay), **chip.timing},
         "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
     }
-    if chip.synapse_lists is not None:
-        shared = {key: value for key, value in document["core"].items() if key not in _CROSSBAR_ONLY}
-        document["core"] = {"model": chip.core_model, **shared, **lists_table(chip.synapse_lists)}
+    document["core"] |= chip.kind.structure.table(chip)
+    if not chip.kind.structure.NEURON_TABLE:
         del document["neuron"]
     elif not chip.rules.stochastic:
         # the default, and younger than the other keys: programs without it keep the bytes of their files
@@ -257,7 +213,8 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     top = TomlTable(document, "", ChipError)
     top.check_format(1, "chip file")
     top.allow(_TOP_KEYS)
-    tables = {key: top.table(key, allowed) for key, allowed in _TABLE_KEYS.items()}
+    kind = _kind(top)
+    tables = {key: top.table(key, allowed) for key, allowed in keys_of_tables(kind).items()}
     grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
 
     values: dict[str, Any] = {"name": top.text("name", longest=100)}
@@ -272,20 +229,12 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
     if n_cores > MAX_CORES:
         raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
-    model = core.text("model", CORE_MODELS) if "model" in core else CORE_MODELS[0]
-    if model == "crossbar":
-        hint = (
-            ' of a crossbar core; model = "synapse-list" has others'
-            if set(core.values) & set(LIST_KEYS)
-            else " of a crossbar core"
-        )
-        core.allow(("model", *_CORE_BOUNDS), hint)
-        values |= _crossbar(core)
-    else:
-        core.allow([key for key in _TABLE_KEYS["core"] if key not in _CROSSBAR_ONLY], f" of a {model} core")
-        if neuron.values:
-            raise ChipError(f"neuron: the neuron of {model} cores has no choices; leave the table out")
-        values |= _list_core(core)
+    others = [one.name for one in our_kinds() if {*core.values} & ({*one.structure.KEYS} - {*kind.structure.KEYS})]
+    hint = f'; model = "{others[0]}" has others' if others else ""
+    core.allow(("model", *kind.structure.KEYS), f" of a {kind.name} core{hint}")
+    if neuron.values and not kind.structure.NEURON_TABLE:
+        raise ChipError(f"neuron: the neuron of {kind.name} cores has no choices; leave the table out")
+    values |= kind.structure.figures(core)
     values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
     values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")
     if values["delay"][0] > values["delay"][1]:
@@ -311,31 +260,12 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     return ChipSpec(rules=NeuronRules(**rules), **values)
 
 
-def _crossbar(core: TomlTable) -> dict[str, Any]:
-    """Take the figures of a crossbar core."""
-    values: dict[str, Any] = {
-        key: core.integer(key, *bounds)
-        for key, bounds in _CORE_BOUNDS.items()
-        if key != "targets_per_neuron" or key in core
-    }
-    if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
-        raise ChipError(
-            f"core: {values['axons']} axons x {values['neurons']} neurons; "
-            f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
-        )
-    if values.get("targets_per_neuron", 1) != 1:
-        raise NotSupportedError(
-            f"core.targets_per_neuron: found {values['targets_per_neuron']}; "
-            "neuromap maps to crossbar cores whose neurons have 1 target"
-        )
-    return values
-
-
-def _list_core(core: TomlTable) -> dict[str, Any]:
-    """Take the figures of a synapse-list core."""
-    shared = [key for key in _CORE_BOUNDS if key not in _CROSSBAR_ONLY]
-    values: dict[str, Any] = {key: core.integer(key, *_CORE_BOUNDS[key]) for key in shared}
-    return values | {"axon_types": 0, "leak_bits": 0, "synapse_lists": lists_from_table(core)}
+def _kind(top: TomlTable) -> CoreKind:
+    """Find the kind of core that a file names."""
+    core = top.table("core")
+    name = core.values.get("model", DEFAULT)
+    ours = next((kind for kind in our_kinds() if kind.name == name), None)
+    return core_kind(core.text("model", core_kinds())) if ours is None else ours  # others only where it names one
 
 
 def _check_cycles(router: Mapping[str, float]) -> None:

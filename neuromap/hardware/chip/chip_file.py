@@ -19,7 +19,7 @@ from neuromap.errors import ChipError
 from neuromap.files.given import mapping_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import parse_toml, read_toml
-from neuromap.hardware.chip.chip_document import FIGURES, chip_document, chip_from_document
+from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, keys_of_tables
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 MAX_FILE_BYTES = 1 << 20
@@ -164,7 +164,7 @@ def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
     figures = {name: _plain(value) for name, value in figures.items()}
     document = before = chip_document(chip)
     for name, value in figures.items():
-        table, key = _parts_of(name)
+        table, key = _parts_of(name, chip)
         document = {**document, table: {**document.get(table, {}), key: value}}
     made = chip_from_document(document, f"chip {_name(chip, figures)}")
     after = chip_document(made)
@@ -200,15 +200,16 @@ def figure_text(value: Any) -> str:
     return value if isinstance(value, str) else show(value)
 
 
-def _parts_of(name: object) -> tuple[str, str]:
+def _parts_of(name: object, chip: ChipSpec) -> tuple[str, str]:
     """Take the name of a figure apart, and refuse one that no chip file has."""
-    if name not in FIGURES:
+    figures = [f"{table}.{key}" for table, keys in keys_of_tables(chip.kind).items() for key in keys]
+    if name not in figures:
         table = str(name).partition(".")[0]
-        near = [known for known in FIGURES if known.startswith(f"{table}.")]
-        tables = list(dict.fromkeys(known.partition(".")[0] for known in FIGURES))
+        near = [known for known in figures if known.startswith(f"{table}.")]
+        tables = list(dict.fromkeys(known.partition(".")[0] for known in figures))
         allowed = ", ".join(near) if near else f"table.key, of the tables {', '.join(tables)}"
-        ending = [known for known in FIGURES if known.endswith(f".{name}")]
-        meant = f"; did you mean {ending[0]!r}?" if ending else did_you_mean(str(name), near or FIGURES)
+        ending = [known for known in figures if known.endswith(f".{name}")]
+        meant = f"; did you mean {ending[0]!r}?" if ending else did_you_mean(str(name), near or figures)
         raise ChipError(f"figure {show(name)}: chip files have none of this name; allowed are {allowed}{meant}")
     table, _, key = str(name).partition(".")
     return table, key

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.cores.core_kind import DEFAULT, CoreFigures, CoreKind, core_kind
 from neuromap.errors import ChipError
 from neuromap.files.messages import show
 from neuromap.render.numbers import seconds
@@ -116,49 +117,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) == 2
 
 
-# SynapseLists: what a core holds that keeps a list of synapses for every axon, in place of a crossbar.
-#
-# Its neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IEEE Micro 2018), described in
-# :mod:`neuromap.hardware.program.program`.
-@dataclass(frozen=True)
-class SynapseLists(Card):
-    """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
-
-    output_axons: int  # pairs of a neuron and a core that it feeds, per core
-    synapse_memory_bits: int  # memory of a core's lists
-    # synapse_bits, list_bits: what one synapse takes of it, and what every list that is in use takes besides
-    synapse_bits: int
-    list_bits: int = 0
-    # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
-    weight_shifts: tuple[int, int] = (0, 13)
-    # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
-    mixed_sign_step: int = 1
-    threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
-    bias_bits: int = 13  # width of a bias' mantissa, with its sign
-    bias_shifts: tuple[int, int] = (0, 7)  # least and greatest k of a bias, which is a mantissa times 2**k
-    # width of the current, two's complement; it wraps. The voltage has ``potential_bits`` and saturates
-    current_bits: int = 24
-    decay_bits: int = 12  # A decay d takes d / 2**decay_bits of a value in every tick
-    refractory_bits: int = 6  # width of the refractory counter
-
-    @property
-    def current_range(self) -> tuple[int, int]:
-        """Rails of the current (two's complement)."""
-        return (-(2 ** (self.current_bits - 1)), 2 ** (self.current_bits - 1) - 1)
-
-    @property
-    def greatest_refractory(self) -> int:
-        """Ticks that a neuron may rest after a spike."""
-        return int(2**self.refractory_bits - 1)
-
-    def list_memory(self, n_lists: int, n_synapses: int) -> int:
-        """Count the bits of memory that lists take."""
-        return n_lists * self.list_bits + n_synapses * self.synapse_bits
-
-
-CoreKind: TypeAlias = Literal["crossbar", "synapse-list"]
-CORE_MODELS: tuple[CoreKind, ...] = ("crossbar", "synapse-list")
-"""Kinds of cores, the default of chip files first."""
+_LISTS = "synapse-list"
 
 
 @dataclass(frozen=True)
@@ -210,8 +169,8 @@ class ChipSpec(Card):
         Keys of ``energy`` whose share the other figures hold already: they are never added to them.
     defects : Defects
         Cores, routers and links that do not work, in coordinates of the board.
-    synapse_lists : SynapseLists or None
-        Limits of synapse-list cores; ``None`` where the cores are crossbars.
+    core_figures : CoreFigures or None
+        Figures that only its kind of core has, such as the limits of synapse-list cores; ``None`` for crossbars.
     description, source : str
         What it is, and where its figures come from.
 
@@ -243,7 +202,7 @@ class ChipSpec(Card):
     description: str = ""
     source: str = ""
     defects: Defects = field(default_factory=Defects)
-    synapse_lists: SynapseLists | None = None
+    core_figures: CoreFigures | None = None
 
     def __post_init__(self) -> None:
         for name in ("router", "energy", "timing"):
@@ -255,22 +214,27 @@ class ChipSpec(Card):
             self.defects.require_on_board(self.columns, self.rows)
 
     @property
-    def core_model(self) -> CoreKind:
-        """What kind of core it has."""
-        return "crossbar" if self.synapse_lists is None else "synapse-list"
+    def core_model(self) -> str:
+        """Name of the kind of core it has."""
+        return DEFAULT if self.core_figures is None else self.core_figures.kind
 
     @property
-    def lists(self) -> SynapseLists:
+    def kind(self) -> CoreKind:
+        """What kind of core it has."""
+        return core_kind(self.core_model)
+
+    @property
+    def lists(self) -> Any:
         """Limits of its synapse-list cores.
 
         Raises
         ------
         ChipError
-            If its cores are crossbars.
+            If its cores are of another kind.
         """
-        if self.synapse_lists is None:
-            raise ChipError(f"chip {self.name}: its cores are crossbars; what is asked needs synapse-list cores")
-        return self.synapse_lists
+        if self.core_model != _LISTS:
+            raise ChipError(f"chip {self.name}: has {self.core_model} cores; what is asked needs {_LISTS} cores")
+        return self.core_figures
 
     @property
     def columns(self) -> int:
@@ -318,7 +282,7 @@ class ChipSpec(Card):
             "cores": f"{self.columns} x {self.rows} on {n_chips} chip{'s' * (n_chips != 1)}",
             "usable cores": self.n_usable_cores,
             "axons x neurons per core": f"{self.axons} x {self.neurons}",
-            **({"axon types": self.axon_types} if self.synapse_lists is None else {"core model": self.core_model}),
+            **({"axon types": self.axon_types} if self.axon_types else {"core model": self.core_model}),
             "weights": f"{self.weight_range[0]} to {self.weight_range[1]}",
             "delay": f"{self.delay[0]} to {self.delay[1]} ticks",
             "tick": seconds(self.tick_seconds),

@@ -8,15 +8,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.parts_of_ticks import frames_until, ticks_of_frames
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError, StimulusError
@@ -225,6 +226,9 @@ def _frames_of(
 
 # ChipProgram: what programs have in common, whatever their cores are like.
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Tensors: TypeAlias = Mapping[str, tuple[str, str]]
+"""Name, dtype and axes of arrays, each axis a letter."""
 
 
 class Wires(NamedTuple):
@@ -249,11 +253,31 @@ class Sent(NamedTuple):
     delay: Ints  # ticks to the axon
 
 
+class Synapses(NamedTuple):
+    """Synapses of some axons; all of shape (s,), int64."""
+
+    row: Ints  # position of the axon among those that were asked for, ascending
+    neuron: Ints  # of the axon's core
+    weight: Ints
+    delay: Ints  # ticks from the axon to the neuron
+
+
+def rows_of(table: Any, rows: Ints) -> Any:
+    """Take some rows of all arrays of a table."""
+    some = {name: array[rows] for name, array in vars(table).items() if isinstance(array, np.ndarray)}
+    return replace(table, **some)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipProgram(Card, ABC):
     """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
 
     _forms = ("neuromap.hardware.program.program_bytes",)
+    # arrays that only this kind of program has: of its own, and in ``TABLES``, whose names stand before a dot.
+    # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``
+    TENSORS: ClassVar[Tensors]
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # those that may be None
+    TABLES: ClassVar[Mapping[str, type]] = {}
 
     name: str  # name of the network
     chip: ChipSpec  # the chip it is for
@@ -279,6 +303,9 @@ class ChipProgram(Card, ABC):
     # (C, N): label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts
     # are relays too. None where there are none
     is_part: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def n_cores(self) -> int:
@@ -309,6 +336,62 @@ class ChipProgram(Card, ABC):
     @abstractmethod
     def greatest_delay(self) -> int:
         """Ticks after which nothing that a spike sets off on its way is left."""
+
+    @abstractmethod
+    def extents(self) -> dict[str, int]:
+        """Lengths of the axes that only this kind of program has, by their letters."""
+
+    def misfit(self) -> str:
+        """Say what is not well formed beyond dtypes and shapes; nothing where all is."""
+        return ""
+
+    @abstractmethod
+    def synapses_of(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Synapses:
+        """List the synapses of some axons, those of weight 0 too where they take room."""
+        # shapes: cores, axons (m,)
+
+    @abstractmethod
+    def of_cores(self, cores: Ints, local: Ints) -> dict[str, Any]:
+        """Take some cores out, renumbered: the fields that only this kind has; targets outside are left out."""
+        # local: (C + 1,): new number of every core, -1 outside; the last is that of no core
+
+    @property
+    @abstractmethod
+    def n_synapses(self) -> int:
+        """Synapses of all cores."""
+
+    @property
+    def neurons_in_use(self) -> Bools:
+        """Neurons that bear a node's label, have a synapse, or send spikes: shape (C, N)."""
+        used: Bools = self.neuron_node >= 0
+        core = np.repeat(np.arange(self.n_cores), self.axon_counts)
+        found = self.synapses_of(core, rank_in_run(core))
+        used[core[found.row], found.neuron] = True
+        used[self.wires.core, self.wires.neuron] = True
+        return used
+
+    @property
+    def joined(self) -> NDArray[np.int32] | None:
+        """The neuron of the core of which each is a further compartment, -1 for none: shape (C, N)."""
+        return None
+
+    @property
+    def further_compartments(self) -> Bools:
+        """Which hold a further current of a neuron, and are no neurons of their own: shape (C, N)."""
+        joined = self.joined
+        return np.zeros(self.shape, np.bool_) if joined is None else joined >= 0
+
+    @property
+    def soma(self) -> Ints:
+        """Whose voltage the current of every neuron changes, by ``core * N + neuron``: shape (C * N,)."""
+        neuron, joined = np.arange(self.neuron_node.size), self.joined
+        if joined is None:
+            return neuron
+        return np.where(joined.ravel() >= 0, neuron - neuron % self.shape[1] + joined.ravel(), neuron)
+
+    def memory_figures(self) -> dict[str, Any]:
+        """Count what only cores of its kind have: fields of :class:`neuromap.report.figures.usage.Usage`."""
+        return {}
 
     @property
     def left_out(self) -> dict[str, int]:

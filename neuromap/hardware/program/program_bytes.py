@@ -27,7 +27,7 @@ __all__ = ["program_bytes"]
 def program_bytes(program: ChipProgram) -> bytes:
     """Return the bytes of a program's file; equal programs give equal bytes."""
     require_well_formed(program)
-    table, tensors = tensors_of(program.chip.core_model), program_tensors(program)
+    table, tensors = tensors_of(type(program)), program_tensors(program)
     for name, marks in (("is_splitter", program.is_splitter), ("is_part", program.is_part)):
         if marks is not None and not marks.any():
             del tensors[name]  # programs without splitters or parts keep the tensors of their files

@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
-from neuromap.hardware.chip.chip_spec import CoreKind
-from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import ListProgram, Program
+from neuromap.hardware.program.chip_program import ChipProgram, Tensors
 
 __all__ = [
     "BEST",
     "EXECUTIONS",
-    "LIST_TENSORS",
     "MAX_CORE_SIZE",
     "MAX_NODE_SIZE",
     "MAX_TICKS",
     "NODE_KINDS",
-    "OPTIONAL_TENSORS",
-    "TENSORS",
+    "is_optional",
     "program_tensors",
     "require_well_formed",
     "tensors_of",
@@ -55,7 +49,7 @@ BEST = "pipelined:best"
 CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 MAX_CHOSEN_PERIOD = 1_000_000
 
-_SHARED: Mapping[str, tuple[str, str]] = {
+_SHARED: Tensors = {
     "neuron_node": ("int32", "CN"),
     "neuron_index": ("int32", "CN"),
     "is_relay": ("bool", "CN"),
@@ -74,85 +68,26 @@ _SHARED: Mapping[str, tuple[str, str]] = {
     "outputs.neuron": ("int32", "M"),
 }
 
-# name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows
-TENSORS: Mapping[str, tuple[str, str]] = {
-    "coordinates": ("int32", "C2"),
-    "axon_types": ("uint8", "CA"),
-    "crossbar": ("uint8", "CAB"),
-    "neurons.weights": ("int16", "CNG"),
-    "neurons.leak": ("int16", "CN"),
-    "neurons.leak_reversal": ("bool", "CN"),
-    "neurons.threshold": ("int32", "CN"),
-    "neurons.negative_threshold": ("int32", "CN"),
-    "neurons.reset": ("int32", "CN"),
-    "neurons.reset_mode": ("uint8", "CN"),
-    "neurons.saturate_negative": ("bool", "CN"),
-    "neurons.potential": ("int32", "CN"),
-    "neurons.stochastic_weight": ("bool", "CNG"),
-    "neurons.stochastic_leak": ("bool", "CN"),
-    "neurons.noise_bits": ("uint8", "CN"),
-    "target_core": ("int32", "CN"),
-    "target_axon": ("int32", "CN"),
-    "delay": ("uint8", "CN"),
-    **_SHARED,
-}
-"""Name, dtype and axes of every array of a program for crossbars; also the tensors of its file."""
-
-# P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T targets
-LIST_TENSORS: Mapping[str, tuple[str, str]] = {
-    "coordinates": ("int32", "C2"),
-    "synapses.axons": ("int64", "P"),
-    "synapses.lists": ("int64", "Q"),
-    "synapses.neuron": ("int32", "S"),
-    "synapses.weight": ("int32", "S"),
-    "synapses.delay": ("uint8", "S"),
-    "neurons.current_decay": ("int32", "CN"),
-    "neurons.voltage_decay": ("int32", "CN"),
-    "neurons.threshold": ("int32", "CN"),
-    "neurons.bias": ("int32", "CN"),
-    "neurons.refractory": ("uint8", "CN"),
-    "neurons.current": ("int32", "CN"),
-    "neurons.voltage": ("int32", "CN"),
-    "neurons.joined": ("int32", "CN"),
-    "targets.start": ("int64", "R"),
-    "targets.core": ("int32", "T"),
-    "targets.axon": ("int32", "T"),
-    **_SHARED,
-}
-"""The same for synapse-list cores."""
-
-OPTIONAL_TENSORS = frozenset(
-    {
-        "neurons.stochastic_weight",
-        "neurons.stochastic_leak",
-        "neurons.noise_bits",
-        "neurons.joined",
-        "is_splitter",
-        "is_part",
-        "host.part",
-    }
-)
-"""Those that a program need not have: ``None`` in the program, absent from its file."""
+_OPTIONAL = frozenset({"is_splitter", "is_part", "host.part"})
 
 
-def tensors_of(model: CoreKind) -> Mapping[str, tuple[str, str]]:
-    """Return name, dtype and axes of every array of a program for cores of a kind."""
-    return _TENSORS[model][1]
+def tensors_of(kind: type[ChipProgram]) -> Tensors:
+    """Return name, dtype and axes of every array of a kind of program; also the tensors of its file."""
+    return {"coordinates": ("int32", "C2"), **kind.TENSORS, **_SHARED}
 
 
-_TENSORS: Mapping[CoreKind, tuple[type[ChipProgram], Mapping[str, tuple[str, str]]]] = {
-    "crossbar": (Program, TENSORS),
-    "synapse-list": (ListProgram, LIST_TENSORS),
-}
+def is_optional(kind: type[ChipProgram], name: str) -> bool:
+    """Whether a program need not have an array: ``None`` in the program, absent from its file."""
+    return name in _OPTIONAL or name in kind.OPTIONAL
 
 
 def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
     """Return the arrays that a program has by their names in a program file, in the order of their table."""
     tensors = {}
-    for name in tensors_of(program.chip.core_model):
+    for name in tensors_of(type(program)):
         part, _, field = name.rpartition(".")
         array = getattr(getattr(program, part) if part else program, field)
-        if array is not None or name not in OPTIONAL_TENSORS:
+        if array is not None or not is_optional(type(program), name):
             tensors[name] = array
     return tensors
 
@@ -160,23 +95,21 @@ def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
 def require_well_formed(program: ChipProgram) -> None:
     """Refuse a program whose arrays, labels or clocks do not belong together."""
     origin = f"program {program.name}"
-    kind, _ = _TENSORS[program.chip.core_model]
+    kind = program.chip.kind.program.PROGRAM
     if not isinstance(program, kind):
         raise ProgramError(
             f"{origin}: found {type(program).__name__}; needs {kind.__name__}: "
             f"chip {program.chip.name} has {program.chip.core_model} cores"
         )
     _check_arrays(program, origin)
-    if isinstance(program, Program):
-        _check_spare_bits(program, origin)
-    else:
-        _check_widths(program, origin)
+    if misfit := program.misfit():
+        raise ProgramError(f"{origin}: {misfit}")
     _check_labels(program, origin)
 
 
 def _check_arrays(program: ChipProgram, origin: str) -> None:
     chip = program.chip
-    table, tensors = tensors_of(chip.core_model), program_tensors(program)
+    table, tensors = tensors_of(type(program)), program_tensors(program)
     for name, array in tensors.items():
         dtype, axes = table[name]
         if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
@@ -207,47 +140,15 @@ def _check_arrays(program: ChipProgram, origin: str) -> None:
 
 def _extents(program: ChipProgram) -> dict[str, int]:
     """Lengths of all axes."""
-    chip, n_cores = program.chip, len(program.coordinates)
-    extent = {
-        "C": n_cores,
-        "A": chip.axons,
-        "N": chip.neurons,
-        "B": (chip.neurons + 7) // 8,
-        "G": chip.axon_types,
+    return {
+        "C": len(program.coordinates),
+        "A": program.chip.axons,
+        "N": program.chip.neurons,
         "K": len(program.host.node),
         "M": len(program.outputs.node),
         "2": 2,
+        **program.extents(),
     }
-    if isinstance(program, ListProgram):
-        extent |= {
-            "P": n_cores + 1,
-            "Q": max(len(program.synapses.lists), 1),
-            "S": len(program.synapses.neuron),
-            "R": n_cores * chip.neurons + 1,
-            "T": len(program.targets.core),
-        }
-    return extent
-
-
-def _check_spare_bits(program: Program, origin: str) -> None:
-    spare = program.chip.neurons % 8
-    if spare and np.any(program.crossbar[:, :, -1] >> spare):
-        raise ProgramError(
-            f"{origin}: tensor crossbar: holds synapses beyond neuron {program.chip.neurons - 1}; "
-            "the spare bits must be 0"
-        )
-
-
-def _check_widths(program: Any, origin: str) -> None:
-    """Refuse chips whose currents and voltages do not fit 32 bits, or products with decays exact doubles."""
-    chip = program.chip
-    widths = {"current_bits": chip.lists.current_bits, "potential_bits": chip.potential_bits}
-    bounded = [(name, width, 2, 32) for name, width in widths.items()]
-    for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
-        if not least <= width <= greatest:
-            raise ProgramError(f"{origin}: chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}")
-    if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
-        raise ProgramError(f"{origin}: chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks")
 
 
 def _check_labels(program: ChipProgram, origin: str) -> None:

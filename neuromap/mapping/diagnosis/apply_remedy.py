@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasible import Infeasibility, Remedy
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.edge import Edge, EdgeKey
@@ -125,8 +125,8 @@ def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
         changes = {"reach": (value, value)}
     elif figure in {f.name for f in fields(ChipSpec)}:
         changes = {figure: value}
-    elif figure in {f.name for f in fields(SynapseLists)}:
-        changes = {"synapse_lists": replace(chip.lists, **{figure: value})}
+    elif chip.core_figures is not None and figure in {f.name for f in fields(chip.core_figures)}:
+        changes = {"core_figures": replace(chip.core_figures, **{figure: value})}
     else:
         raise InputError(f"remedy chip.{figure}: is no figure of a chip")
     return replace(chip, **changes)

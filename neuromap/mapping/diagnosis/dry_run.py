@@ -16,7 +16,6 @@ from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.diagnosis.apply_remedy import Request
 from neuromap.mapping.diagnosis.early_refusal import (
     NodeDemand,
-    Outline,
     demands_of,
     is_held,
     map_in_outline,
@@ -29,6 +28,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasible import INFEASIBILITY, Infeasibility
 from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.parts import Parts
 from neuromap.render.document import COUNT, FLAG, NULL, TEXT, any_of, define, document, each, enum, record, record_of
 from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.value import Card
@@ -165,7 +165,7 @@ def dry_run(
     spec = load_chip(chip)
     request = Request(rollout, spec, options)
     began = time.monotonic()
-    found: Outline | None = None
+    found: Parts | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
     try:
@@ -203,7 +203,7 @@ def dry_run(
     )
 
 
-def _legalised(request: Request, found: Outline | None) -> Legalised | None:
+def _legalised(request: Request, found: Parts | None) -> Legalised | None:
     if found is not None:
         return found.network
     try:

@@ -16,7 +16,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import list_chips
-from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy, hidden_sources, pooled_sources, shape_of
 from neuromap.mapping.diagnosis.early_refusal import map_in_outline
 from neuromap.mapping.options.budget import Progress
@@ -203,10 +203,18 @@ HALVINGS = 3
 """Numbers of features that are tried, each half of the one before."""
 KERNELS = (2, 3, 4)
 """Rows and columns of windows over which sources are pooled."""
-_OF_LISTS: Mapping[str, Callable[[SynapseLists], int]] = ReadOnlyMapping(
-    {"output_axons": lambda lists: lists.output_axons, "synapse_memory": lambda lists: lists.synapse_memory_bits}
+_FIGURES: Mapping[str, str] = ReadOnlyMapping(
+    {
+        "axons": "axons",
+        "axon_types": "axon_types",
+        "copies": "neurons",
+        "potential": "potential_bits",
+        "weights": "weight_bits",
+        "output_axons": "output_axons",
+        "synapse_memory": "synapse_memory_bits",
+    }
 )
-"""Figures of synapse-list cores that a refusal may lack, by its limit."""
+"""Figures of a chip, or of its kind of core, that a refusal may lack, by its limit."""
 
 
 class OutOfTime(Exception):
@@ -233,7 +241,7 @@ def offers(
 ) -> Iterator[Remedy]:
     """Offer remedies: those of the refusal, larger cores, other chips, choices of the mapper that take longest."""
     computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
-    if request.chip.core_model == "synapse-list":  # nothing is copied, split or packed there
+    if not request.chip.kind.structure.ONE_TARGET:  # nothing is copied, split or packed there
         yield from computed
         yield from _packaged(request, refusal, is_settled)
         yield from (remedy for remedy in refusal.remedies if remedy.value is None)
@@ -328,7 +336,7 @@ def _packaged(request: Request, refusal: Infeasibility, is_settled: Callable[[st
     for chip in sorted(list_chips(), key=lambda chip: (chip.n_cores, chip.name)):
         if is_settled("chip"):
             return  # larger ones would do as well
-        if chip.name == request.chip.name or chip.core_model != request.chip.core_model:
+        if chip.name == request.chip.name or chip.kind is not request.chip.kind:
             continue
         if _has_more(chip, request.chip, refusal):
             yield Remedy("chip", chip.name, f"chip {chip.name} would do")
@@ -339,9 +347,6 @@ def _has_more(chip: ChipSpec, than: ChipSpec, refusal: Infeasibility) -> bool:
         return chip.n_usable_cores > than.n_usable_cores
     if refusal.limit in ("reach", "routes"):
         return True
-    if refusal.limit in _OF_LISTS:
-        return _OF_LISTS[refusal.limit](chip.lists) > _OF_LISTS[refusal.limit](than.lists)
-    figures = {"axons": "axons", "axon_types": "axon_types", "copies": "neurons", "potential": "potential_bits"}
-    figures |= {"weights": "weight_bits"}
-    name = figures.get(refusal.limit)
-    return name is not None and bool(getattr(chip, name) > getattr(than, name))
+    name = _FIGURES.get(refusal.limit, "")
+    more, had = (getattr(c if hasattr(c, name) else c.core_figures, name, 0) for c in (chip, than))
+    return bool(more > had)

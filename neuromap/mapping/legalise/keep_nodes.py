@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from neuromap.files.messages import did_you_mean
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.legalised import Legalised, Link
 
-__all__ = ["keep_nodes"]
+__all__ = ["computed_neurons", "keep_nodes"]
 
-Bools = NDArray[np.bool_]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
 
 
 def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:
@@ -104,3 +106,17 @@ def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
     own = np.zeros(first[-1], bool)
     own[candidates[chosen]] = True
     return np.split(own, first[1:-1])
+
+
+def computed_neurons(network: Legalised, offset: Ints, target: Ints, source: Ints) -> Bools:
+    """Mark the neurons that are read out or kept, and those that they depend on; numbered over all populations."""
+    # target, source: ends of the synapses between neurons of the chip
+    found: Bools = np.concatenate([p.own_copies > 0 for p in network.populations])
+    order = np.argsort(target, kind="stable")
+    read, start = source[order], np.searchsorted(target[order], np.arange(int(offset[-1]) + 1))
+    front = np.flatnonzero(found)
+    while len(front):
+        sources = np.unique(np.concatenate([read[start[n] : start[n + 1]] for n in front.tolist()]))
+        front = sources[~found[sources]]
+        found[front] = True
+    return found

@@ -119,3 +119,11 @@ def refuse(
     """Make the exception that carries the refusal; the caller raises it."""
     data = Infeasibility(limit, node, int(demand), int(bound), statement, tuple(remedies))
     return DoesNotFitError(data.message, data)
+
+
+def refuse_core_count(demand: int, bound: int, chip: str) -> DoesNotFitError:
+    """Make the refusal of a network that takes more cores than a chip has."""
+    advice = Remedy("chip.cores", demand, f"a chip or board of {count_cores(demand)} would do")
+    return refuse(
+        "cores", None, demand, bound, f"the network needs {count_cores(demand)}, {chip} has {bound}", [advice]
+    )

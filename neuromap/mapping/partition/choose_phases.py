@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, legs_of_delay
 from neuromap.mapping.legalise.legalise import NO_SUMS
 from neuromap.mapping.legalise.legalised import PartialSums
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.cheapest_phases import DelayCost, cheapest_phases, move_ranges
@@ -121,7 +124,7 @@ def delay_costs(
             edges=read,
             neurons=neurons,
             free_ticks=chip.delay[1],
-            is_per_delay=chip.core_model == "crossbar",
+            is_per_delay=chip.kind.structure.ONE_TARGET,
             ticks_per_step=ticks_per_step,
             leads=tuple(leads.get(v, 0) for _, v in read),
         )
@@ -148,6 +151,22 @@ def _is_read(rollout: Rollout, edge: EdgeKey) -> NDArray[np.bool_]:
     read = np.zeros(matrix.shape[1], bool)
     read[matrix.indices] = True
     return read
+
+
+def cheap_phases(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget
+) -> tuple[Rollout, MappingOptions, PhaseChoice | None]:
+    """Give a rollout the phases that are asked for: its own, or those that take fewest relays."""
+    if options.phases == "least":
+        return rollout, options, None
+    require_weights(rollout.network)
+    step = options.ticks_per_step or fewest_ticks_per_step(rollout, chip)
+    timed, choice = choose_phases(
+        TimedRollout(rollout, step), chip, seconds=budget.left_s("placement"), keep=options.keep
+    )
+    if choice is None:
+        return rollout, options, None
+    return timed.rollout, replace(options, ticks_per_step=step), replace(choice, is_taken=timed.rollout is not rollout)
 
 
 # Edges over which something reaches a neuron that is computed: only there a splitter has anything to carry.

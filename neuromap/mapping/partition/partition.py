@@ -56,6 +56,15 @@ class Partition(Card):
     # the tiles as they were before packing, with the copies that they need in cores of their own
     apart: tuple[Tile, ...]
 
+    def held(self, population: int) -> tuple[int, int]:
+        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+        copies = np.zeros(len(self.network.populations[population].neurons), np.int64)
+        for tile in self.tiles:
+            if tile.population == population:
+                np.add.at(copies, tile.neurons, tile.copies)
+        cores = sum(any(self.tiles[t].population == population for t in core.tiles) for core in self.cores)
+        return int(copies.max(initial=0)), cores
+
     def regions(self, pins: Pins) -> list[tuple[int, int, int, int] | None]:
         """Rectangle of the board within which every core must lie, by the pins of the nodes that it holds."""
         regions = []

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
@@ -21,12 +22,10 @@ from neuromap.render.value import Card
 Ints = NDArray[np.int64]
 
 
-def emit(
-    name: str, pattern: str, execution: str, partition: Partition, routes: Routes, where: Ints, chip: ChipSpec
-) -> Program:
+def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: ChipSpec) -> Program:
     """Write the program of a placed partition."""
     # Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
-    # shapes: where (n_cores, 2)
+    # labels: what every program says
     network, shape = partition.network, (len(partition.cores), chip.neurons)
     cores = _CoreTables(len(partition.cores), chip)
     bounds = np.searchsorted(routes.core, np.arange(len(partition.cores) + 1))
@@ -40,9 +39,7 @@ def emit(
     read = (routes.target_core == NO_TARGET) & is_output[cores.node[slots]]  # others are only recorded
     out = (routes.core[read], routes.slot[read])
     return Program(
-        name=name,
-        chip=chip,
-        coordinates=where.astype(np.int32),
+        **labels,
         axon_types=cores.axon_types,
         crossbar=cores.crossbar,
         neurons=NeuronTable(
@@ -64,15 +61,10 @@ def emit(
         is_relay=cores.is_relay,
         is_splitter=cores.is_splitter if cores.is_splitter.any() else None,
         is_part=cores.is_part if cores.is_part.any() else None,
-        nodes=network.ports,
-        period=network.period,
-        ticks_per_step=network.ticks_per_step,
         host=_host_table(partition),
         outputs=OutputTable(
             node=cores.node[out], index=cores.index[out], core=out[0].astype(np.int32), neuron=out[1].astype(np.int32)
         ),
-        pattern=pattern,
-        execution=execution,
     )
 
 

@@ -9,13 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.errors import InputError
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import ListProgram, Program, neurons_in_use
 from neuromap.simulation.cost.activity import Activity, NodeShares, Work
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
@@ -183,8 +180,6 @@ def _positions(counts: Sequence[int]) -> NDArray[np.int64]:
 
 # Synapses of a program by axon and by node: how many events every share of a core has where axons are reached.
 Ints = NDArray[np.int64]
-_ROWS = 1 << 16
-"""Axons whose synapses are counted at once; bounds the memory beside the program."""
 
 
 class CoreShares(ABC):
@@ -217,66 +212,38 @@ class CoreShares(ABC):
         return cells.astype(np.int64).reshape(n_ticks, len(self))
 
 
-class _CrossbarShares(CoreShares):
-    """Of crossbars: a table of all axons for every share."""
+class SynapseShares(CoreShares):
+    """Of any program: for every axon the shares that it has synapses onto, and how many."""
 
-    def __init__(self, program: Program) -> None:
-        super().__init__(program, _labels(program))
-        self.updates = int(np.prod(program.shape))
-        self._n_axons = n_axons = program.axon_types.shape[1]
-        self._first = np.searchsorted(self.core, np.arange(program.n_cores + 1))
-        self._synapses = np.empty((len(self), n_axons), np.int32)
-        step = max(1, _ROWS // n_axons)
-        for start in range(0, len(self), step):
-            some = slice(start, start + step)
-            members = self._labels[self.core[some]] == self.label[some, None]
-            rows = program.crossbar[self.core[some]] & np.packbits(members, axis=1, bitorder="little")[:, None, :]
-            self._synapses[some] = np.bitwise_count(rows).sum(axis=2, dtype=np.int32)
-        del self._labels, self._numbers, self._keys
-
-    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached."""
-        cores, rows = axons // self._n_axons, axons % self._n_axons
-        first = self._first[cores]
-        each = self._first[cores + 1] - first
-        shares = ragged_ranges(first, each)
-        return self._added(np.repeat(ticks, each), shares, self._synapses[shares, np.repeat(rows, each)], n_ticks)
-
-
-class _ListShares(CoreShares):
-    """Of synapse lists: for every list the shares that it has synapses onto, and how many."""
-
-    def __init__(self, program: ListProgram) -> None:
+    def __init__(self, program: ChipProgram) -> None:
         # what a joined current costs is cost of the neuron to which it is joined
-        super().__init__(program, _labels(program).ravel()[program.soma].reshape(program.shape))
-        self.updates = int(neurons_in_use(program).sum())
-        table = program.synapses
-        of_list = table.synapse_list
-        core = table.list_core[of_list]
-        share = np.searchsorted(self._keys, self._numbers[core, table.neuron])
-        pairs, self._each = np.unique(of_list * max(1, len(self)) + share, return_counts=True)
-        of_list, self._share = np.divmod(pairs, max(1, len(self)))
-        self._first = np.searchsorted(of_list, np.arange(len(table.lists)))
+        super().__init__(program, share_labels(program).ravel()[program.soma].reshape(program.shape))
+        self.updates = (
+            self._numbers.size if program.chip.kind.structure.UPDATES_ALL else int(program.neurons_in_use.sum())
+        )
+        cores = np.repeat(np.arange(program.n_cores), program.axon_counts)
+        found = program.synapses_of(cores, rank_in_run(cores))
+        share = np.searchsorted(self._keys, self._numbers[cores[found.row], found.neuron])
+        pairs, self._each = np.unique(found.row * max(1, len(self)) + share, return_counts=True)
+        axon, self._share = np.divmod(pairs, max(1, len(self)))
+        self._first = np.searchsorted(axon, np.arange(len(cores) + 1))
         del self._labels, self._numbers, self._keys
 
     def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached: an axon does its whole list."""
+        """Count synaptic events where axons are reached: an axon does all its synapses."""
         first = self._first[axons]
         each = self._first[axons + 1] - first
         rows = ragged_ranges(first, each)
         return self._added(np.repeat(ticks, each), self._share[rows], self._each[rows], n_ticks)
 
 
-def _labels(program: ChipProgram) -> Ints:
+def share_labels(program: ChipProgram) -> Ints:
+    """Give every neuron the label of its share, shape (C, N)."""
     labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
     return labels
 
 
 def shares_of(program: ChipProgram) -> CoreShares:
     """Find the shares of a program's cores."""
-    return _SHARES[program.chip.core_model](program)
-
-
-_SHARES: Mapping[CoreKind, Callable[..., CoreShares]] = ReadOnlyMapping(
-    {"crossbar": _CrossbarShares, "synapse-list": _ListShares}
-)
+    own = program.chip.kind.wave
+    return SynapseShares(program) if own is None else own.shares(program)

@@ -17,6 +17,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +223,7 @@ def check_state(program: ChipProgram, state: EngineState) -> None:
     if any(table.shape != program.shape for table in tables):
         found = next(table.shape for table in tables if table.shape != program.shape)
         raise InputError(f"state: found values of shape {found}; program {program.name} needs {program.shape}")
-    if (state.currents is None) != (program.chip.core_model == "crossbar"):
+    if (state.currents is None) == program.chip.kind.computes(CurrentNeuron):
         raise InputError(f"state: is not one of {program.chip.core_model} cores; restore that of the same program")
     if state.tick < 0 or state.potentials.min(initial=0) < low or state.potentials.max(initial=0) > high:
         raise InputError(f"state: holds potentials outside {low} to {high}, or a tick below 0; simulate from tick 0")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.compiling import announced
+from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import EngineState, Footprint, Totals, check_state
 from neuromap.simulation.engine.kernel import layout

@@ -14,7 +14,7 @@ F(s, rho) is 1 if |s| >= rho, else 0, and every rho is a random byte of its own:
 
 The potential is fitted into its width after every single event of step 1, after step 2, and after the reset
 of steps 4 and 5. The functions take arrays of any shape that broadcast with the parameters; the letters are
-those of :class:`neuromap.hardware.program.program.NeuronTable`. Random bytes are given to them
+those of :class:`neuromap.cores.crossbar.program.NeuronTable`. Random bytes are given to them
 (:mod:`neuromap.simulation.engine.engine_choice` draws them); a table without stochastic modes needs none.
 """
 
@@ -27,8 +27,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.cores.crossbar.program import NeuronTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import NeuronTable
 from neuromap.render.value import Card
 
 __all__ = ["Parameters", "Width", "by_chance", "fire", "integrate", "leak"]

@@ -23,9 +23,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import Program
 
 __all__ = ["LEAK", "THRESHOLD", "Noise", "check_seed", "core_numbers", "keys", "mix", "rho", "streams"]
 

@@ -7,19 +7,14 @@ of the cores never matters. Mutable state lives only in :class:`NumpyEngine`.
 
 from __future__ import annotations
 
-from copy import copy
-from itertools import pairwise
-from typing import Self
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import run_heads
-from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
+from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise
+from neuromap.simulation.engine.readable_engine import AxonRing
 
 __all__ = ["NumpyEngine"]
 
@@ -31,7 +26,7 @@ _DRAWS = 1 << 10
 """Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider."""
 
 
-class NumpyEngine:
+class NumpyEngine(AxonRing):
     """State of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`.
 
     Parameters
@@ -56,13 +51,12 @@ class NumpyEngine:
         If there is no such seed.
     """
 
-    def __init__(self, program: Program, *, noise_seed: int = 0) -> None:
-        require_legal(program, mapped=False, indices_only=True)
-        self.program = program
+    program: Program
+
+    def _prepare(self) -> None:
+        program, neurons = self.program, self.program.neurons
         self._width = Width.of(program.chip)
         self._comparison = program.chip.rules.negative_comparison
-        self._noise = Noise(program, noise_seed)
-        neurons = program.neurons
         steps, fixed = np.abs(neurons.weights.astype(np.int64)), neurons.weights
         draws: NDArray[np.bool_] = np.zeros(program.n_cores, dtype=np.bool_)
         if neurons.stochastic_weight is not None:
@@ -77,106 +71,21 @@ class NumpyEngine:
         for table in (neurons.stochastic_leak, neurons.noise_bits):
             if table is not None:
                 self._restless |= table.any(axis=1)
-        self.reset()
+
+    def _potentials_before(self) -> NDArray[np.int64]:
+        return self.program.neurons.potential.astype(np.int64)
 
     def reset(self, noise_seed: int | None = None) -> None:
         """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
-        program = self.program
         if noise_seed is not None:
-            self._noise = Noise(program, noise_seed)
-        self.tick = 0
-        self._totals = Totals(0, 0, 0)
-        self._potentials = program.neurons.potential.astype(np.int64)
-        slots = int(program.delay.max(initial=0)) + 1
-        self._due = np.zeros((slots, *program.axon_types.shape), dtype=np.bool_)
-        self._at_rest = np.zeros(program.n_cores, dtype=np.bool_)
+            self._noise = Noise(self.program, noise_seed)
+        super().reset(noise_seed)
+        self._at_rest = np.zeros(self.program.n_cores, dtype=np.bool_)
 
-    def fork(self) -> Self:
-        """Make another engine at tick 0 that shares what is only read with this one, its noise too."""
-        other = copy(self)
-        other.reset()  # makes state of its own
-        return other
-
-    @property
-    def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
-        return EngineState(self.tick, self._potentials, self.pending, self._totals)
-
-    def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
-        check_state(self.program, state)
-        self.reset()
-        self.tick, self._totals = state.tick, Totals(*state.totals)
-        self._potentials = state.potentials.copy()
-        due, core, axon = state.spikes.T
-        self._due[due % len(self._due), core, axon] = True
-
-    @property
-    def potentials(self) -> NDArray[np.int64]:
-        """Potentials V of all neurons after the last tick, a copy, shape (C, N)."""
-        return self._potentials.copy()
-
-    def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Potentials V of some cores, in this order, a copy, shape (n, N)."""
-        return self._potentials[cores]
-
-    @property
-    def totals(self) -> Totals:
-        """Activity since tick 0."""
-        return self._totals
-
-    @property
-    def pending(self) -> NDArray[np.int64]:
-        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
-        slots = len(self._due)
-        ahead, core, axon = np.nonzero(np.roll(self._due, -(self.tick % slots), axis=0))
-        return np.stack([self.tick + ahead, core, axon], axis=1).astype(np.int64)
-
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Run one tick.
-
-        Parameters
-        ----------
-        host_cores, host_axons : array_like of int, shape (n,)
-            Axons that the host feeds in this tick; they are integrated in this tick. Two spikes on one axon
-            in one tick are one.
-
-        Returns
-        -------
-        cores, neurons : ndarray of int64, shape (m,)
-            The neurons that fired, ordered by core, then neuron.
-        """
-        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
-        return spikes.cores, spikes.neurons
-
-    def _tick(
-        self, host_cores: NDArray[np.int32], host_axons: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        due = self._due[self.tick % len(self._due)]
-        due[host_cores, host_axons] = True
-        event_cores, event_axons = np.nonzero(due)
-        due[event_cores, event_axons] = False  # the slot is free for spikes due one turn of the ring later
-
-        cores, neurons = self._run_cores(event_cores, event_axons)
-        self._send(cores, neurons)
-        self._count(len(cores), event_cores, event_axons)
-        self.tick += 1
-        return cores, neurons
-
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        check_run(self.program, events, watched)
-        nothing = np.zeros(0, dtype=np.int64)
-        fired = [(nothing, nothing, nothing)]
-        for start, end in pairwise(events.start.tolist()):
-            cores, neurons = self._tick(events.cores[start:end], events.axons[start:end])
-            if watched is not None:
-                kept = watched[cores, neurons]
-                cores, neurons = cores[kept], neurons[kept]
-            fired.append((np.full(len(cores), self.tick - 1, dtype=np.int64), cores, neurons))
-        return Spikes(*(np.concatenate(column) for column in zip(*fired, strict=True)))
+    def _compute(
+        self, cores: NDArray[np.int64], axons: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        return (*self._run_cores(cores, axons), int(self._n_synapses[cores, axons].sum(dtype=np.int64)))
 
     def _run_cores(
         self, event_cores: NDArray[np.int64], event_axons: NDArray[np.int64]
@@ -298,18 +207,3 @@ class NumpyEngine:
             stochastic = table.stochastic_weight[cores, :, types][:, neurons]
             weights = np.where(stochastic, drawn, 0 if drawn_only else weights)
         return np.where(bits, weights, 0)
-
-    def _count(self, n_spikes: int, event_cores: NDArray[np.int64], event_axons: NDArray[np.int64]) -> None:
-        """Add the activity of one tick to the totals."""
-        spikes, axon_events, synaptic_events = self._totals
-        synapses = int(self._n_synapses[event_cores, event_axons].sum(dtype=np.int64))
-        self._totals = Totals(spikes + n_spikes, axon_events + len(event_cores), synaptic_events + synapses)
-
-    def _send(self, cores: NDArray[np.int64], neurons: NDArray[np.int64]) -> None:
-        """Phase two: every spike to its axon, ``delay`` ticks from now."""
-        program = self.program
-        target = program.target_core[cores, neurons]
-        sent = target >= 0
-        cores, neurons = cores[sent], neurons[sent]
-        slot = (self.tick + program.delay[cores, neurons].astype(np.int64)) % len(self._due)
-        self._due[slot, target[sent], program.target_axon[cores, neurons]] = True

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
-from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.compiling import cached
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import ListProgram, Program, SynapseTable, TargetTable
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -345,11 +344,7 @@ def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:
     }
     tables["host"] = rows_of_cores(program.host, local)
     tables["outputs"] = rows_of_cores(program.outputs, local)
-    neurons = program.neurons  # type: ignore[attr-defined]
-    some = {name: table[cores] for name, table in vars(neurons).items() if isinstance(table, np.ndarray)}
-    tables["neurons"] = replace(neurons, **some)
-    more = _crossbars(program, cores, local) if isinstance(program, Program) else _lists(program, cores, local)
-    return replace(program, **tables, **more)
+    return replace(program, **tables, **program.of_cores(cores, local))
 
 
 def rows_of_cores(table: Any, local: Ints) -> Any:
@@ -357,39 +352,3 @@ def rows_of_cores(table: Any, local: Ints) -> Any:
     kept = local[table.core] >= 0
     columns = {name: column[kept] for name, column in vars(table).items() if isinstance(column, np.ndarray)}
     return replace(table, **columns | {"core": local[table.core[kept]].astype(np.int32)})
-
-
-def _crossbars(program: Program, cores: Ints, local: Ints) -> dict[str, Any]:
-    target = local[program.target_core[cores]].astype(np.int32)
-    here = target >= 0
-    return {
-        "axon_types": program.axon_types[cores],
-        "crossbar": program.crossbar[cores],
-        "target_core": target,
-        "target_axon": np.where(here, program.target_axon[cores], np.int32(0)),
-        "delay": np.where(here, program.delay[cores], np.uint8(0)),
-    }
-
-
-def _lists(program: Any, cores: Ints, local: Ints) -> dict[str, Any]:
-    whole: ListProgram = program
-    synapses, targets, n = whole.synapses, whole.targets, whole.chip.neurons
-    n_axons = whole.axon_counts[cores]
-    lists = ragged_ranges(synapses.axons[cores], n_axons)
-    length = np.diff(synapses.lists)[lists]
-    synapse = ragged_ranges(synapses.lists[lists], length)
-    neuron = (cores[:, None] * n + np.arange(n)).ravel()
-    fan_out = np.diff(targets.start)[neuron]
-    target = ragged_ranges(targets.start[neuron], fan_out)
-    here = local[targets.core[target]] >= 0
-    kept = np.append(0, np.cumsum(here))[np.append(0, np.cumsum(fan_out))]
-    return {
-        "synapses": SynapseTable(
-            np.append(0, np.cumsum(n_axons)),
-            np.append(0, np.cumsum(length)),
-            synapses.neuron[synapse],
-            synapses.weight[synapse],
-            synapses.delay[synapse],
-        ),
-        "targets": TargetTable(kept, local[targets.core[target[here]]].astype(np.int32), targets.axon[target[here]]),
-    }

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.given import path_given
+from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import (
     CurrentState,
@@ -242,10 +243,10 @@ def _engine_of(
     """Load the program of a rank's cores; with memory that all ranks share if there is any."""
     if exchange.size == 1:
         return make_engine(program, choice)
-    if choice.engine == "fast":
-        from neuromap.simulation.mpi.shared_engines import make_shared_engine  # Numba takes a while to import
-
-        shared = make_shared_engine(program, wires, exchange, choice)
+    make_shared = getattr(program.chip.kind.engines, "make_shared", None)
+    if choice.engine == "fast" and make_shared is not None:
+        require_legal(program, mapped=False, indices_only=True)
+        shared: Engine | None = make_shared(program, wires, exchange, choice)
         if shared is not None:
             return shared
     return ParcelEngine(program, wires, exchange, choice)

@@ -9,7 +9,6 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Engine, HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -63,7 +62,10 @@ class Chips:
 
     def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
         self.noise_seed = choice.noise_seed
-        self._sliceable = program if choice.engine == "fast" and isinstance(program, Program) else None
+        self._program = program
+        self._side_by_side = (
+            getattr(program.chip.kind.engines, "side_by_side", None) if choice.engine == "fast" else None
+        )
         self._bit_slicing = choice.bit_slicing
         self._blocks: _Forks[SideBySide] | None = None
         first = make_engine(program, replace(choice, threads=1))
@@ -78,18 +80,16 @@ class Chips:
     def stimuli_at_once(self, n_stimuli: int, n_ticks: int, n_values: int) -> int:
         """Say how many stimuli should run side by side, a bit for each; 0 for none."""
         # What that needs is made, and compiled, at the first call that finds some: call it in the main thread.
-        if self._sliceable is None or self._bit_slicing is False or n_ticks == 0:
+        if self._side_by_side is None or self._bit_slicing is False or n_ticks == 0:
             return 0
         at_once, least = min(n_stimuli, _BLOCK_VALUES // max(1, n_values)), 1 if self._bit_slicing else _FEW_STIMULI
         if at_once < least or (not self._bit_slicing and n_stimuli * n_ticks < _FEW_TICKS):
             return 0
         if self._blocks is None:
-            from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide  # Numba takes a while to import
-
-            block = SideBySide(self._sliceable)
+            block = self._side_by_side(self._program)
             share = block.bit_sliced.mean()
             if block.lanes < least or share == 0 or (not self._bit_slicing and share < _LEAST_SHARE):
-                self._sliceable = None
+                self._side_by_side = None
                 return 0
             block.compile()
             self._blocks = _Forks(block)

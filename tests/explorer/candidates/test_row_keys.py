@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.candidates.schedules import RowKeys, graph_of, schedules_of, sharing_of
-from neuromap.hardware.program.program import ListProgram
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.behaviour import behaviour_classes, class_key
 

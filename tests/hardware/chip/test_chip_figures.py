@@ -6,9 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.cores.core_kind import core_kind
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.hardware.chip.chip_document import FIGURES, chip_document, chip_from_document
+from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, keys_of_tables
 from neuromap.hardware.chip.chip_file import MOST_CHIPS, chips_with_figures, with_figures
+
+FIGURES = [f"{table}.{key}" for table, keys in keys_of_tables(core_kind("crossbar")).items() for key in keys]
 
 TEXTS = ("name", "description", "source")
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
+from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.cores.synapse_list.structure import SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +18,7 @@ def list_chip():
     )  # fmt: skip
     return ChipSpec(
         name="little", cores=(2, 2), chips=(1, 1), axons=2, neurons=3, axon_types=0, weight_bits=4, leak_bits=0,
-        threshold_bits=5, potential_bits=12, delay=(2, 5), reach=(1, 1), synapse_lists=lists,
+        threshold_bits=5, potential_bits=12, delay=(2, 5), reach=(1, 1), core_figures=lists,
     )  # fmt: skip
 
 

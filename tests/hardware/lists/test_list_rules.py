@@ -84,7 +84,7 @@ def test_each_limit_of_the_chip_counts(lists_by_hand, limit, value, rule, messag
     if limit in ("axons", "reach"):
         chip = replace(chip, **{limit: value})
     else:
-        chip = replace(chip, synapse_lists=replace(chip.synapse_lists, **{limit: value}))
+        chip = replace(chip, core_figures=replace(chip.lists, **{limit: value}))
     violations = check_program(replace(lists_by_hand, chip=chip))
     assert {violation.rule for violation in violations} == {rule}
     assert message in violations[0].message
@@ -109,7 +109,7 @@ def test_widths_that_engines_do_not_hold_are_refused(lists_by_hand, key, value):
     if key in ("potential_bits", "delay"):
         chip = replace(chip, **{key: value})
     else:
-        chip = replace(chip, synapse_lists=replace(chip.synapse_lists, **{key: value}))
+        chip = replace(chip, core_figures=replace(chip.lists, **{key: value}))
     with pytest.raises(ProgramError, match=rf"chip little: {key}: found .*; allowed is"):
         require_legal(replace(lists_by_hand, chip=chip))
 

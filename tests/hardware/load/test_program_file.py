@@ -9,11 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, ProgramError
 from neuromap.files.sealed import sealed_bytes
 from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
+from neuromap.hardware.program.structure import is_optional, program_tensors, tensors_of
 from neuromap.hardware.program_file import map_program, program_from_bytes
+
+TENSORS = tensors_of(Program)
+OPTIONAL_TENSORS = {name for name in TENSORS if is_optional(Program, name)}
 
 seeds = st.integers(0, 2**32)
 

@@ -21,7 +21,7 @@ STEP = 64  # of Loihi's thresholds
 def _list_chip(**changes):
     lists = {key: changes.pop(key) for key in ("output_axons", "synapse_memory_bits") if key in changes}
     chip = nm.load_chip("loihi1")
-    return replace(chip, name="tiny", **changes, synapse_lists=replace(chip.lists, **lists))
+    return replace(chip, name="tiny", **changes, core_figures=replace(chip.lists, **lists))
 
 
 @pytest.fixture(scope="session")

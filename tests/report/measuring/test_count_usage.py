@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
-from neuromap.hardware.program.program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.edge import Edge

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuromap.cores.core_kind import core_kind
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import MAKERS, make_engine
+from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 # Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.
@@ -21,7 +22,7 @@ MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")
 
 
 def test_every_engine_can_be_made():
-    assert tuple(MAKERS) == tuple(ENGINES)
+    assert {*ENGINES} == {*core_kind("crossbar").engines.ENGINES} == {*core_kind("synapse-list").engines.ENGINES}
 
 
 @pytest.mark.law

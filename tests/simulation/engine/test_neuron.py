@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.program.program import NeuronTable
+from neuromap.cores.crossbar.program import NeuronTable
 from neuromap.simulation.engine.neuron import Width, by_chance, fire, integrate, leak
 
 pytestmark = pytest.mark.law

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from neuromap.simulation.engine.bit_sliced.carry_save import store_plane
 from neuromap.simulation.engine.bit_sliced.sliced_layout import WORDS, SlicedImage, SlicedState
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put, trailing_zeros
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.words import get, put, trailing_zeros
 
 __all__ = ["States", "hand_over", "keep_fired", "slot_of", "take_over"]
 

@@ -13,7 +13,10 @@ from typing import Any
 from numba import int16, njit
 
 from neuromap.simulation.engine.bit_sliced.sliced_layout import PLANE, SlicedImage, SlicedState
-from neuromap.simulation.engine.kernel.lanes import INLINED, broadcast, get, load, store
+from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.lane_memory import load, store
+from neuromap.simulation.engine.kernel.lanes import broadcast
+from neuromap.simulation.engine.kernel.words import get
 
 __all__ = ["load_plane", "plane_of", "store_plane", "sum_neuron"]
 

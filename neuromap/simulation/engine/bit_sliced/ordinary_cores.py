@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.between import States
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES

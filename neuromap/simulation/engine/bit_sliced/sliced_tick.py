@@ -9,7 +9,9 @@ from numba import njit
 from neuromap.simulation.engine.bit_sliced.between import States, hand_over, slot_of, take_over
 from neuromap.simulation.engine.bit_sliced.carry_save import load_plane, plane_of, store_plane, sum_neuron
 from neuromap.simulation.engine.bit_sliced.sliced_layout import Fed, SlicedImage, SlicedState
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, any_lane, get, put
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import any_lane
+from neuromap.simulation.engine.kernel.words import get, put
 
 __all__ = ["run_sliced_ticks"]
 

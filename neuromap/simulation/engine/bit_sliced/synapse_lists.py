@@ -9,7 +9,8 @@ from typing import Any
 
 from numba import int64, njit, uint64
 
-from neuromap.simulation.engine.kernel.lanes import CALLED, trailing_zeros
+from neuromap.simulation.engine.kernel.emission import CALLED
+from neuromap.simulation.engine.kernel.words import trailing_zeros
 
 __all__ = ["LEVELS", "fill_lists", "weigh_synapses"]
 

@@ -7,7 +7,8 @@ from typing import Any
 from numba import njit, uint64
 
 from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES, WORDS
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, nonzero_bytes, put, trailing_zeros
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
 __all__ = ["list_planes", "make_planes"]
 

@@ -9,7 +9,7 @@ from numba import njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.lanes import INLINED
+from neuromap.simulation.engine.kernel.emission import INLINED
 
 __all__ = ["ABORT", "BARRIER_WORDS", "atomic_load", "atomic_or", "atomic_store", "rest", "wait"]
 

@@ -13,22 +13,10 @@ from typing import Any
 import numpy as np
 from numba import int16, njit
 
+from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lanes import (
-    INLINED,
-    add_where,
-    any_lane,
-    broadcast,
-    get,
-    load,
-    load_mask,
-    prefetch,
-    prefetch_far,
-    store,
-    store_mask,
-    where,
-    widen,
-)
+from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
+from neuromap.simulation.engine.kernel.lanes import add_where, any_lane, broadcast, where, widen
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     HEADER,
@@ -42,6 +30,7 @@ from neuromap.simulation.engine.kernel.layout import (
     Image,
     State,
 )
+from neuromap.simulation.engine.kernel.words import get, prefetch, prefetch_far
 from neuromap.simulation.engine.kernel.workspace import Ahead, Scratch
 
 __all__ = ["ask", "ask_ahead", "axon_type", "tick_narrow"]

@@ -23,7 +23,8 @@ from neuromap.simulation.engine.kernel.barrier import (
     atomic_store,
     rest,
 )
-from neuromap.simulation.engine.kernel.lanes import INLINED, get, put
+from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.words import get, put
 
 __all__ = [
     "LINE",

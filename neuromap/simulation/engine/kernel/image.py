@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.extents import as_extent, extent
 from neuromap.simulation.engine.kernel.far import FarTargets

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.layout import FLAGS, FLOOR, GROWTH, HEADER, PEAK_WEIGHT, Flag, Image, State
+from neuromap.simulation.engine.kernel.words import get, put
 
 __all__ = ["is_narrow"]
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.layout import Flag, Shape

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
+from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.far import LINE, part_of
-from neuromap.simulation.engine.kernel.lanes import INLINED, get, prefetch, put
 from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
 __all__ = ["box_of", "deliver", "deliver_box", "deliver_far", "slot_of"]

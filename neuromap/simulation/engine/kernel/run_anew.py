@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, clear_values, copy_values, get
 from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get
 from neuromap.simulation.engine.kernel.workspace import Record, Scratch
 
 __all__ = ["begin_run", "record_from", "state_of_run"]

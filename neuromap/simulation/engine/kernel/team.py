@@ -15,12 +15,13 @@ from numba import njit, uint64
 from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.far import Far, far_is_ready, no_far, send_far, tell_finished
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_far
 from neuromap.simulation.engine.kernel.tick import tick_cores
+from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
 
 __all__ = ["MAX_TEAM", "first_cores", "make_team", "run_ticks"]

@@ -23,9 +23,12 @@ from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import ask, ask_ahead, tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
+from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lanes import (
-    INLINED,
+from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
+from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
+from neuromap.simulation.engine.kernel.ring import box_of, slot_of
+from neuromap.simulation.engine.kernel.words import (
     clear_bytes,
     count_row,
     get,
@@ -35,9 +38,6 @@ from neuromap.simulation.engine.kernel.lanes import (
     put,
     trailing_zeros,
 )
-from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
-from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
-from neuromap.simulation.engine.kernel.ring import box_of, slot_of
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
     CONVOY,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip.chip_spec import ChipSpec, SynapseLists
+from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.cores.synapse_list.structure import SynapseLists
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.hardware.program.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 
 
 def truncated(value, whole):
@@ -102,7 +103,7 @@ def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
     return ChipSpec(
         name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
         leak_bits=0, threshold_bits=17, potential_bits=potential_bits, delay=delay,
-        synapse_lists=lists,
+        core_figures=lists,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuromap.hardware.program.program import TargetTable
+from neuromap.cores.synapse_list.program import TargetTable
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -1,0 +1,1 @@
+"""Kinds of cores: each a package behind one protocol."""

@@ -1,0 +1,224 @@
+"""CoreKind: what the rest of neuromap asks a kind of core, and how a kind is found by its name.
+
+A kind is a package whose modules are its parts: ``structure``, ``program``, ``rules``, ``mapper``, ``engines``,
+``faults`` and, where the general one is too slow or too coarse, ``wave``. A part offers what its protocol below says;
+it is imported when it is first asked. Ours are named here, others by an entry point of the group
+``neuromap.core_kinds`` with the kind's name and its package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+from neuromap.errors import ChipError
+from neuromap.render.value import Card
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
+    from neuromap.faults.struck_program import Faults
+    from neuromap.files.toml_table import TomlTable
+    from neuromap.hardware.check.violation import Rules
+    from neuromap.hardware.chip.chip_spec import ChipSpec
+    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.mapping.bounds.lower_bounds import CoreBound
+    from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
+    from neuromap.mapping.options.budget import Budget, Progress
+    from neuromap.mapping.options.options import MappingOptions
+    from neuromap.mapping.parts import Parts
+    from neuromap.mapping.tile.tilings import Tilings
+    from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+    from neuromap.rollout.schedule.rollout import Rollout
+    from neuromap.simulation.cost.measure_activity import CoreShares
+    from neuromap.simulation.engine.engine import Engine
+    from neuromap.simulation.engine.engine_choice import EngineChoice
+    from neuromap.verification.wave import Wiring
+
+    Bools: TypeAlias = NDArray[np.bool_]
+    Ints: TypeAlias = NDArray[np.int64]
+
+__all__ = ["DEFAULT", "CoreFigures", "CoreKind", "core_kind", "core_kinds"]
+
+_GROUP = "neuromap.core_kinds"
+_OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}
+DEFAULT = "crossbar"
+"""Kind of the cores of a chip file that names none."""
+
+
+@dataclass(frozen=True)
+class CoreFigures(Card):
+    """Figures of a chip that only one kind of core has; a frozen dataclass of the kind derives from it."""
+
+    kind: ClassVar[str]  # name of the kind
+
+
+class Structure(Protocol):
+    """What a core is: facts by which others decide, and its table ``[core]`` of the chip file."""
+
+    NEURONS: tuple[type[SpikingNeuron], ...]  # the neurons that remember which it computes, beside frame neurons
+    ONE_TARGET: bool  # whether a neuron feeds one axon, so that fan-out takes copies of it
+    DELAYS_BEHIND_AXONS: bool  # whether an axon carries a spike to neurons at different delays
+    UPDATES_ALL: bool  # whether a core in use computes all its neurons in every tick, idle ones too
+    OPTIONS: frozenset[str]  # options of the mapper that mean something here, of those that not every kind has
+    KEYS: tuple[str, ...]  # keys of the table ``[core]``
+    NEURON_TABLE: bool  # whether a chip file may say how the neuron reads its equations
+
+    def figures(self, core: TomlTable) -> dict[str, Any]:
+        """Read the table: fields of a :class:`~neuromap.hardware.chip.chip_spec.ChipSpec`."""
+
+    def table(self, chip: ChipSpec) -> dict[str, Any]:
+        """Write it."""
+
+
+class ProgramPart(Protocol):
+    """What is loaded onto a chip."""
+
+    PROGRAM: type[ChipProgram]
+
+
+class RulesPart(Protocol):
+    """What a program must keep, read again from program and chip: shares no code with the mapper."""
+
+    RULES: Rules
+
+
+class Mapper(Protocol):
+    """From a rollout to a program."""
+
+    def partition(
+        self,
+        rollout: Rollout,
+        chip: ChipSpec,
+        options: MappingOptions,
+        budget: Budget,
+        progress: Progress | None,
+        tilings: Tilings | None,
+    ) -> Parts:
+        """Put the neurons of a rollout into cores; or refuse."""
+
+    def emit(self, rollout: Rollout, parts: Parts, where: Ints, chip: ChipSpec) -> ChipProgram:
+        """Write the program of placed cores; ``where`` has shape (cores, 2)."""
+
+    def core_bound(self, network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
+        """Bound the cores of every mapping from below."""
+
+    def most_axons(self, sources: Sources, population: Population, chip: ChipSpec, gathers: bool) -> int | None:
+        """Count the axons that the neediest neuron takes alone; ``None`` where no number of axons serves it."""
+
+
+class Engines(Protocol):
+    """What runs programs: ``numpy``, the readable one, and perhaps ``fast``, which must equal it bit by bit."""
+
+    # May offer ``side_by_side(program)`` too, an engine of many stimuli, and ``make_shared(program, wires, exchange,
+    # choice)``, one that shares memory with those of other ranks; either may give None.
+
+    ENGINES: Mapping[str, Callable[[Any, EngineChoice], Engine]]
+
+
+class FaultsPart(Protocol):
+    """What faults and edits do to a program; all give another one."""
+
+    def with_stuck(self, program: Any, stuck: Bools, fires: bool) -> ChipProgram:
+        """Let neurons, shape (C, N), never fire, or fire in every tick."""
+
+    def without_ways(self, program: Any, cut: Bools) -> ChipProgram:
+        """Take away some of the program's wires."""
+
+    def flipped(self, program: Any, places: Ints, faults: Faults) -> tuple[ChipProgram, int, int]:
+        """Flip synapses; also how many failed and could. ``places`` are the cores' numbers on the board."""
+
+    def with_threshold(self, program: Any, at: tuple[Ints, Ints], edit: ThresholdEdit) -> ChipProgram:
+        """Raise or lower thresholds of neurons, by cores and neurons."""
+
+    def with_weight(self, program: Any, places: Sequence[tuple[int, int]], edit: WeightEdit) -> ChipProgram:
+        """Change the weight of a connection to some neurons."""
+
+
+class Wave(Protocol):
+    """How the dependency wave and the counting of work walk a program."""
+
+    def wiring(self, program: Any) -> Wiring:
+        """Make the wave's view of a program."""
+
+    def shares(self, program: Any) -> CoreShares:
+        """Count the synapses of every axon by node."""
+
+
+class CoreKind:
+    """A kind of core: a package, and its parts."""
+
+    structure: Structure
+    program: ProgramPart
+    rules: RulesPart
+    mapper: Mapper
+    engines: Engines
+    faults: FaultsPart
+    wave: Wave | None  # None where the general walk serves
+
+    def __init__(self, name: str, package: str) -> None:
+        self.name, self._package = name, package
+
+    def computes(self, neuron: type[SpikingNeuron]) -> bool:
+        """Whether its cores compute neurons of a class; frame neurons they all do."""
+        return neuron in self.structure.NEURONS
+
+    def __getattr__(self, part: str) -> Any:
+        """Import a part that is asked for the first time."""
+        asked = _PARTS.get(part)
+        if asked is None:
+            raise AttributeError(part)
+        path, found = f"{self._package}.{part}", None
+        try:
+            if part != "wave" or find_spec(path) is not None:
+                found = import_module(path)
+        except (ImportError, SyntaxError) as error:
+            raise ChipError(f"core kind {self.name}: {path} cannot be imported ({error}); install it again") from error
+        for key in (*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))):
+            if found is not None and not hasattr(found, key):
+                raise ChipError(f"core kind {self.name}: {path} has no {key}; docs/architecture.md says what it needs")
+        setattr(self, part, found)
+        return found
+
+
+_PARTS: Mapping[str, type] = {
+    "structure": Structure,
+    "program": ProgramPart,
+    "rules": RulesPart,
+    "mapper": Mapper,
+    "engines": Engines,
+    "faults": FaultsPart,
+    "wave": Wave,
+}
+
+
+@cache
+def core_kind(name: str) -> CoreKind:
+    """Find a kind by its name."""
+    package = _OURS.get(name) or _others().get(name)
+    if package is None:
+        raise ChipError(f"core kind {name!r:.60}: is not known; allowed are {', '.join(core_kinds())}")
+    return CoreKind(name, package)
+
+
+def core_kinds() -> tuple[str, ...]:
+    """Names of all kinds, ours first."""
+    return (*_OURS, *(name for name in sorted(_others()) if name not in _OURS))
+
+
+def our_kinds() -> tuple[CoreKind, ...]:
+    """Give the kinds that come with neuromap."""
+    return tuple(map(core_kind, _OURS))
+
+
+def _others() -> dict[str, str]:
+    from importlib.metadata import entry_points  # it reads what is installed
+
+    return {found.name: found.value for found in entry_points(group=_GROUP)}

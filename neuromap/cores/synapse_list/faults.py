@@ -1,0 +1,84 @@
+"""What faults and edits do to a program of synapse lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.errors import InputError
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
+from neuromap.faults.struck_program import Faults, fails
+
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
+    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    # All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
+    # moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
+    # shapes: stuck (C, N)
+    table, synapses = program.neurons, program.synapses
+    still = stuck.ravel()[program.soma].reshape(stuck.shape)
+    changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
+    changed["bias"] = np.where(still, int(fires), table.bias)
+    neurons = replace(
+        table,
+        refractory=np.where(still, np.uint8(0), table.refractory),
+        **{name: array.astype(np.int32) for name, array in changed.items()},
+    )
+    onto = still[synapses.list_core[synapses.synapse_list], synapses.neuron]
+    weight = np.where(onto, np.int32(0), synapses.weight)
+    return replace(program, neurons=neurons, synapses=replace(synapses, weight=weight))
+
+
+def without_ways(program: ListProgram, cut: Bools) -> ListProgram:
+    """Take targets from neurons."""
+    # shapes: cut (n,)
+    targets = program.targets
+    left = np.concatenate([[0], np.cumsum(~cut)])
+    kept = replace(targets, start=left[targets.start], core=targets.core[~cut], axon=targets.axon[~cut])
+    return replace(program, targets=kept)
+
+
+def flipped(program: ListProgram, places: NDArray[np.int64], faults: Faults) -> tuple[ListProgram, int, int]:
+    """Give the weights of synapses the other sign."""
+    # shapes: places (C,)
+    synapses = program.synapses
+    row = synapses.synapse_list
+    core = synapses.list_core[row]
+    within = np.arange(len(row)) - synapses.lists[row]
+    flips = fails(faults, "flipped-synapses", places[core], row - synapses.axons[core], within)
+    weight = np.where(flips, -synapses.weight, synapses.weight)
+    return replace(program, synapses=replace(synapses, weight=weight)), int(flips.sum()), len(flips)
+
+
+def with_threshold(program: ListProgram, at: tuple[Ints, Ints], edit: ThresholdEdit) -> ListProgram:
+    """Raise or lower thresholds."""
+    step = 1 << program.chip.lists.threshold_shift
+    most = ((1 << program.chip.threshold_bits) - 1) * step
+    threshold = moved(program.neurons.threshold, at, step, 0, most, edit)
+    return replace(program, neurons=replace(program.neurons, threshold=threshold))
+
+
+def with_weight(program: ListProgram, places: Sequence[tuple[int, int]], edit: WeightEdit) -> ListProgram:
+    """Change the weight of a connection."""
+    table = program.synapses
+    weight, lists_of = table.weight.copy(), table.synapse_list
+    step = 1 << program.chip.lists.threshold_shift
+    most = 1 << (program.chip.weight_bits - 1)
+    for core, neuron in places:
+        lists = table.axons[core] + axons_from(program, edit.source, edit.source_index, core)
+        mine = np.flatnonzero(np.isin(lists_of, lists) & (table.neuron == neuron))
+        if not len(mine):
+            raise refusal(edit, [])
+        if not -most <= edit.weight < most:
+            raise InputError(f"{edit.what}: weights of {program.chip.name} are {-most} to {most - 1}")
+        weight[mine] = 0
+        weight[mine[0]] = edit.weight * step
+    return replace(program, synapses=replace(table, weight=weight))

@@ -1,0 +1,363 @@
+"""The partition of many-target cores: which neuron is in which core, and where within it.
+
+A core holds so many neurons, axons (different signals that its neurons read), bits of synapses, and output axons (pairs
+of one of its neurons and a core that reads it). A neuron has one place: there are no copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.distinct import distinct
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.value import Value
+from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
+from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of
+from neuromap.cores.synapse_list.move_groups import move_groups
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.infeasible import Limit, Remedy, count_cores, refuse, refuse_core_count
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ListPartition(Value):
+    """Where every neuron is."""
+
+    lists: ListNetwork  # neurons and synapses
+    # core, slot: (n,): core of every compartment, and its number within the core; -1 where it is not computed
+    core: Ints
+    slot: Ints
+    n_cores: int  # cores in use
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+        return self.lists.network
+
+    def held(self, population: int) -> tuple[int, int]:
+        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+        start, stop = self.lists.offset[population : population + 2]
+        cores = np.unique(self.core[start:stop])
+        n_cores = int((cores >= 0).sum())
+        return int(n_cores > 0), n_cores
+
+
+def fill_cores(
+    lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, budget: Budget = NO_LIMIT
+) -> ListPartition:
+    """Put the neurons that are computed into cores with few deliveries."""
+    # by_number: keep the order of the neurons
+    # gives deliveries are at most those in the order of the neurons
+    groups, room = neuron_groups(lists), room_of(chip)
+    _require_groups_fit(lists, groups, chip)
+    core = (
+        settle(number_order(groups), groups, room)[0]
+        if by_number
+        else partition_groups(groups, room, _layers(lists, groups), budget)
+    )
+    parts = _with_slots(lists, groups, core)
+    _require_outputs(parts, groups, chip)
+    if parts.n_cores > chip.n_usable_cores:
+        raise refuse_core_count(parts.n_cores, chip.n_usable_cores, chip.name)
+    return parts
+
+
+def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> None:
+    axons = np.diff(groups.start)
+    bits = axons * chip.lists.list_bits + groups.synapses * chip.lists.synapse_bits
+    wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > chip.lists.synapse_memory_bits)
+    if not wrong.any():
+        return
+    one = int(np.argmax(wrong))
+    neuron = int(groups.neuron[one])
+    if groups.load[one] > chip.neurons:
+        raise _refuse_compartments(lists, neuron, int(groups.load[one]), chip)
+    raise _refuse_neuron(lists, neuron, int(axons[one]), int(bits[one]), chip)
+
+
+def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
+    """List the nodes with rows or columns of which every neuron is computed."""
+    found: list[Layer] = []
+    for population, begin in zip(lists.network.populations, lists.offset.tolist(), strict=False):
+        first, end = np.searchsorted(groups.neuron, (begin, begin + len(population.neurons))).tolist()
+        shape = population.shape
+        if shape is not None and shape[0] * shape[1] > 1 and end - first == shape[0] * shape[1] * shape[2]:
+            found.append((first, shape))
+    return found
+
+
+def _with_slots(lists: ListNetwork, groups: NeuronGroups, core: Ints) -> ListPartition:
+    """Give every compartment its number in its core: neuron by neuron, the soma before its further currents."""
+    of_neuron = np.full(lists.n_somas, -1, np.int64)
+    of_neuron[groups.neuron] = core
+    where = np.where(lists.is_computed, of_neuron[lists.soma], -1)
+    order = np.lexsort((np.arange(lists.n_neurons), lists.soma, where))[int((where < 0).sum()) :]
+    slot = np.full(lists.n_neurons, -1, np.int64)
+    slot[order] = np.arange(len(order)) - np.searchsorted(where[order], where[order])
+    return ListPartition(lists, where, slot, int(core.max(initial=0)) + 1)
+
+
+def _require_outputs(parts: ListPartition, groups: NeuronGroups, chip: ChipSpec) -> None:
+    neuron, _ = ways(parts)
+    used = np.bincount(parts.core[neuron], minlength=parts.n_cores)
+    for one in np.flatnonzero(used > chip.lists.output_axons).tolist():
+        mine = groups.neuron[parts.core[groups.neuron] == one]
+        if len(mine) == 1:
+            raise _refuse_outputs(parts, int(mine[0]), chip)
+
+
+def ways(parts: ListPartition) -> tuple[Ints, Ints]:
+    """List the pairs of a neuron and a core that reads it, each once, ordered by neuron."""
+    # shapes: neuron, core (w,)
+    lists = parts.lists
+    on_chip = lists.signal < lists.n_neurons
+    pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]
+    neuron, core = np.divmod(distinct(pair), parts.n_cores)
+    return neuron, core
+
+
+def _refuse_compartments(lists: ListNetwork, neuron: int, demand: int, chip: ChipSpec) -> Exception:
+    text = f"one neuron needs {demand} compartments, one for each current, a {chip.name} core has {chip.neurons}"
+    advice = Remedy("chip.neurons", demand, f"a core with {demand} neurons would hold it")
+    return refuse("neuron", lists.node_of(neuron), demand, chip.neurons, text, [advice])
+
+
+def _refuse_neuron(lists: ListNetwork, neuron: int, axons: int, bits: int, chip: ChipSpec) -> Exception:
+    node, memory = lists.node_of(neuron), chip.lists.synapse_memory_bits
+    limit: Limit = "axons" if axons > chip.axons else "synapse_memory"
+    demand, bound = (axons, chip.axons) if limit == "axons" else (bits, memory)
+    what = "axons" if limit == "axons" else "bits of synapses"
+    text = f"one neuron needs {demand} {what}, a {chip.name} core has {bound}"
+    lever = "chip.axons" if limit == "axons" else "chip.synapse_memory_bits"
+    return refuse(
+        limit, node, demand, bound, text, [Remedy(lever, demand, f"a core with {demand} {what} would hold it")]
+    )
+
+
+def _refuse_outputs(parts: ListPartition, neuron: int, chip: ChipSpec) -> Exception:
+    demand = int((ways(parts)[0] == neuron).sum())
+    bound = chip.lists.output_axons
+    text = f"one neuron is read in {count_cores(demand)}, a {chip.name} core has {bound} output axons"
+    advice = Remedy("chip.output_axons", demand, f"a core with {demand} output axons would do")
+    return refuse("output_axons", parts.lists.node_of(neuron), demand, bound, text, [advice])
+
+
+# From groups to cores: the best of a few orders, refined.
+#
+# The orders are that of the neurons, blocks of rows, columns and features, and cores grown by shared signals. Counted
+# are deliveries: pairs of a signal and a core that reads it. No order but the first may take more cores than the
+# first.
+
+
+SHRINK = 0.75
+"""Share of the compartments that a core keeps where its output axons do not suffice."""
+ENOUGH = 0.95
+"""Share of the deliveries in the order of the neurons above which cores are grown, too."""
+MOST_GROWTH = 40_000_000_000
+"""Signals of cores times readers up to which cores are grown; some minutes."""
+GROWN_PER_SECOND = 50_000_000
+"""Of these, how many are surely looked at in a second; what takes longer than there is time is not begun."""
+
+
+def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = (), budget: Budget = NO_LIMIT) -> Ints:
+    """Put groups into cores with few deliveries."""
+    # budget: ends the search for fewer deliveries; the order of the neurons is filled in any case
+    # gives core of every group, numbered by their first groups. Deliveries are at most those of the order of the
+    # neurons where that order is possible; a core may then still lack output axons, as it may where no order is
+    # shapes: returns (g,)
+    first = _Filled(*settle(number_order(groups), groups, room))
+    if first.n_cores == 1:
+        return first.core
+    if first.stuck < 0 and budget.is_over("filling"):
+        return first.core
+    best = first
+    for order in _block_orders(groups, room, layers):
+        best = _better(best, order, groups, room, first, budget)
+        if best.stuck < 0 and budget.is_over("filling"):
+            break
+    if best.deliveries > ENOUGH * first.deliveries and _may_grow(first, groups, budget):
+        best = _better(best, grow_order(groups, room), groups, room, first, budget)
+    if best.stuck >= 0:
+        return first.core
+    return merge_cores(move_groups(best.core, groups, room, best.deliveries, budget), groups, room, budget)
+
+
+def _may_grow(first: _Filled, groups: NeuronGroups, budget: Budget) -> bool:
+    """Whether there is the time to grow cores; if not, that is an end of the search."""
+    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
+    return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled(Value):
+    """Cores, what ``settle`` tells of them."""
+
+    core: Ints
+    stuck: int
+    deliveries: int
+
+    @property
+    def n_cores(self) -> int:
+        return int(self.core.max(initial=0)) + 1
+
+
+def _better(
+    best: _Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: _Filled, budget: Budget
+) -> _Filled:
+    """Fill cores in one more order; what comes out, if it is better, or the best so far."""
+    found = _Filled(*settle(order, groups, room))
+    if found.stuck < 0 and first.stuck < 0 and found.n_cores > first.n_cores:
+        core = merge_cores(found.core, groups, room, budget)
+        core = empty_cores(core, groups, room, first.n_cores, budget)
+        found = _Filled(core, -1, groups.deliveries(core))
+        if found.n_cores > first.n_cores or _crowded(core, groups, room, found.deliveries):
+            return best
+    if found.stuck >= 0 or (best.stuck < 0 and found.deliveries >= best.deliveries):
+        return best
+    return found
+
+
+def _block_orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer]) -> Iterator[GroupOrder]:
+    if layers:
+        blocks = block_order(layers, groups, room)
+        yield blocks
+        yield GroupOrder(blocks.groups, np.arange(1, len(groups) + 1))  # cores are filled up with parts of blocks
+
+
+def number_order(groups: NeuronGroups) -> GroupOrder:
+    """Give the order of the neurons, without blocks."""
+    return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
+
+
+def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int, int]:
+    """Fill cores in an order, with fewer neurons where output axons do not suffice."""
+    # shapes: core (g,)
+    most = np.full(len(groups), room.neurons, np.int64)
+    while True:
+        core, deliveries = fill_order(order, groups, room, most)
+        crowded = _crowded(core, groups, room, deliveries)
+        for one in crowded:
+            mine = np.flatnonzero(core == one)
+            if len(mine) == 1:
+                return core, int(mine[0]), deliveries
+            load = groups.load[mine]
+            most[mine] = np.minimum(most[mine], max(int(load.max()), int(SHRINK * load.sum())))
+        if not crowded:
+            return core, -1, deliveries
+
+
+def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> list[int]:
+    """List the cores that lack output axons."""
+    if deliveries <= room.output_axons:
+        return []
+    sender = groups.sender[groups.read_in(core)[0]]
+    used = np.bincount(core[sender[sender >= 0]])
+    return np.flatnonzero(used > room.output_axons).tolist()  # type: ignore[no-any-return]
+
+
+# Merge cores that fit one and empty small ones: where nodes or blocks end, cores are left that are not full.
+WORK = 20_000_000
+"""Groups times cores times signals up to which cores are emptied; some seconds."""
+MOST = 64
+"""Cores that are tried with each other: those with the fewest compartments."""
+
+
+def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = NO_LIMIT) -> Ints:
+    """Merge cores as long as two fit one; the two that share most signals come first."""
+    # gives it takes at most as many deliveries
+    # shapes: core (g,); returns (g,)
+    core = core.copy()
+    n_cores = int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    small = np.argsort(used, kind="stable")[:MOST]
+    small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    reads = {c: _row_of_bits(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    n_read = {c: int(np.bitwise_count(row).sum()) for c, row in reads.items()}
+    in_common: dict[tuple[int, int], int] = {}
+    while True:
+        best, pair = -1, (0, 0)
+        for one in () if budget.is_over("filling") else reads:
+            for other in reads:
+                if one < other and used[one] + used[other] <= room.neurons:
+                    if (one, other) not in in_common:
+                        in_common[one, other] = int(np.bitwise_count(reads[one] & reads[other]).sum())
+                    shared = in_common[one, other]
+                    n_axons = n_read[one] + n_read[other] - shared
+                    bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
+                    fits = n_axons <= room.axons and bits <= room.memory
+                    if shared > best and fits and _has_outputs(core, one, other, groups, room):
+                        best, pair = shared, (one, other)
+        if best < 0:
+            return np.unique(core, return_inverse=True)[1].astype(np.int64)
+        one, other = pair
+        core[core == other] = one
+        used[one] += used[other]
+        held[one] += held[other]
+        reads[one] |= reads.pop(other)
+        n_read[one] += n_read.pop(other) - best
+        in_common = {pair: shared for pair, shared in in_common.items() if one not in pair and other not in pair}
+
+
+def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budget: Budget = NO_LIMIT) -> Ints:
+    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails."""
+    # shapes: core (g,); returns (g,)
+    core, n_cores = core.copy(), int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    order = np.argsort(used, kind="stable")
+    gone, kept = order[: max(0, n_cores - wanted)], order[max(0, n_cores - wanted) :]
+    moved = np.flatnonzero(np.isin(core, gone))
+    kept = kept[used[kept] < room.neurons]
+    if int(np.diff(groups.start)[moved].sum()) * len(kept) > WORK:
+        return core
+    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in kept.tolist()}
+    for g in moved.tolist():
+        mine = _reads(np.array([g]), groups)
+        target, least = -1, room.axons + 1
+        for c, known in reads.items():
+            fresh = len(mine - known)
+            bits = (len(known) + fresh) * room.list_bits + int(held[c] + groups.synapses[g]) * room.synapse_bits
+            full = used[c] + groups.load[g] > room.neurons or len(known) + fresh > room.axons or bits > room.memory
+            if not full and fresh < least:
+                target, least = c, fresh
+        if target < 0 or budget.is_over("filling"):
+            break
+        core[g] = target
+        used[target] += groups.load[g]
+        held[target] += groups.synapses[g]
+        reads[target] |= mine
+    return np.unique(core, return_inverse=True)[1].astype(np.int64)
+
+
+def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
+    """Mark the signals that some groups read, a bit each."""
+    length = groups.start[mine + 1] - groups.start[mine]
+    is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
+    is_read[groups.signal[ragged_ranges(groups.start[mine], length)]] = True
+    return np.packbits(is_read).view(np.uint64)
+
+
+def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
+    length = groups.start[mine + 1] - groups.start[mine]
+    return set(groups.signal[ragged_ranges(groups.start[mine], length)].tolist())
+
+
+def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:
+    """Ask whether the output axons suffice for two cores in one."""
+    if len(groups.signal) <= room.output_axons:
+        return True
+    core = np.where(core == other, one, core)
+    sender = groups.sender[groups.read_in(core)[0]]
+    return int(((sender >= 0) & (core[sender] == one)).sum()) <= room.output_axons

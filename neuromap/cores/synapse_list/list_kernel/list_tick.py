@@ -1,0 +1,107 @@
+"""One tick of a range of cores: what the host feeds, cores that are not at rest, and the barrier between ticks.
+
+A spike reaches its axons one tick later at the earliest, so in a tick no core needs anything from another one, and one
+barrier per tick is enough. Threads set the bits of axons with atomic instructions; bits and sums of integers do not
+depend on the order, so the result is the same for every number of threads.
+"""
+
+from __future__ import annotations
+
+from numba import njit, uint64
+
+from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_far, spread
+from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
+from neuromap.simulation.engine.kernel.barrier import wait
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.far import begin_far, end_far, far_is_ready, tell_finished
+from neuromap.simulation.engine.kernel.words import get, put
+from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
+
+__all__ = ["run_list_ticks"]
+
+inlined = njit(**INLINED)
+
+
+@njit(**CALLED)
+def run_list_ticks(
+    image: ListImage,
+    state: ListState,
+    team: ListTeam,
+    me: int,
+    first_tick: int,
+    n_ticks: int,
+    epoch: int,
+    events: Events,
+    event_tick: int,
+    record: Record,
+) -> None:
+    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
+    # ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
+    # other ranks is left in boxes.
+    sense = uint64(0)
+    far = team.far
+    for time in range(n_ticks):
+        tick = first_tick + time
+        if len(far.others) > 0:
+            if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+                return
+            begin_far(far, me, far.clock + time)
+        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
+        for core in range(get(team.first, me), get(team.first, me + 1)):
+            _visit(image, state, team, me, core, tick, epoch, record, time)
+        if len(far.others) > 0:
+            end_far(far, me, far.clock + time)
+            tell_finished(far, me, far.clock + time)
+        if team.n_threads > 1:
+            sense ^= uint64(1)
+            if not wait(team.barrier, team.n_threads, sense):
+                return
+    if len(far.others) > 0:
+        for time in range(max(0, n_ticks - 1 - far.lag), n_ticks):
+            if not _take(image, state, team, me, first_tick, time):
+                return
+
+
+@inlined
+def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
+    """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
+    if time >= 0:
+        if not far_is_ready(team.far, team.barrier, team.far.clock + time):
+            return False
+        deliver_far(image, state, team, me, team.far.clock + time, first_tick + time)
+    return True
+
+
+@inlined
+def _visit(
+    image: ListImage,
+    state: ListState,
+    team: ListTeam,
+    me: int,
+    core: int,
+    tick: int,
+    epoch: int,
+    record: Record,
+    time: int,
+) -> None:
+    """Take a core through a tick, unless it is at rest and nothing is due."""
+    fed = tick % (image.shape.spike_delay + 1) * image.shape.n_cores + core
+    if get(state.fed, fed):
+        put(state.fed, fed, 0)
+        spread(image, state, team, me, core, tick)
+    if get(state.awake, core) or get(state.busy, core) >= tick:
+        compute(image, state, team, me, core, tick, epoch, record, time)
+        team.totals[me * 8 + VISITS] += 1
+
+
+@inlined
+def _feed(image: ListImage, state: ListState, first: int, last: int, tick: int, events: Events, row: int) -> None:
+    """Set the axons that the host feeds in this tick, of the cores ``first`` to ``last - 1``."""
+    slot = tick % (image.shape.spike_delay + 1)
+    for k in range(get(events.start, row), get(events.start, row + 1)):
+        core = get(events.cores, k)
+        if first <= core < last:
+            axon = get(events.axons, k)
+            at = slot * image.shape.words + get(image.word, core) + (axon >> 6)
+            put(state.reached, at, get(state.reached, at) | uint64(1) << uint64(axon & 63))
+            put(state.fed, slot * image.shape.n_cores + core, 1)

@@ -1,0 +1,406 @@
+"""What has one place in a core of lists: a neuron with the compartments of its further currents, and what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.distinct import distinct
+from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.parts_of_ticks import in_parts
+from neuromap.arrays.times import Time
+from neuromap.arrays.value import Value
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import BIAS
+from neuromap.mapping.legalise.keep_nodes import computed_neurons
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.tile.cut_order import compiled_for
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+
+Ints = NDArray[np.int64]
+SmallInts = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a core holds."""
+
+    # neurons, axons, output_axons: compartments, distinct signals that are read, and pairs of one of its neurons and a
+    # core that reads it
+    neurons: int
+    axons: int
+    output_axons: int
+    memory: int  # bits of synapses
+    # list_bits, synapse_bits: bits of a list, without its synapses, and of a synapse
+    list_bits: int
+    synapse_bits: int
+
+    def as_array(self) -> Ints:
+        """Give the figures in the order of the attributes, for compiled code."""
+        row = (self.neurons, self.axons, self.output_axons, self.memory, self.list_bits, self.synapse_bits)
+        return np.array(row, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronGroups(Value):
+    """Neurons with their compartments."""
+
+    neuron: Ints  # (g,): number of the neuron of every group, ascending; only those that are computed
+    start: Ints  # (g + 1,): where the signals of a group begin
+    signal: SmallInts  # (s,): signals that it reads, each once
+    # load, synapses: (g,): compartments and synapses
+    load: Ints
+    synapses: Ints
+    sender: Ints  # (signals,): group that sends a signal, -1 for the host's
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.neuron)
+
+    @property
+    def n_signals(self) -> int:
+        """Signals, read or not."""
+        return len(self.sender)
+
+    @cached_property
+    def alike(self) -> Ints:
+        """First of the groups that follow each other and read the same signals, shape (g,)."""
+        # Features of one position of a convolution do: who has looked at one of them knows what all read.
+        first = np.arange(len(self))
+        compiled_for(_alike, len(self.signal))(self.start, self.signal, first)
+        return adopted(first)
+
+    def readers(self) -> tuple[Ints, SmallInts]:
+        """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
+        order = np.argsort(self.signal, kind="stable")
+        reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
+        return self.begins(), reader[order]
+
+    def begins(self) -> Ints:
+        """Count where the readers of every signal begin, shape (signals + 1,)."""
+        counts = np.bincount(self.signal, minlength=self.n_signals)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def deliveries(self, core: Ints) -> int:
+        """Count the distinct pairs of a signal and a core that reads it."""
+        # shapes: core (g,)
+        return len(self.read_in(core)[0])
+
+    def read_in(self, core: Ints) -> tuple[Ints, Ints]:
+        """List the distinct pairs of a signal and a core that reads it, by signal."""
+        # shapes: core (g,); signal, core (pairs,)
+        n_cores = int(core.max(initial=0)) + 1
+        pairs = distinct(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
+        signal, reader = np.divmod(pairs, n_cores)
+        return signal, reader
+
+
+def _alike(start: Any, signal: Any, first: Any) -> int:
+    """Fill ``first``; where signals differ, they mostly do so at once."""
+    runs = min(1, len(first))
+    for g in range(1, len(first)):
+        here, there, degree = start[g], start[g - 1], start[g + 1] - start[g]
+        same = here - there == degree
+        k = 0
+        while same and k < degree:
+            same = signal[here + k] == signal[there + k]
+            k += 1
+        if same:
+            first[g] = first[g - 1]
+        else:
+            runs += 1
+    return runs
+
+
+def neuron_groups(lists: ListNetwork) -> NeuronGroups:
+    """Join the compartments of every neuron that is computed."""
+    neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
+    group_of = np.full(lists.n_somas, -1, np.int64)
+    group_of[neuron] = np.arange(len(neuron))
+    compartment = group_of[lists.soma[lists.is_computed]]
+    reader = group_of[lists.soma[lists.target]]
+    pairs = distinct(reader * lists.n_signals + lists.signal)
+    group, signal = np.divmod(pairs, max(1, lists.n_signals))
+    sender = np.full(lists.n_signals, -1, np.int64)
+    sender[: lists.n_somas] = group_of
+    return NeuronGroups(
+        neuron,
+        np.searchsorted(group, np.arange(len(neuron) + 1)).astype(np.int64),
+        signal.astype(np.int32),
+        np.bincount(compartment, minlength=len(neuron)).astype(np.int64),
+        np.bincount(reader, minlength=len(neuron)).astype(np.int64),
+        sender,
+    )
+
+
+def room_of(chip: ChipSpec) -> Room:
+    """Find what a core of a chip with lists of synapses holds."""
+    lists = chip.lists
+    memory = lists.synapse_memory_bits
+    return Room(chip.neurons, chip.axons, lists.output_axons, memory, lists.list_bits, lists.synapse_bits)
+
+
+# A legalised network as one table of synapses: who sends what to whom, in units of the chip.
+
+
+_SCALE = Remedy("neuron", None, "scale or round weights, thresholds and biases of the node alike")
+
+
+@dataclass(frozen=True, eq=False)
+class ListNeurons(Value):
+    """A population as the chip computes it."""
+
+    neuron: CurrentNeuron  # values of all neurons
+    scale: int  # what weights are multiplied with: 1 for spiking neurons, 2**s for frame neurons
+    # (n,): what the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
+    # neurons
+    bias: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def as_list_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
+    """Find the parameters of a population on a chip with synapse-list cores."""
+    if population.neuron is None:
+        found = _frame_neurons(population, chip)
+    else:
+        neuron = population.neuron
+        assert isinstance(neuron, CurrentNeuron), "others are refused before"
+        _require_widths(population.name, neuron, chip)
+        found = ListNeurons(neuron, 1, np.zeros(len(population.neurons), np.int64))
+    _require_values(population.name, found.neuron, chip)
+    return found
+
+
+def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
+    lists, theta = chip.lists, np.maximum(population.threshold, 1)
+    forget, shift = 1 << lists.decay_bits, lists.threshold_shift
+    neuron = CurrentNeuron(
+        threshold=np.minimum((theta - 1) << shift, 2**31 - 1),
+        current_decay=np.array(forget),
+        voltage_decay=np.array(forget),
+        decay_bits=lists.decay_bits,
+        current_bits=lists.current_bits,
+        voltage_bits=chip.potential_bits,
+    )
+    return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
+
+
+def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
+    has = {"decay_bits": chip.lists.decay_bits, "current_bits": chip.lists.current_bits}
+    for field, bound in (has | {"voltage_bits": chip.potential_bits}).items():
+        if (wanted := getattr(neuron, field)) != bound:
+            text = f"its neuron is defined with {field} = {wanted}, those of {chip.name} have {bound}"
+            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
+
+
+def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
+    lists = chip.lists
+    step, most = 1 << lists.threshold_shift, (1 << chip.threshold_bits) - 1
+    if (odd := neuron.threshold[neuron.threshold % step != 0]).size:
+        near = int(odd[0]) // step * step
+        text = f"threshold {odd[0]} is no multiple of {step}, as {chip.name} holds them"
+        raise refuse("potential", name, int(odd[0]) % step, 0, text, [Remedy("neuron", near, f"{near} would do")])
+    bounds = (
+        ("a threshold", neuron.threshold >> lists.threshold_shift, most, f"in steps of {step}"),
+        ("a refractory time", neuron.refractory, lists.greatest_refractory, "ticks"),
+    )
+    for what, values, bound, unit in bounds:
+        if (greatest := int(values.max(initial=0))) > bound:
+            raise _too_great(name, f"{what} of {greatest} {unit}", greatest, bound, chip)
+    least, greatest = lists.bias_shifts
+    zeros = np.bitwise_count((neuron.bias & -neuron.bias) - 1)  # of the bits below the last 1; 64 for a bias of 0
+    mantissa = neuron.bias >> np.minimum(zeros, greatest)
+    bits = np.frexp(np.abs(mantissa + (mantissa < 0)).astype(float))[1] + 1  # two's complement reaches one farther down
+    bits += np.where((zeros < least) & (neuron.bias != 0), lists.bias_bits, 0)  # too fine a step: no mantissa does
+    if (demand := int(bits.max(initial=0))) > lists.bias_bits:
+        wrong = int(neuron.bias[np.argmax(bits)])
+        power = f"times one power of 2, 2^{least} to 2^{greatest}"
+        text = f"a bias of {wrong} takes {demand} bits {power}; a neuron of {chip.name} has {lists.bias_bits}"
+        raise refuse("potential", name, demand, lists.bias_bits, text, [_SCALE])
+
+
+def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) -> DoesNotFitError:
+    return refuse("potential", name, demand, bound, f"it has {what}; a neuron of {chip.name} holds {bound}", [_SCALE])
+
+
+@dataclass(frozen=True, eq=False)
+class HostSignals(Value):
+    """What the host sends: one row per signal that an axon can carry."""
+
+    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame
+    node: Ints
+    neuron: Ints
+    arrival: Ints  # (h,): when frame 0 arrives, in parts of a tick (``arrays/times.py``)
+    first_frame: Ints  # (h,): as in :class:`~neuromap.hardware.program.ports.HostTable`
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class ListNetwork(Value):
+    """Compartments that are computed and their synapses, ordered by compartment."""
+
+    # Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
+    # numbered too: neuron n sends signal n, those of the host follow after all compartments.
+
+    network: Legalised  # what it was made of
+    neurons: tuple[ListNeurons, ...]  # one per population
+    offset: Ints  # (populations + 1,): number of the first neuron of each population
+    soma: Ints  # (n,): neuron that every compartment belongs to; a neuron's own number for itself
+    decay: Ints  # (n,): decay of every compartment's current
+    is_computed: NDArray[np.bool_]  # (n,): compartments of neurons that an output depends on, or that are kept
+    # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
+    start: Ints
+    # signal, weight, delay: (s,): what a synapse reads, what it adds to the current, and ticks from the axon to the
+    # neuron
+    signal: Ints
+    weight: Ints
+    delay: Ints
+    host: HostSignals  # signals n, n + 1,
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_somas(self) -> int:
+        """Neurons of all populations."""
+        return int(self.offset[-1])
+
+    @property
+    def n_neurons(self) -> int:
+        """Compartments of all populations."""
+        return len(self.soma)
+
+    @property
+    def n_signals(self) -> int:
+        """Signals of neurons and host."""
+        return self.n_neurons + len(self.host)
+
+    @property
+    def target(self) -> Ints:
+        """Neuron of every synapse, shape (s,)."""
+        return np.repeat(np.arange(self.n_neurons), np.diff(self.start))
+
+    def population_of(self, neuron: int) -> int:
+        """Find the population of a neuron by its number."""
+        return int(np.searchsorted(self.offset, self.soma[neuron], side="right")) - 1
+
+    def node_of(self, neuron: int) -> str:
+        """Name the node that a neuron belongs to; of a relay the one whose spikes it carries."""
+        return self.network.ports[self.network.populations[self.population_of(neuron)].node].name
+
+
+def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
+    """Put all synapses of a legalised network into one table."""
+    neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
+    offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
+    rows = _Compartments(neurons, offset)
+    n = len(rows.soma)
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0])
+    parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
+    parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
+    parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
+    target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
+    sent = signal < offset[-1]
+    is_computed = computed_neurons(network, offset, rows.soma[target[sent]], signal[sent])[rows.soma]
+    is_computed[int(offset[-1]) :] &= np.bincount(target, minlength=n)[int(offset[-1]) :] > 0
+    kept = is_computed[target]
+    target, signal, weight, delay = target[kept], signal[kept], weight[kept], delay[kept]
+    order = np.lexsort((delay, signal, target))
+    start = np.searchsorted(target[order], np.arange(n + 1))
+    columns = (signal[order], weight[order], delay[order])
+    return ListNetwork(
+        network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals(network.period)
+    )
+
+
+class _Compartments:
+    """Numbers the compartments: neurons first, then population by population those of their further currents."""
+
+    def __init__(self, neurons: tuple[ListNeurons, ...], offset: Ints) -> None:
+        self._first: list[list[int]] = []
+        soma, decay = [np.arange(int(offset[-1]))], [n.neuron.current_decay for n in neurons]
+        number = int(offset[-1])
+        for some, begin in zip(neurons, offset.tolist(), strict=False):
+            self._first.append([begin])
+            for more in some.neuron.more_current_decays:
+                self._first[-1].append(number)
+                soma.append(np.arange(begin, begin + len(more)))
+                decay.append(more)
+                number += len(more)
+        self.soma, self.decay = np.concatenate(soma), np.concatenate(decay)
+
+    def first(self, population: int, current: int) -> int:
+        """Give the number of the compartment of a population's neuron 0 that holds a current."""
+        return self._first[population][current]
+
+
+def _of_link(
+    link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints, least: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    matrix = link.matrix.tocoo()
+    target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
+    signal = matrix.col.astype(np.int64) + offset[link.source]
+    weight = matrix.data.astype(np.int64) * neurons.scale
+    return target, signal, weight, np.full(len(target), link.delay - least, np.int64)
+
+
+class _HostNumbers:
+    """Numbers the signals of the host; those of one input neuron that a synapse's delay can tell apart are one."""
+
+    def __init__(self, first: int, longest: int) -> None:
+        self._next, self._longest = first, longest
+        self._rows: list[tuple[Ints, Ints, Time, int]] = []
+        self._known: list[tuple[int, int, Time, int]] = []  # node, first frame, arrival, number of its neuron 0
+
+    def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> tuple[Ints, Ints, Ints, Ints]:
+        matrix = link.matrix.tocoo()
+        arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
+        target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
+        weight = matrix.data.astype(np.int64) * neurons.scale
+        delay = np.full(len(target), int(link.arrival - arrival), np.int64)
+        return target, matrix.col.astype(np.int64) + first, weight, delay
+
+    def of_bias(
+        self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        tick = network.populations[population].sample_tick
+        arrival, first = self._place(BIAS, 1, tick, 1)
+        target = np.flatnonzero(neurons.bias)
+        signal, delay = np.full(len(target), first), np.full(len(target), int(tick - arrival))
+        return target + offset[population], signal, neurons.bias[target] * neurons.scale, delay
+
+    def _place(self, node: int, size: int, arrival: Time, first_frame: int) -> tuple[Time, int]:
+        for known, frame, earliest, number in self._known:
+            later = arrival - earliest
+            if (known, frame) == (node, first_frame) and later.denominator == 1 and 0 <= later <= self._longest:
+                return earliest, number
+        number = self._next
+        self._known.append((node, first_frame, arrival, number))
+        self._rows.append((np.full(size, node), np.arange(size), arrival, first_frame))
+        self._next += size
+        return arrival, number
+
+    def signals(self, period: Time) -> HostSignals:
+        sizes = [len(row[0]) for row in self._rows]
+        nothing = [np.zeros(0, np.int64)]
+        return HostSignals(
+            np.concatenate([*nothing, *(row[0] for row in self._rows)]).astype(np.int64),
+            np.concatenate([*nothing, *(row[1] for row in self._rows)]).astype(np.int64),
+            np.repeat(in_parts((row[2] for row in self._rows), period), sizes),
+            np.repeat([row[3] for row in self._rows], sizes).astype(np.int64),
+        )

@@ -1,0 +1,239 @@
+"""The mapper of many-target cores: from a rollout to a program, stage by stage."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways
+from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
+from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
+from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.parts import Parts, program_labels
+from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
+from neuromap.mapping.tile.tilings import Tilings
+from neuromap.network.neurons.spiking_neuron import PARAMETERS
+from neuromap.rollout.schedule.rollout import Rollout
+
+
+def partition(
+    rollout: Rollout,
+    chip: ChipSpec,
+    options: MappingOptions,
+    budget: Budget,
+    progress: Progress | None,
+    tilings: Tilings | None,
+) -> Parts:
+    """Put the neurons of a rollout into cores; splitters and pins have no meaning here, and tilings are of no use."""
+    rollout, options, phases = cheap_phases(rollout, chip, options, budget)
+    network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
+    parts = _partition(list_network(network, chip), chip, budget)
+    source, target = ways(parts)
+    return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), phases=phases)
+
+
+def _partition(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
+    """Put neurons into cores; in their own order where neurons that share a core otherwise have no common weights."""
+    parts = fill_cores(lists, chip, budget=budget)
+    try:
+        require_weights_held(parts, chip)
+    except DoesNotFitError:
+        parts = fill_cores(lists, chip, by_number=True)
+        require_weights_held(parts, chip)
+    return parts
+
+
+# Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
+Ints = NDArray[np.int64]
+
+
+def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
+    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron."""
+    lists = parts.lists
+    target = lists.target
+    pair = parts.core[target] * lists.n_signals + lists.signal
+    _, number = np.unique(pair, return_inverse=True)
+    size = int(number.max(initial=-1)) + 1
+    most, rest = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    has_plus, has_minus = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    np.maximum.at(most, number, np.abs(lists.weight))
+    np.bitwise_or.at(rest, number, np.abs(lists.weight))
+    has_plus[number[lists.weight > 0]] = True
+    has_minus[number[lists.weight < 0]] = True
+    least, greatest = chip.lists.weight_shifts
+    low_zeros = np.where(rest > 0, np.bitwise_count((rest & -rest) - 1), greatest).astype(np.int64)
+    step = np.where(has_plus & has_minus, chip.lists.mixed_sign_step.bit_length() - 1, 0)
+    shift = np.clip(low_zeros - step, least, greatest)
+    held = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
+    if not held.all():
+        wrong = int(number[np.argmin(held[number])])
+        unit, signs = int(low_zeros[wrong]), int(step[wrong])
+        mixed = " of both signs" if signs else ""
+        head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
+        if unit < least + signs:
+            demand, bound = 1 << (least + signs), 1 << unit
+            text = f"{head} such as are multiples of {demand}"
+        else:
+            demand = int(most[wrong] >> (unit - signs)).bit_length()
+            bound = int(chip.weight_range[1]).bit_length()
+            text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
+        node = lists.node_of(int(target[np.argmin(held[number])]))
+        remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
+        raise refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
+    _require_drives_held(parts, chip)
+
+
+def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
+    """Frame neurons are exact only where neither current nor voltage meets its rails."""
+    lists = parts.lists
+    pairs = zip(lists.neurons, lists.network.populations, strict=True)
+    is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
+    drive = np.zeros(lists.n_neurons, np.int64)
+    np.add.at(drive, lists.target, np.abs(lists.weight))
+    bound = min(chip.lists.current_range[1], chip.potential_range[1])
+    too_great = np.flatnonzero(is_frame & (drive > bound))
+    if len(too_great):
+        demand = int(drive[too_great[0]])
+        text = (
+            f"the weights of one neuron sum up to {demand} in units of its current, which holds {bound} in {chip.name}"
+        )
+        remedy = Remedy("chip.potential_bits", demand.bit_length() + 1, "wider currents and voltages would hold it")
+        raise refuse("potential", lists.node_of(int(too_great[0])), demand, bound, text, [remedy])
+
+
+# The stage "emit" of many-target cores: write the program of a placed partition.
+
+
+_DTYPES = {"refractory": np.uint8}
+
+
+def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListProgram:
+    """Write the program of placed cores."""
+    # Neurons that nobody uses get parameters with which they never spike.
+    parts: ListPartition = given.partition
+    lists, network = parts.lists, parts.lists.network
+    target = lists.target
+    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
+    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
+    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
+    axons = np.searchsorted(list_core, np.arange(parts.n_cores + 1))
+    axon = np.arange(len(pair)) - axons[list_core]
+    labels = _Labels(parts, chip.neurons)
+    return ListProgram(
+        **program_labels(rollout, network, where, chip),
+        neuron_node=labels.node,
+        neuron_index=labels.index,
+        is_relay=labels.is_relay,
+        host=_host_table(parts, list_core, list_signal, axon),
+        outputs=labels.outputs(parts),
+        synapses=SynapseTable(
+            axons=axons.astype(np.int64),
+            lists=np.append(first, len(order)).astype(np.int64),
+            neuron=parts.slot[target[order]].astype(np.int32),
+            weight=lists.weight[order].astype(np.int32),
+            delay=lists.delay[order].astype(np.uint8),
+        ),
+        neurons=_current_table(parts, chip),
+        targets=_targets(parts, list_core, list_signal, axon, chip.neurons),
+    )
+
+
+class _Labels:
+    """Labels of all neurons of all cores, shape (C, N); -1, 0 and False where there is none."""
+
+    def __init__(self, parts: ListPartition, n_neurons: int) -> None:
+        shape = (parts.n_cores, n_neurons)
+        self.node, self.index = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+        self.is_relay = np.zeros(shape, np.bool_)
+        populations, lists = parts.lists.network.populations, parts.lists
+        sizes = [len(p.neurons) for p in populations]
+        mine = lists.is_computed[: lists.n_somas]
+        at = (parts.core[: lists.n_somas][mine], parts.slot[: lists.n_somas][mine])
+        self.node[at] = np.repeat([p.node for p in populations], sizes)[mine]
+        self.index[at] = np.concatenate([p.neurons for p in populations])[mine]
+        self.is_relay[at] = np.repeat([p.is_relay for p in populations], sizes)[mine]
+        self._is_output = np.repeat([p.is_output for p in populations], sizes)
+
+    def outputs(self, parts: ListPartition) -> OutputTable:
+        """Make the table of the neurons that are read out."""
+        read = np.flatnonzero(self._is_output & parts.lists.is_computed[: parts.lists.n_somas])
+        core, slot = parts.core[read], parts.slot[read]
+        order = np.lexsort((slot, core))
+        core, slot = core[order], slot[order]
+        node, index = self.node[core, slot], self.index[core, slot]
+        return OutputTable(node=node, index=index, core=core.astype(np.int32), neuron=slot.astype(np.int32))
+
+
+def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
+    shape, lists = (parts.n_cores, chip.neurons), parts.lists
+    forget = 1 << chip.lists.decay_bits
+    silent = {"current_decay": forget, "voltage_decay": forget}
+    somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
+    tables = {}
+    for name in PARAMETERS:
+        values = np.concatenate([getattr(n.neuron, name) for n in lists.neurons])
+        table = np.full(shape, silent.get(name, 0), _DTYPES.get(name, np.int32))
+        table[parts.core[somas], parts.slot[somas]] = values[somas]
+        tables[name] = table
+    more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
+    if not len(more):
+        return CurrentTable(**tables)
+    tables["current_decay"][parts.core[more], parts.slot[more]] = lists.decay[more]
+    joined = np.full(shape, -1, np.int32)
+    joined[parts.core[more], parts.slot[more]] = parts.slot[lists.soma[more]]
+    return CurrentTable(**tables, joined=joined)
+
+
+def _host_table(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Ints) -> HostTable:
+    host, n_neurons = parts.lists.host, parts.lists.n_neurons
+    fed = list_signal >= n_neurons
+    signal = list_signal[fed] - n_neurons
+    return HostTable(
+        node=host.node[signal].astype(np.int32),
+        index=host.neuron[signal].astype(np.int32),
+        core=list_core[fed].astype(np.int32),
+        axon=axon[fed].astype(np.int32),
+        **arrivals_in_ticks(host.arrival[signal], parts.lists.network.period),
+        first_frame=host.first_frame[signal].astype(np.int8),
+    )
+
+
+def _targets(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Ints, n_neurons: int) -> TargetTable:
+    sent = list_signal < parts.lists.n_neurons
+    source, core, axon = list_signal[sent], list_core[sent], axon[sent]
+    place = parts.core[source] * n_neurons + parts.slot[source]
+    order = np.lexsort((core, place))
+    start = np.searchsorted(place[order], np.arange(parts.n_cores * n_neurons + 1))
+    return TargetTable(start.astype(np.int64), core[order].astype(np.int32), axon[order].astype(np.int32))
+
+
+def core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
+    """Bound the cores of every mapping from below, by counting."""
+    lists = chip.lists
+    return counted_cores(network, chip, lambda n, synapses: (lists.list_memory(n, synapses), lists.synapse_memory_bits))
+
+
+def most_axons(sources: Sources, population: Population, chip: ChipSpec, gathers: bool) -> int:
+    """Count the signals of the neediest neuron: its sources, each once, and the constant of a frame neuron."""
+    span = int(sources.neuron_of.max(initial=0)) + 1
+    key_of_link = np.unique([_signal(link) for link in sources.links], axis=0, return_inverse=True)[1].ravel()
+    key = key_of_link[sources.link_of] * span + sources.neuron_of if len(sources.links) else sources.neuron_of
+    columns, start = sources.matrix.indices, sources.matrix.indptr
+    needs_bias = (population.threshold < 1) & (population.neuron is None)
+    distinct = [len(np.unique(key[columns[start[n] : start[n + 1]]])) + int(needs_bias[n]) for n in sources.busiest]
+    return max(distinct, default=0)
+
+
+def _signal(link: Link | HostLink) -> tuple[int, int]:
+    """Tell apart what one axon cannot carry, whatever the delays of its synapses: population, or input and frame 0."""
+    return (link.source, -1) if isinstance(link, Link) else (link.node, link.first_frame)

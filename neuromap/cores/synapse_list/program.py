@@ -1,0 +1,258 @@
+r"""ListProgram: everything that is loaded onto a chip whose cores keep a list of synapses for every axon.
+
+A neuron sends its spikes to any number of axons; an axon adds a weight to any number of neurons of its core, each after
+a delay of its own. Every neuron has a current u and a voltage v, integers, and computes in every tick t, where all
+divisions round toward zero (Davies et al., IEEE Micro 2018; widths and order as in Lava's bit-accurate model):
+
+1. u := u (2^b - d_u) / 2^b + sum of the weights that are due, wrapped into its width;
+2. v := v (2^b - d_v) / 2^b + u + bias + the currents that are joined to it, stopped at the rails -(2^(p-1) - 1) and
+   2^(p-1) - 1 of its width p;
+   or v := 0 while the neuron rests after a spike;
+3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks from the next one on.
+
+Where ``joined`` names a neuron of the core, the current of this one is joined to that one's voltage, from step 1 to
+step 2 of the same tick: it is a further compartment of that neuron, without a voltage or spikes of its own.
+
+A spike of tick t reaches its axons in tick t + D, D the least delay of the chip; a synapse with delay d adds its weight
+in tick t + D + d. What the host feeds into an axon in tick t is added in tick t + d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges, run_heads
+from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.render.value import Card
+
+__all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
+
+
+@dataclass(frozen=True, eq=False)
+class CurrentTable(Card):
+    """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core."""
+
+    # current_decay, voltage_decay: (C, N): d_u and d_v, in parts of 2**decay_bits: 0 keeps the value, 2**decay_bits
+    # forgets it
+    current_decay: NDArray[np.int32]
+    voltage_decay: NDArray[np.int32]
+    threshold: NDArray[np.int32]  # (C, N): above it (not at it) the neuron spikes
+    bias: NDArray[np.int32]  # (C, N): added to the voltage in every tick
+    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage stays 0
+    # current, voltage: (C, N): u and v before the first tick
+    current: NDArray[np.int32]
+    voltage: NDArray[np.int32]
+    # (C, N): the neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none.
+    # None where no neuron is joined
+    joined: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class SynapseTable(Card):
+    """Lists of synapses: one for every axon in use (L in all), S synapses in all."""
+
+    axons: NDArray[np.int64]  # (C + 1,): axons 0, 1, ... of core c are lists ``axons[c]`` to ``axons[c + 1] - 1``
+    lists: NDArray[np.int64]  # (L + 1,): list l holds synapses ``lists[l]`` to ``lists[l + 1] - 1``
+    neuron: NDArray[np.int32]  # (S,): neuron of the axon's core
+    weight: NDArray[np.int32]  # (S,): what is added to the neuron's current
+    delay: NDArray[np.uint8]  # (S,): ticks from the axon to the neuron
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def list_core(self) -> NDArray[np.int64]:
+        """Core of every list, shape (L,)."""
+        return np.repeat(np.arange(len(self.axons) - 1), np.diff(self.axons))
+
+    @property
+    def synapse_list(self) -> NDArray[np.int64]:
+        """List of every synapse, shape (S,)."""
+        return np.repeat(np.arange(len(self.lists) - 1), np.diff(self.lists))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTable(Card):
+    """Where spikes go: T pairs of a neuron and an axon."""
+
+    # (C * N + 1,): neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``
+    start: NDArray[np.int64]
+    core: NDArray[np.int32]  # (T,): target as a row of ``coordinates``
+    axon: NDArray[np.int32]  # (T,): axon of the target core
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListProgram(ChipProgram):
+    """A chip's memory image with labels, for synapse-list cores.
+
+    Attributes
+    ----------
+    synapses : SynapseTable
+        What the axons of every core do.
+    neurons : CurrentTable
+        Parameters, shape (C, N).
+    targets : TargetTable
+        Where spikes go.
+
+    Notes
+    -----
+    Names, labels, clocks and tables of the host are those of
+    :class:`~neuromap.hardware.program.chip_program.ChipProgram`.
+    """
+
+    synapses: SynapseTable
+    neurons: CurrentTable
+    targets: TargetTable
+
+    # P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T targets
+    TENSORS: ClassVar[Tensors] = {
+        "synapses.axons": ("int64", "P"),
+        "synapses.lists": ("int64", "Q"),
+        "synapses.neuron": ("int32", "S"),
+        "synapses.weight": ("int32", "S"),
+        "synapses.delay": ("uint8", "S"),
+        "neurons.current_decay": ("int32", "CN"),
+        "neurons.voltage_decay": ("int32", "CN"),
+        "neurons.threshold": ("int32", "CN"),
+        "neurons.bias": ("int32", "CN"),
+        "neurons.refractory": ("uint8", "CN"),
+        "neurons.current": ("int32", "CN"),
+        "neurons.voltage": ("int32", "CN"),
+        "neurons.joined": ("int32", "CN"),
+        "targets.start": ("int64", "R"),
+        "targets.core": ("int32", "T"),
+        "targets.axon": ("int32", "T"),
+    }
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"neurons.joined"})
+    TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
+
+    def extents(self) -> dict[str, int]:
+        """Lengths of the axes that only synapse lists have."""
+        return {
+            "P": self.n_cores + 1,
+            "Q": max(len(self.synapses.lists), 1),
+            "S": len(self.synapses.neuron),
+            "R": self.n_cores * self.chip.neurons + 1,
+            "T": len(self.targets.core),
+        }
+
+    def misfit(self) -> str:
+        """Say whether currents and voltages do not fit 32 bits, or products with decays exact doubles."""
+        chip = self.chip
+        widths = {"current_bits": chip.lists.current_bits, "potential_bits": chip.potential_bits}
+        bounded = [(name, width, 2, 32) for name, width in widths.items()]
+        for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
+            if not least <= width <= greatest:
+                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
+        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
+            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
+        return ""
+
+    @property
+    def wires(self) -> Wires:
+        """Where every neuron's spikes go: to any number of axons."""
+        targets = self.targets
+        of = np.repeat(np.arange(len(targets.start) - 1), np.diff(targets.start))
+        core, neuron = np.divmod(of, self.chip.neurons)
+        delay = np.full(len(of), self.chip.delay[0], np.int64)
+        return Wires(core, neuron, targets.core.astype(np.int64), targets.axon.astype(np.int64), delay)
+
+    def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
+        """Say where spikes of some neurons go: to any number of axons."""
+        targets = self.targets
+        number = cores.astype(np.int64) * self.chip.neurons + neurons
+        each = targets.start[number + 1] - targets.start[number]
+        row = ragged_ranges(targets.start[number], each)
+        delay = np.full(len(row), self.chip.delay[0], np.int64)
+        spike = np.repeat(np.arange(len(number)), each)
+        return Sent(spike, targets.core[row].astype(np.int64), targets.axon[row].astype(np.int64), delay)
+
+    def synapses_of(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Synapses:
+        """List the synapses of the lists."""
+        table, lists = self.synapses, self.synapses.axons[cores] + axons
+        each = table.lists[lists + 1] - table.lists[lists]
+        synapse = ragged_ranges(table.lists[lists], each)
+        columns = (table.neuron, table.weight, table.delay)
+        return Synapses(np.repeat(np.arange(len(lists)), each), *(c[synapse].astype(np.int64) for c in columns))
+
+    def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
+        """Take some cores out, renumbered."""
+        synapses, targets, n = self.synapses, self.targets, self.chip.neurons
+        n_axons = self.axon_counts[cores]
+        lists = ragged_ranges(synapses.axons[cores], n_axons)
+        length = np.diff(synapses.lists)[lists]
+        synapse = ragged_ranges(synapses.lists[lists], length)
+        neuron = (cores[:, None] * n + np.arange(n)).ravel()
+        fan_out = np.diff(targets.start)[neuron]
+        target = ragged_ranges(targets.start[neuron], fan_out)
+        here = local[targets.core[target]] >= 0
+        kept = np.append(0, np.cumsum(here))[np.append(0, np.cumsum(fan_out))]
+        return {
+            "neurons": rows_of(self.neurons, cores),
+            "synapses": SynapseTable(
+                np.append(0, np.cumsum(n_axons)),
+                np.append(0, np.cumsum(length)),
+                synapses.neuron[synapse],
+                synapses.weight[synapse],
+                synapses.delay[synapse],
+            ),
+            "targets": TargetTable(
+                kept, local[targets.core[target[here]]].astype(np.int32), targets.axon[target[here]]
+            ),
+        }
+
+    @property
+    def n_synapses(self) -> int:
+        """Synapses of all lists."""
+        return len(self.synapses.neuron)
+
+    @property
+    def neurons_in_use(self) -> NDArray[np.bool_]:
+        """Neurons that bear a node's label, have a synapse or a bias, or send spikes: shape (C, N)."""
+        table = self.synapses
+        used: NDArray[np.bool_] = (self.neuron_node >= 0) | (self.neurons.bias != 0)
+        used[table.list_core[table.synapse_list], table.neuron] = True
+        used |= np.diff(self.targets.start).reshape(used.shape) > 0
+        return used
+
+    @property
+    def joined(self) -> NDArray[np.int32] | None:
+        """The neuron whose voltage takes this one's current; -1 for none."""
+        return self.neurons.joined
+
+    def memory_figures(self) -> dict[str, Any]:
+        """Count output axons (pairs of a neuron and a core that it feeds), memory and compartments."""
+        lists, table, wires = self.chip.lists, self.synapses, self.wires
+        sender = wires.core * self.shape[1] + wires.neuron
+        pairs = np.sort(sender * max(1, self.n_cores) + wires.target_core)
+        bits = lists.list_memory(len(table.lists) - 1, len(table.neuron))
+        return {
+            "output_axons": int(run_heads(pairs).sum()),
+            "synapse_memory_utilisation": bits / max(1, self.n_cores * lists.synapse_memory_bits),
+            "compartments": int(self.neurons_in_use.sum()),
+        }
+
+    @property
+    def axon_counts(self) -> NDArray[np.int64]:
+        """Axons in use of every core, shape (C,)."""
+        return np.diff(self.synapses.axons)
+
+    @property
+    def greatest_delay(self) -> int:
+        """The longest way of a spike to a neuron, in ticks."""
+        return self.chip.delay[0] + int(self.synapses.delay.max(initial=0))
+
+
+PROGRAM = ListProgram

@@ -1,0 +1,271 @@
+"""What a program of synapse lists must keep.
+
+Rules about values that index something come first: broken, they would make an engine read past an array. Where starts
+do not rise, nothing else is asked; other indices that point nowhere are passed over by the rules about limits and
+number formats (``[core]`` of the chip file).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.hardware.check import chip_rules, index_rules, mapping_rules
+from neuromap.hardware.check.violation import Finding, Place, Rules, find
+
+Ints = NDArray[np.int64]
+
+
+def starts(program: ListProgram) -> Iterator[Finding]:
+    """``list-start``: starts of axons, lists and targets rise from 0 to the number of what they divide."""
+    n_axons = max(len(program.synapses.lists) - 1, 0)
+    yield _rising("axons", program.synapses.axons, n_axons, lambda i: Place(core=i))
+    yield _rising("lists", program.synapses.lists, len(program.synapses.neuron), lambda i: _axon_place(program, i))
+    n = program.chip.neurons
+    yield _rising(
+        "targets", program.targets.start, len(program.targets.core), lambda i: Place(core=i // n, neuron=i % n)
+    )
+
+
+def synapses(program: ListProgram) -> Iterator[Finding]:
+    """``synapse-neuron`` and ``synapse-delay``: synapses feed neurons of their core, after delays that ticks have."""
+    table, neurons = program.synapses, program.chip.neurons
+    greatest = program.chip.delay[1] - program.chip.delay[0]
+
+    def place(s: int) -> Place:
+        return _axon_place(program, int(np.searchsorted(table.lists, s, side="right")) - 1)
+
+    yield find(
+        "synapse-neuron",
+        (table.neuron < 0) | (table.neuron >= neurons),
+        lambda s: (place(s), int(table.neuron[s]), f"a neuron 0 to {neurons - 1}", f"neuron of synapse {s}"),
+    )
+    yield find(
+        "synapse-delay",
+        table.delay > greatest,
+        lambda s: (place(s), int(table.delay[s]), f"0 to {greatest} ticks", f"delay of synapse {s}"),
+    )
+
+
+def list_targets(program: ListProgram) -> Iterator[Finding]:
+    """``target-exists``: a target is an axon in use of a core in use."""
+    core, axon = program.targets.core, program.targets.axon
+    n_axons = np.append(np.diff(program.synapses.axons), 0)
+    exists = (core >= 0) & (core < program.n_cores)
+    here = n_axons[np.where(exists, core, -1)]
+    yield find(
+        "target-exists",
+        ~exists,
+        lambda t: (_source(program, t), int(core[t]), f"a core 0 to {program.n_cores - 1}", "target core"),
+    )
+    yield find(
+        "target-exists",
+        exists & ((axon < 0) | (axon >= here)),
+        lambda t: (_source(program, t), int(axon[t]), f"an axon in use, 0 to {int(here[t]) - 1}", "target axon"),
+    )
+
+
+def host_axons(program: ListProgram) -> Iterator[Finding]:
+    """``host-row``: the host feeds axons in use."""
+    core, axon = program.host.core, program.host.axon
+    exists = (core >= 0) & (core < program.n_cores)
+    here = np.append(np.diff(program.synapses.axons), 0)[np.where(exists, core, -1)]
+    yield find(
+        "host-row",
+        exists & (axon >= here),
+        lambda row: (Place(host_row=row), int(axon[row]), f"an axon in use, 0 to {int(here[row]) - 1}", "axon"),
+    )
+
+
+def decays(program: ListProgram) -> Iterator[Finding]:
+    """``decay-range``: decays take from nothing to all of a value."""
+    whole = 1 << program.chip.lists.decay_bits
+    for what in ("current_decay", "voltage_decay"):
+        values = getattr(program.neurons, what)
+        yield find(
+            "decay-range",
+            (values < 0) | (values > whole),
+            lambda c, n, values=values, what=what: (
+                Place(core=c, neuron=n),
+                int(values[c, n]),
+                f"0 to {whole}",
+                what.replace("_", " "),
+            ),
+        )
+
+
+def joins(program: ListProgram) -> Iterator[Finding]:
+    """``join-exists``: a neuron is joined to one of its core that is not joined itself."""
+    joined = program.neurons.joined
+    if joined is None:
+        return
+    inside = (joined >= 0) & (joined < program.chip.neurons)
+    of = np.where(inside, joined, 0)
+    chained = inside & (np.take_along_axis(joined, of, axis=1) != -1)
+    yield find(
+        "join-exists",
+        (joined < -1) | (joined >= program.chip.neurons) | chained,
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(joined[c, n]),
+            f"a neuron 0 to {program.chip.neurons - 1} that is not joined itself, or -1 for none",
+            "neuron that its current is joined to",
+        ),
+    )
+
+
+def refractory_periods(program: ListProgram) -> Iterator[Finding]:
+    """``refractory-range``: neurons rest no longer than the chip's counters count."""
+    values, greatest = program.neurons.refractory, program.chip.lists.greatest_refractory
+    yield find(
+        "refractory-range",
+        values > greatest,
+        lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), f"0 to {greatest} ticks", "refractory period"),
+    )
+
+
+def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> Finding:
+    """Say where starts do not rise from 0 to ``end``; the last one is described as what comes after the rest."""
+    wrong = np.zeros(len(start), np.bool_)
+    wrong[1:] = start[1:] < start[:-1]
+    wrong |= (start < 0) | (start > end)
+    wrong[:1] |= start[:1] != 0
+    wrong[-1:] |= start[-1:] != end
+    bound = f"starts that rise from 0 to {end}"
+    return find("list-start", wrong, lambda i: (place(max(i - 1, 0)), int(start[i]), bound, f"start {i} of {what}"))
+
+
+def _axon_place(program: ListProgram, number: int) -> Place:
+    core = int(np.searchsorted(program.synapses.axons, number, side="right")) - 1
+    core = min(max(core, 0), max(program.n_cores - 1, 0))
+    return Place(core=core, axon=number - int(program.synapses.axons[core]))
+
+
+def _source(program: ListProgram, target: int) -> Place:
+    neuron = int(np.searchsorted(program.targets.start, target, side="right")) - 1
+    return Place(core=neuron // program.chip.neurons, neuron=neuron % program.chip.neurons)
+
+
+def axons(program: ListProgram) -> Iterator[Finding]:
+    """``axon-count``: no core has more axons in use than the chip's."""
+    yield _per_core("axon-count", program.axon_counts, program.chip.axons, "number of axons in use")
+
+
+def synapse_memory(program: ListProgram) -> Iterator[Finding]:
+    """``synapse-memory``: the lists of every core fit its memory."""
+    table, limits = program.synapses, program.chip.lists
+    n_synapses = np.diff(table.lists[table.axons])
+    bits = program.axon_counts * limits.list_bits + n_synapses * limits.synapse_bits
+    yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
+
+
+def output_axons(program: ListProgram) -> Iterator[Finding]:
+    """``output-axons``: pairs of a neuron and a core that it feeds; no core has more than the chip's."""
+    n_cores, n_neurons = program.shape
+    of = np.repeat(np.arange(n_cores * n_neurons), np.diff(program.targets.start))
+    core = program.targets.core.astype(np.int64)
+    inside = (core >= 0) & (core < n_cores)
+    pairs = np.unique(of[inside] * n_cores + core[inside])
+    found = np.bincount(pairs // max(n_cores * n_neurons, 1), minlength=n_cores)
+    yield _per_core("output-axons", found, program.chip.lists.output_axons, "number of output axons")
+
+
+def weights(program: ListProgram) -> Iterator[Finding]:
+    """``weight-range``: weights of a list are mantissas, within their width, times one power of two."""
+    table, chip = program.synapses, program.chip
+    lists = np.flatnonzero(np.diff(table.lists))
+    if not len(lists):
+        return
+    start, weight = table.lists[lists], table.weight.astype(np.int64)
+    low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
+    step = np.where((low < 0) & (high > 0), chip.lists.mixed_sign_step, 1)
+    unit = np.gcd.reduceat(weight, start)  # 0 for lists of zeros
+    wrong = (unit != 0) & ~_has_shift(low, high, unit, step, chip.lists.weight_shifts, chip.weight_range)
+    least, most = chip.lists.weight_shifts
+    bound = f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times one 2^k, k {least} to {most}"
+    if chip.lists.mixed_sign_step > 1:
+        bound += f", mantissas multiples of {chip.lists.mixed_sign_step} where both signs occur"
+
+    def describe(i: int) -> tuple[Place, tuple[int, ...], str, str]:
+        core = int(np.searchsorted(table.axons, lists[i], side="right")) - 1
+        place = Place(core=core, axon=int(lists[i] - table.axons[core]))
+        return place, (int(low[i]), int(high[i])), bound, f"least and greatest weight, all multiples of {unit[i]},"
+
+    yield find("weight-range", wrong, describe)
+
+
+def thresholds(program: ListProgram) -> Iterator[Finding]:
+    """``threshold-range``: thresholds are unsigned mantissas times the chip's power of two."""
+    shift, values = program.chip.lists.threshold_shift, program.neurons.threshold
+    most = (2**program.chip.threshold_bits - 1) << shift
+    yield _of_neurons(
+        "threshold-range",
+        values,
+        (values < 0) | (values > most) | (values % (1 << shift) != 0),
+        f"multiples of {1 << shift} from 0 to {most}",
+        "threshold",
+    )
+
+
+def biases(program: ListProgram) -> Iterator[Finding]:
+    """``bias-range``: biases are mantissas, within their width, times a power of two."""
+    limits, values = program.chip.lists, program.neurons.bias.astype(np.int64)
+    half = 1 << (limits.bias_bits - 1)
+    fits = _has_shift(values, values, values, np.int64(1), limits.bias_shifts, (-half, half - 1))
+    least, most = limits.bias_shifts
+    bound = f"mantissas of {-half} to {half - 1} times 2^k, k {least} to {most}"
+    yield _of_neurons("bias-range", values, (values != 0) & ~fits, bound, "bias")
+
+
+def initial_state(program: ListProgram) -> Iterator[Finding]:
+    """``potential-range``: currents and voltages before the first tick fit their widths."""
+    rail = 2 ** (program.chip.potential_bits - 1) - 1
+    neurons = program.neurons
+    for what, values, (least, most) in (
+        ("current", neurons.current, program.chip.lists.current_range),
+        ("voltage", neurons.voltage, (-rail, rail)),
+    ):
+        outside = (values < least) | (values > most)
+        yield _of_neurons("potential-range", values, outside, f"{least} to {most}", f"{what} before the first tick")
+
+
+def _has_shift(
+    low: Ints, high: Ints, unit: Ints, step: Ints | np.int64, shifts: tuple[int, int], mantissa: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Say of sets of values, all multiples of ``unit``, whether a shift makes them multiples of ``step`` in range."""
+    found = np.zeros(np.shape(low), np.bool_)
+    for shift in range(shifts[1], shifts[0] - 1, -1):
+        divides = unit % (step << shift) == 0
+        found |= divides & (low >> shift >= mantissa[0]) & (high >> shift <= mantissa[1])
+    return found
+
+
+def _per_core(rule: str, found: Ints, most: int, what: str) -> Finding:
+    return find(rule, found > most, lambda c: (Place(core=c), int(found[c]), f"at most {most}", what))
+
+
+def _of_neurons(
+    rule: str, values: NDArray[np.signedinteger], wrong: NDArray[np.bool_], bound: str, what: str
+) -> Finding:
+    return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
+
+
+RULES = Rules(
+    starts=(starts,),
+    indices=(synapses, list_targets, decays, refractory_periods, joins, *index_rules.TABLES, host_axons),
+    chip=(
+        chip_rules.coordinates,
+        axons,
+        synapse_memory,
+        output_axons,
+        weights,
+        thresholds,
+        biases,
+        initial_state,
+        *chip_rules.BOARD,
+    ),
+    mapped=(mapping_rules.chosen_periods,),
+)

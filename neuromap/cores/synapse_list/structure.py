@@ -1,0 +1,107 @@
+"""What a synapse-list core is, and its figures in the table ``[core]`` of a chip file.
+
+Its neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IEEE Micro 2018), described in
+:mod:`neuromap.cores.synapse_list.program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.cores.core_kind import CoreFigures
+from neuromap.errors import ChipError
+from neuromap.files.toml_table import TomlTable
+from neuromap.hardware.chip.chip_document import CORE_BOUNDS
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+
+NEURONS = (CurrentNeuron,)
+ONE_TARGET = False
+DELAYS_BEHIND_AXONS = True
+UPDATES_ALL = False
+OPTIONS: frozenset[str] = frozenset()
+NEURON_TABLE = False
+_SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
+# key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
+_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
+    {
+        "output_axons": (1, 2**31 - 1),
+        "synapse_memory_bits": (1, 2**40),
+        "synapse_bits": (1, 1024),
+        "list_bits": (0, 2**20),
+        "mixed_sign_step": (1, 256),
+        "threshold_shift": (0, 16),
+        "bias_bits": (2, 32),
+        "current_bits": (2, 32),
+        "decay_bits": (1, 16),
+        "refractory_bits": (1, 8),
+    }
+)
+_PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
+_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1})
+KEYS = (*_SHARED, *_INTEGERS, *_PAIRS)
+
+
+@dataclass(frozen=True)
+class SynapseLists(CoreFigures):
+    """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
+
+    kind = "synapse-list"
+
+    output_axons: int  # pairs of a neuron and a core that it feeds, per core
+    synapse_memory_bits: int  # memory of a core's lists
+    # synapse_bits, list_bits: what one synapse takes of it, and what every list that is in use takes besides
+    synapse_bits: int
+    list_bits: int = 0
+    # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
+    weight_shifts: tuple[int, int] = (0, 13)
+    # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
+    mixed_sign_step: int = 1
+    threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
+    bias_bits: int = 13  # width of a bias' mantissa, with its sign
+    bias_shifts: tuple[int, int] = (0, 7)  # least and greatest k of a bias, which is a mantissa times 2**k
+    # width of the current, two's complement; it wraps. The voltage has ``potential_bits`` and saturates
+    current_bits: int = 24
+    decay_bits: int = 12  # A decay d takes d / 2**decay_bits of a value in every tick
+    refractory_bits: int = 6  # width of the refractory counter
+
+    @property
+    def current_range(self) -> tuple[int, int]:
+        """Rails of the current (two's complement)."""
+        return (-(2 ** (self.current_bits - 1)), 2 ** (self.current_bits - 1) - 1)
+
+    @property
+    def greatest_refractory(self) -> int:
+        """Ticks that a neuron may rest after a spike."""
+        return int(2**self.refractory_bits - 1)
+
+    def list_memory(self, n_lists: int, n_synapses: int) -> int:
+        """Count the bits of memory that lists take."""
+        return n_lists * self.list_bits + n_synapses * self.synapse_bits
+
+
+def figures(core: TomlTable) -> dict[str, Any]:
+    """Read the fields of a chip that say what its cores are."""
+    shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
+    values: dict[str, Any] = {
+        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
+        for key, bounds in _INTEGERS.items()
+    }
+    for key, bounds in _PAIRS.items():
+        values[key] = core.pair(key, *bounds, "[least, greatest]")
+        if values[key][0] > values[key][1]:
+            raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    step = values["mixed_sign_step"]
+    if step & (step - 1):
+        raise ChipError(f"core.mixed_sign_step: found {step}; allowed are powers of 2")
+    return {**shared, "axon_types": 0, "leak_bits": 0, "core_figures": SynapseLists(**values)}
+
+
+def table(chip: ChipSpec) -> dict[str, Any]:
+    """Write them; what is at its default is left out."""
+    lists = chip.lists
+    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
+    return {key: getattr(chip, key) for key in _SHARED} | integers | {key: list(getattr(lists, key)) for key in _PAIRS}

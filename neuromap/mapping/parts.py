@@ -1,0 +1,115 @@
+"""Parts: a rollout's neurons in cores, whatever the kind of cores, before these have places on the board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.mapping.partition.choose_phases import PhaseChoice
+from neuromap.mapping.place.emit import Routes
+from neuromap.mapping.tile.tilings import Tilings
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.rollout.schedule.rollout import Rollout
+
+Ints = NDArray[np.int64]
+
+
+class CorePartition(Protocol):
+    """Neurons in cores, as a kind of core keeps them."""
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+
+    def held(self, population: int) -> tuple[int, int]:
+        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Value):
+    """A mapping up to its cores."""
+
+    rollout: Rollout  # the schedule: the one asked for, or one in ticks where splitters made it anew
+    partition: Any  # a :class:`CorePartition`
+    n_cores: int  # cores in use
+    wires: tuple[Ints, Ints]  # (w,): source and target core of every way that a spike may take; placed close together
+    split: frozenset[EdgeKey] = frozenset()  # edges whose spikes go over splitters
+    routes: Routes | None = None  # copies and their targets; ``None`` where nothing is copied
+    regions: list[tuple[int, int, int, int] | None] | None = None  # of the board, within which a core must lie
+    # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
+    phases: PhaseChoice | None = None
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+        found: Legalised = self.partition.network
+        return found
+
+
+def parts_of(
+    rollout: Rollout,
+    chip: ChipSpec,
+    options: MappingOptions,
+    budget: Budget,
+    progress: Progress | None = None,
+    tilings: Tilings | None = None,
+) -> Parts:
+    """Put the neurons of a rollout into cores."""
+    pinned = [field.name for field in fields(options.pins) if getattr(options.pins, field.name)]
+    if pinned and "pins" not in chip.kind.structure.OPTIONS:
+        raise InputError(
+            f"pins: {', '.join(pinned)} are pinned; neurons of the {chip.core_model} cores of {chip.name} share cores "
+            "by what they read, so leave pins out"
+        )
+    require_neurons(rollout.network, chip)
+    return chip.kind.mapper.partition(rollout, chip, options, budget, progress, tilings)
+
+
+def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:
+    """Give what every program says, whatever its cores are like; ``where`` has shape (cores, 2)."""
+    return {
+        "name": rollout.network.name,
+        "chip": chip,
+        "coordinates": where.astype(np.int32),
+        "nodes": network.ports,
+        "period": network.period,
+        "ticks_per_step": network.ticks_per_step,
+        "pattern": rollout.pattern.name or "unnamed",
+        "execution": rollout.execution,
+    }
+
+
+def require_neurons(network: Network, chip: ChipSpec) -> None:
+    """Refuse nodes whose neurons the chip's do not compute, with the equation that keeps them out."""
+    for node in network.nodes.values():
+        if node.neuron is None or chip.kind.computes(type(node.neuron)):
+            continue
+        if isinstance(node.neuron, CurrentNeuron):
+            one = f"2^{node.neuron.decay_bits}"
+            text = f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "
+            advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
+        else:
+            text = "its neurons have a constant leak, V := V + leak, and a floor; "
+            advice = Remedy("chip", "truenorth", "truenorth computes it")
+        theirs = next((said for kind, said in _OTHERS.items() if chip.kind.computes(kind)), "those of {} forget")
+        raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
+
+
+_OTHERS: Mapping[type, str] = ReadOnlyMapping(
+    {LeakNeuron: "a neuron of {} adds a constant leak, V := V + leak", CurrentNeuron: "those of {} decay"}
+)
+"""What neurons of a chip do, by the class that they compute."""

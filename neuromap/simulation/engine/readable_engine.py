@@ -1,0 +1,155 @@
+"""What readable engines have in common: runs as ticks, one after the other, and spikes on their way to axons.
+
+They are the oracles of the compiled ones, so what a core computes is written in each like its neuron's equations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
+from neuromap.simulation.engine.noise import check_seed
+
+Ints = NDArray[np.int64]
+
+
+class ReadableEngine(ABC):
+    """State of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
+
+    # program: as given
+    # tick: the tick that :meth:`step` will run next; the first is 0
+
+    program: Any
+    tick: int
+    _totals: Totals
+    _potentials: Ints
+
+    def __init__(self, program: Any, *, noise_seed: int = 0) -> None:
+        require_legal(program, mapped=False, indices_only=True)
+        self.program = program
+        self._prepare()
+        self.reset(noise_seed)
+
+    def _prepare(self) -> None:  # noqa: B027 - not every engine has something
+        """Make what is only read while it runs."""
+
+    @abstractmethod
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+
+    @abstractmethod
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
+        """Run one tick on axons that the host feeds; return cores and neurons that fired, in order."""
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares what is only read with this one, its noise too."""
+        other = copy(self)
+        other.reset()  # makes state of its own
+        return other
+
+    @property
+    def potentials(self) -> Ints:
+        """Potentials (voltages, where there are currents) of all neurons after the last tick, a copy, shape (C, N)."""
+        return self._potentials.copy()
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Those of some cores, in this order, a copy, shape (n, N)."""
+        return self._potentials[cores]
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        return self._totals
+
+    def _count(self, n_spikes: int, n_axons: int, n_synapses: int) -> None:
+        spikes, axon_events, synaptic_events = self._totals
+        self._totals = Totals(spikes + n_spikes, axon_events + n_axons, synaptic_events + n_synapses)
+
+    def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
+        """Run one tick.
+
+        Parameters
+        ----------
+        host_cores, host_axons : array_like of int, shape (n,)
+            Axons that the host feeds in this tick; they are integrated in this tick. Two spikes on one axon
+            in one tick are one.
+
+        Returns
+        -------
+        cores, neurons : ndarray of int64, shape (m,)
+            The neurons that fired, ordered by core, then neuron.
+        """
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        return spikes.cores, spikes.neurons
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        check_run(self.program, events, watched)
+        nothing = np.zeros(0, dtype=np.int64)
+        fired = [(nothing, nothing, nothing)]
+        for start, end in pairwise(events.start.tolist()):
+            cores, neurons = self._tick(events.cores[start:end], events.axons[start:end])
+            if watched is not None:
+                kept = watched[cores, neurons]
+                cores, neurons = cores[kept], neurons[kept]
+            fired.append((np.full(len(cores), self.tick - 1, dtype=np.int64), cores, neurons))
+        return Spikes(*(np.concatenate(column) for column in zip(*fired, strict=True)))
+
+
+class AxonRing(ReadableEngine):
+    """A readable engine of cores whose synapses have no delay: what is under way are spikes, to axons."""
+
+    @abstractmethod
+    def _potentials_before(self) -> Ints:
+        """Potentials before tick 0, shape (C, N)."""
+
+    @abstractmethod
+    def _compute(self, cores: Ints, axons: Ints) -> tuple[Ints, Ints, int]:
+        """Take all cores through a tick in which axons are reached; who fires, and how many synapses were."""
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0."""
+        check_seed(0 if noise_seed is None else noise_seed)
+        program = self.program
+        self.tick, self._totals, self._potentials = 0, Totals(0, 0, 0), self._potentials_before()
+        shape = (program.greatest_delay + 1, program.n_cores, int(program.axon_counts.max(initial=0)))
+        self._due = np.zeros(shape, np.bool_)
+
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
+        due = self._due[self.tick % len(self._due)]
+        due[cores, axons] = True
+        reached = np.nonzero(due)
+        due[reached] = False  # the slot is free for spikes due one turn of the ring later
+        fired_cores, fired, n_synapses = self._compute(*reached)
+        sent = self.program.sent_by(fired_cores, fired)
+        self._due[(self.tick + sent.delay) % len(self._due), sent.core, sent.axon] = True
+        self._count(len(fired), len(reached[0]), n_synapses)
+        self.tick += 1
+        return fired_cores, fired
+
+    @property
+    def pending(self) -> Ints:
+        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+        ahead, core, axon = np.nonzero(np.roll(self._due, -(self.tick % len(self._due)), axis=0))
+        return np.stack([self.tick + ahead, core, axon], axis=1).astype(np.int64)
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        return EngineState(self.tick, self._potentials, self.pending, self._totals)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._potentials = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        self._due[due % len(self._due), core, axon] = True
