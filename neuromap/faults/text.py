@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.faults.confidence import Estimate
 from neuromap.faults.fault_study import FaultPoint, FaultStudy
-from neuromap.faults.struck_program import KINDS
+from neuromap.faults.options import KINDS
 from neuromap.files.messages import counted
 from neuromap.forms.card import html_table
 from neuromap.forms.inline_image import inline_image

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
+from neuromap.options import option
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
@@ -18,23 +19,21 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
-__all__ = [
-    "RandomFrames",
-    "check_stimulus_count",
-    "choose_frames",
-    "choose_stimuli",
-    "describe_frames",
-    "describe_stimuli",
-]
-
 
 @dataclass(frozen=True)
 class RandomFrames(Card):
     """Which random frames are made where none are given."""
 
-    n_frames: int = DEFAULT_FRAMES  # frames, including frame 0
-    seed: int = 0  # zero or more
-    density: float | None = None  # probability of a 1; ``None`` where every frame draws its own
+    n_frames: int = option(
+        "--frames, --random N  Without --stimulus: make N random frames, frame 0 included.",
+        DEFAULT_FRAMES,
+        needs="a whole number, 2 or more",
+    )
+    seed: int = option("N  Seed of random frames.", 0, needs="a whole number, 0 or more")
+    density: float | None = option(
+        "P  Fraction of the input neurons that spike in a random frame; by default every frame has its own.",
+        needs="a number from 0 to 1, such as 0.2",
+    )
 
 
 def choose_frames(

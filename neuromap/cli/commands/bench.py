@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import DEFAULT_CHIP, JsonFlag, chip_file_of, file_option, said_option
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, chip_file_of
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
+from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
@@ -30,10 +30,6 @@ Examples:
   neuromap bench --program sr.nmp --ticks 100 --json-file bench.json
 """
 
-_DEFAULTS: dict[str, Any] = {
-    "cores": 4096, "rate": 20.0, "synapses": 128, "delays": "1", "at_rest": 0.0, "heterogeneous": False, "seed": 0,
-    "chip": DEFAULT_CHIP,
-}  # fmt: skip
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
@@ -41,45 +37,33 @@ _Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[i
 """Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
-def _asks(text: str, default: str, metavar: str = "N") -> Any:
-    return said_option(metavar=metavar, text=f"{text}  [default: {default}]")
+class NetworkFlags(Given[None]):
+    """The characterisation network."""
+
+    cores: int = option("N  Cores of the characterisation network.", 4096)
+    rate: float = option("HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
+    synapses: int = option("N  Synapses of every axon.", 128)
+    delays: str = option("D|D-D  Delay in ticks, or its range.", "1")
+    at_rest: float = option("P  Fraction of the cores that is silent.  [default: 0]", 0.0)
+    heterogeneous: bool = option("Give every neuron parameters of its own.", False)
+    seed: int = option("N  Seed of the network.  [default: 0]", 0)
+    chip: str = option("CHIP  A packaged chip or a chip file.", DEFAULT_CHIP)
 
 
+@command
 def bench(
-    cores: Annotated[int | None, _asks("Cores of the characterisation network.", "4096")] = None,
-    rate: Annotated[float | None, _asks("Spikes per neuron and second of network time.", "20", "HZ")] = None,
-    synapses: Annotated[int | None, _asks("Synapses of every axon.", "128")] = None,
-    delays: Annotated[str | None, _asks("Delay in ticks, or its range.", "1", "D|D-D")] = None,
-    at_rest: Annotated[float | None, _asks("Fraction of the cores that is silent.", "0", "P")] = None,
-    heterogeneous: Annotated[
-        bool, typer.Option("--heterogeneous", help="Give every neuron parameters of its own.")
-    ] = False,
-    seed: Annotated[int | None, _asks("Seed of the network.", "0")] = None,
-    chip: Annotated[str | None, _asks("A packaged chip or a chip file.", DEFAULT_CHIP, "CHIP")] = None,
-    program_file: Annotated[
-        Path | None,
-        said_option("--program", metavar="FILE", text="Measure this program, on random frames."),
-    ] = None,
-    threads: Annotated[str | None, _asks("Numbers of threads.", "1 and all of the machine", "N,N")] = None,
-    engine: Annotated[str, typer.Option(metavar="ENGINE", help="fast or numpy.")] = "fast",
-    ticks: Annotated[
-        int | None, typer.Option(metavar="N", help="Measure N ticks, or a few more.", show_default=False)
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        _asks("Without --ticks: measure each program and number of threads for about so long.", "2", "S"),
-    ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Rounds over which medians are taken.")] = 7,
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all).",
-            show_default=False,
-        ),
-    ] = None,
-    json_file: Annotated[str | None, file_option("--json-file", holds="the figures as JSON")] = None,
-    as_json: JsonFlag = False,
+    asked: NetworkFlags,
+    program_file: Path | None = option("--program FILE  Measure this program, on random frames."),
+    threads: str | None = option("N,N  Numbers of threads.  [default: 1 and all of the machine]"),
+    engine: str = option("ENGINE  fast or numpy.", "fast"),
+    ticks: int | None = option("N  Measure N ticks, or a few more."),
+    seconds: float = option(
+        "S  Without --ticks: measure each program and number of threads for about so long.  [default: 2]"
+    ),
+    rounds: int = option("N  Rounds over which medians are taken.", 7),
+    scaling: str | None = option("WHAT  Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all)."),
+    json_file: str | None = option("FILE  Write the figures as JSON to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
@@ -87,15 +71,11 @@ def bench(
     from neuromap.bench.text import print_bench
     from neuromap.files.whole_file import write_whole
 
-    asked = {
-        "cores": cores, "rate": rate, "synapses": synapses, "delays": delays, "at_rest": at_rest,
-        "heterogeneous": heterogeneous or None, "seed": seed, "chip": chip,
-    }  # fmt: skip
     _check_scaling(scaling, program_file)
     if ticks is not None and seconds is not None:
         raise InputError(f"--ticks {ticks} and --seconds {seconds:g}: give one of them")
     check_destinations(
-        {"--json-file": json_file}, {"program file": program_file, "chip file": chip_file_of(chip or DEFAULT_CHIP)}
+        {"--json-file": json_file}, {"program file": program_file, "chip file": chip_file_of(asked.chip)}
     )
     counts = _thread_counts(threads, engine, scaling)
     with progress_bar("bench") as progress:
@@ -133,14 +113,12 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
         )
 
 
-def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
+def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:
     from neuromap.hardware.program.program import Program
     from neuromap.hardware.program_file import load_program
 
-    for name, value in asked.items():
-        if value is not None:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} and --program: a program is what it is; leave one of them out")
+    for name in asked:
+        raise InputError(f"{asked.said[name].flag} and --program: a program is what it is; leave one of them out")
     program = load_program(program_file)
     if not isinstance(program, Program):
         raise InputError(
@@ -150,11 +128,11 @@ def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
     return [program], [[]], None
 
 
-def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callable[..., None]) -> _Made:
+def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[..., None]) -> _Made:
     """Make the networks that are asked for, with their settings."""
     from neuromap.bench.characterisation import characterisation_program
 
-    chosen = {name: _DEFAULTS[name] if value is None else value for name, value in asked.items()}
+    chosen = {name: getattr(asked, name) for name in asked.said}
     least, greatest = _delay_range(chosen["delays"])
     programs: list[Program] = []
     settings: list[list[tuple[str, object]]] = []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from neuromap.errors import InputError
+from neuromap.explorer.candidates.options import Progress
 from neuromap.explorer.search.deadline_accuracy import RowPlace
 from neuromap.explorer.search.front import OpenRows
 from neuromap.explorer.search.measurements import Measurements
@@ -60,10 +61,6 @@ def _rounded_up(part: float) -> float:
 
 
 # The search: rows are mapped one after the other, the most promising first, until none is open.
-
-
-Progress = Callable[[str, int, int], object]
-"""Called with what is mapped next, the rows mapped so far, and the rows that are open."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from neuromap.simulation.engine.engine import (
     check_run,
     check_state,
 )
-from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice, check_seed
 from neuromap.simulation.engine.list_pending import (
     due_and_amounts,
     pending_amounts,
@@ -34,7 +34,6 @@ from neuromap.simulation.engine.list_pending import (
     synapses_of,
     wrapped,
 )
-from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 

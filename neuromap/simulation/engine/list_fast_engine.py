@@ -19,6 +19,7 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import ListProgram
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
+from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 from neuromap.simulation.engine.list_kernel.list_compiled import list_kernel
 from neuromap.simulation.engine.list_kernel.list_image import (
@@ -29,9 +30,6 @@ from neuromap.simulation.engine.list_kernel.list_image import (
 )
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
-from neuromap.simulation.engine.noise import check_seed
-
-__all__ = ["ListFastEngine"]
 
 Ints = NDArray[np.int64]
 
