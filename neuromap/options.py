@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from inspect import cleandoc, signature
@@ -175,11 +175,12 @@ def check_options(
     options: Any,
     where: str = "{name} = {value}: ",
     unknown: str = "{name} {value!r} is not known; choose one of {choices}",
+    only: Collection[str] = (),
 ) -> None:
     """Refuse values of a wrong type or out of bounds; numbers of NumPy become those of Python."""
     for name, said in options_of(type(options)).items():
         value = getattr(options, name)
-        if said.items or (value is None and said.default is None):
+        if said.items or (only and name not in only) or (value is None and said.default is None):
             continue
         if said.choices and not said.takes(value):
             choices = ", ".join(map(str, said.choices))

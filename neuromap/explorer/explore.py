@@ -21,7 +21,7 @@ from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, few_patterns, pattern_space
 from neuromap.explorer.candidates.schedules import Graph, graph_of, schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
-from neuromap.explorer.search.best_first import Effort, check_tolerance, map_best_first, measured_tolerance
+from neuromap.explorer.search.best_first import Effort, map_best_first, measured_tolerance
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.front import OpenRows, front_of, open_rows, unlisted_rows
 from neuromap.explorer.search.gap import gap_of
@@ -172,7 +172,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     by_class = {class_key(one.pattern): one.network for one in weights}
     shown = None if search.images is None or search.deadline is None else (search.deadline, search.images)
     accuracy = DeadlineAccuracy(*shown, weights, search.seed) if weights and shown else None
-    tolerance = check_tolerance(search.energy_tolerance)
+    tolerance = search.energy_tolerance
     stimuli, stimulus = search.stimuli(weights[0].network if weights else network)
     setting = Setting(
         network, {chip.name: chip for chip in asked.chips}, stimuli, search.verify, search.choice, by_class, stimulus

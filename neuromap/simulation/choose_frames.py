@@ -66,18 +66,13 @@ def choose_stimuli(
 ) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
     """Take the frames that are given as the only stimulus, or make several of random ones."""
     # shapes: stimuli (n_frames, size)
-    check_stimulus_count(n_stimuli)
+    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
+        raise InputError(f"n_stimuli = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
     first, stimulus = choose_frames(source, frames, random)
     asked = RandomFrames() if random is None else random
     seeds = range(asked.seed + 1, asked.seed + n_stimuli) if frames is None else range(0)
     stimuli = (first, *(choose_frames(source, None, replace(asked, seed=seed))[0] for seed in seeds))
     return stimuli, {**stimulus, "n_stimuli": len(stimuli)}
-
-
-def check_stimulus_count(n_stimuli: int, name: str = "n_stimuli") -> None:
-    """Refuse numbers of stimuli that are no whole number from 1 to 100."""
-    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
-        raise InputError(f"{name} = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
 
 
 def describe_frames(stimulus: Mapping[str, Any]) -> str:

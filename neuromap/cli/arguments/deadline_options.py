@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["DeadlineOptions"]
-
 
 class DeadlineOptions(Given[None]):
     """Options of accuracy at a deadline."""

@@ -10,6 +10,7 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.files.messages import counted
 from neuromap.options import option
 from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -34,15 +35,23 @@ class FrameFlags(Given[RandomFrames]):
         return self.made()
 
 
-def stimuli_arguments(fed: FrameFlags, n_stimuli: int | None) -> dict[str, Any]:
-    """Make the arguments of functions that take several stimuli: those of the frames, and how many there are."""
-    fed.random()
-    if n_stimuli is None:
-        return fed
-    if fed.frames is not None:
-        raise InputError("--stimulus and --stimuli: give one of them, frames from a file are the only stimulus")
-    check_run_length(fed.n_frames * n_stimuli)
-    return {**fed, "n_stimuli": n_stimuli}
+class StimuliFlags(FrameFlags):
+    """The same for commands that feed several stimuli."""
+
+    n_stimuli: int = option(
+        f"--stimuli N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per "
+        "frame are means, with the seeds from --seed on; the first is verified with.",
+        DEFAULT_STIMULI,
+        within=(1, MOST_STIMULI),
+    )
+
+    def random(self) -> RandomFrames:
+        """Say which random frames are asked for, the first of several."""
+        found = super().random()
+        if "n_stimuli" in self and self.frames is not None:
+            raise InputError("--stimulus and --stimuli: give one of them, frames from a file are the only stimulus")
+        check_run_length(found.n_frames * self.get("n_stimuli", 1))
+        return found
 
 
 def check_run_length(frames: int, program: ChipProgram | None = None) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 from neuromap.rollout.schedule.execution import read_execution
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
 
 DEFAULT_CHIP = "truenorth"
 NETWORK = argument("NET  Network file (TOML).")
@@ -32,11 +31,6 @@ EXECUTIONS = option(
     needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
 )
 CHIP = option(f"CHIP  A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]")
-STIMULI = option(
-    f"N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per frame are means, "
-    f"with the seeds from --seed on; the first is verified with.  [default: {DEFAULT_STIMULI}]",
-    within=(1, MOST_STIMULI),
-)
 SCHEDULER = option("ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786.")
 DATA = option("SOURCE  Labelled images: mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits (scikit-learn's).", "digits")
 LIMIT = option("N  Only the first N images of every part, for a quick look.")

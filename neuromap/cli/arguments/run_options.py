@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from neuromap.simulation.trace.checkpoints import Checkpoints
 
-__all__ = ["CheckpointFlags", "RunFlags", "Runner"]
 
 _RANK_0_SECONDS = 1.0
 """What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak."""

@@ -14,12 +14,11 @@ from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, chip_file_of
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
-from neuromap.options import option
+from neuromap.options import Option, option
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
 
-__all__ = ["EXAMPLES", "bench"]
 
 EXAMPLES = """\
 \b
@@ -37,13 +36,24 @@ _Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[i
 """Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _read_delays(said: Option, text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (_is_number(first) and (_is_number(last) or text == first)):
+        raise InputError(f"{said.flag} {one_line(text)}: must be a number of ticks, or two with a dash between: 1-15")
+    return int(first), int(last or first)
+
+
 class NetworkFlags(Given[None]):
     """The characterisation network."""
 
     cores: int = option("N  Cores of the characterisation network.", 4096)
-    rate: float = option("HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
+    rate_hz: float = option("--rate HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
     synapses: int = option("N  Synapses of every axon.", 128)
-    delays: str = option("D|D-D  Delay in ticks, or its range.", "1")
+    delay: Any = option("--delays D|D-D  Delay in ticks, or its range.  [default: 1]", (1, 1), reads=_read_delays)
     at_rest: float = option("P  Fraction of the cores that is silent.  [default: 0]", 0.0)
     heterogeneous: bool = option("Give every neuron parameters of its own.", False)
     seed: int = option("N  Seed of the network.  [default: 0]", 0)
@@ -57,11 +67,15 @@ def bench(
     threads: str | None = option("N,N  Numbers of threads.  [default: 1 and all of the machine]"),
     engine: str = option("ENGINE  fast or numpy.", "fast"),
     ticks: int | None = option("N  Measure N ticks, or a few more."),
-    seconds: float = option(
+    seconds: float | None = option(
         "S  Without --ticks: measure each program and number of threads for about so long.  [default: 2]"
     ),
     rounds: int = option("N  Rounds over which medians are taken.", 7),
-    scaling: str | None = option("WHAT  Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all)."),
+    scaling: str | None = option(
+        "WHAT  Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all).",
+        choices=_SCALINGS,
+        must=f"is not known; give {', '.join(_SCALINGS)}",
+    ),
     json_file: str | None = option("FILE  Write the figures as JSON to this file."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -105,8 +119,6 @@ def bench(
 
 
 def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
-    if scaling is not None and scaling not in _SCALINGS:
-        raise InputError(f"--scaling {scaling}: is not known; give {', '.join(_SCALINGS)}")
     if program_file is not None and scaling in ("cores", "rate"):
         raise InputError(
             f"--scaling {scaling} and --program: a program has its {scaling} already; leave one of them out"
@@ -133,21 +145,13 @@ def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[
     from neuromap.bench.characterisation import characterisation_program
 
     chosen = {name: getattr(asked, name) for name in asked.said}
-    least, greatest = _delay_range(chosen["delays"])
     programs: list[Program] = []
     settings: list[list[tuple[str, object]]] = []
     same_kind: list[Callable[[int], Program]] = []
     for change in _changes(chosen, scaling):
         one = {**chosen, **change}
-        make = partial(
-            characterisation_program,
-            rate_hz=one["rate"],
-            synapses=one["synapses"],
-            delay=(least, greatest),
-            heterogeneous=one["heterogeneous"],
-            chip=one["chip"],
-            seed=one["seed"],
-        )
+        kind = {name: one[name] for name in one if name not in ("cores", "at_rest")}
+        make: Callable[..., Program] = partial(characterisation_program, **kind)
         programs.append(
             make(
                 one["cores"],
@@ -156,27 +160,17 @@ def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[
             )
         )
         same_kind.append(make)
-        settings.append([("cores", one["cores"]), ("rate_hz", one["rate"]), ("synapses", one["synapses"]),
-                         ("delay", [least, greatest]), ("at_rest", one["at_rest"]),
-                         ("heterogeneous", one["heterogeneous"]), ("seed", one["seed"]),
-                         ("chip", one["chip"])])  # fmt: skip
+        settings.append(list({**one, "delay": list(one["delay"])}.items()))
     return programs, settings, same_kind
 
 
 def _changes(chosen: dict[str, Any], scaling: str | None) -> list[dict[str, Any]]:
     if scaling == "rate":
-        return [{"rate": rate} for rate in _SCALED_RATES]
+        return [{"rate_hz": rate} for rate in _SCALED_RATES]
     if scaling == "cores":
         smaller = (_LEAST_CORES * 4**k for k in range(12))
         return [*({"cores": n} for n in smaller if n < chosen["cores"]), {}]
     return [{}]
-
-
-def _delay_range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    if not (_is_number(first) and (_is_number(last) or text == first)):
-        raise InputError(f"--delays {one_line(text)}: must be a number of ticks, or two with a dash between: 1-15")
-    return int(first), int(last or first)
 
 
 def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[int]:
@@ -192,7 +186,3 @@ def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[i
         powers = (2**k for k in range(11))
         return [*(n for n in powers if n < most), most]
     return list(dict.fromkeys([1, most]))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10

@@ -13,7 +13,6 @@ from neuromap.options import argument
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["EXAMPLES", "chips"]
 
 EXAMPLES = """\
 \b

@@ -12,8 +12,6 @@ from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.options import argument, option
 
-__all__ = ["EXAMPLES", "experiment"]
-
 EXAMPLES = """\
 \b
 Examples:

@@ -13,15 +13,8 @@ from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_val
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.deadline_options import DeadlineOptions
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length, stimuli_arguments
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    DEFAULT_CHIP,
-    NETWORK,
-    STIMULI,
-    check_workers,
-    chip_file_of,
-)
+from neuromap.cli.arguments.frame_options import StimuliFlags
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, NETWORK, check_workers, chip_file_of
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -38,7 +31,6 @@ if TYPE_CHECKING:
     from neuromap.explorer.answer.limits import ClosestRow, Limits
     from neuromap.explorer.answer.objectives import Objective
 
-__all__ = ["EXAMPLES", "explore", "leave"]
 
 EXAMPLES = """\
 \b
@@ -67,8 +59,7 @@ def explore(
     ),
     every: bool = option("--all  Also list mapped rows that are on no front.", False),
     reached: DeadlineOptions,
-    fed: FrameFlags,
-    stimuli: int | None = STIMULI,
+    fed: StimuliFlags,
     html: str | None = option("FILE  Write fronts and rows as one self-contained HTML page to this file."),
     svg: str | None = option("FILE  Write the picture of the fronts to this file."),
     csv: str | None = option("FILE  Write all rows as CSV to this file."),
@@ -112,11 +103,11 @@ def explore(
             **reached.files,
         },
     )
-    check_run_length(fed.n_frames)
+    fed.random()
     net = nm.load_network(network)
     pattern = read_pattern(net, asked.given)
     how = {name: value for name, value in asked.items() if name not in ("chips", "given")}
-    how |= {**reached.arguments(net), **stimuli_arguments(fed, stimuli)}
+    how |= {**reached.arguments(net), **fed}
     if is_sweep(figures):
         with progress_bar("explore") as progress:
             sweep = sweep_explorations(net, named[0], figures, pattern, limits=limits or None, progress=progress, **how)

@@ -13,8 +13,6 @@ from neuromap.cli.printing.text_output import print_written, text_console, text_
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 
-__all__ = ["EXAMPLES", "export_command"]
-
 EXAMPLES = """\
 \b
 Examples:

@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any
 from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length, stimuli_arguments
+from neuromap.cli.arguments.frame_options import StimuliFlags
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    CHIP,
-    LIMIT,
-    NETWORK,
-    chip_file_of,
-    chosen_chip,
-)
+from neuromap.cli.arguments.options import AS_JSON, CHIP, LIMIT, NETWORK, chip_file_of, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
+from neuromap.cli.printing.fault_section import shown_to_faults
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console
 from neuromap.errors import InputError
@@ -33,7 +27,6 @@ if TYPE_CHECKING:
     from neuromap.network.network import Network
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["EXAMPLES", "faults"]
 
 EXAMPLES = """\
 \b
@@ -43,6 +36,17 @@ Examples:
   neuromap faults examples/digits/sr.toml --kind flipped-synapses --rates 0,0.02 --data digits --limit 50 --json
   neuromap faults examples/digits/sr.toml --kind dead-cores,dead-links --set core.neurons=32 --results faults.results
 """
+
+
+class FaultFrames(StimuliFlags):
+    """Input frames that every chip is shown."""
+
+    n_stimuli: int = option(
+        f"--stimuli N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, with the seeds from --seed on; every "
+        "chip is shown all.",
+        DEFAULT_STIMULI,
+        within=(1, MOST_STIMULI),
+    )
 
 
 @command
@@ -63,12 +67,7 @@ def faults(
     other_figures: list[str] | None = OTHER_FIGURES,
     *,
     struck: Given[StudyOptions],
-    fed: FrameFlags,
-    stimuli: int | None = option(
-        f"N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, with the seeds from --seed on; every chip is "
-        f"shown all.  [default: {DEFAULT_STIMULI}]",
-        within=(1, MOST_STIMULI),
-    ),
+    fed: FaultFrames,
     data: str | None = option(
         "SOURCE  Show the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits instead of random frames, for "
         "the accuracy."
@@ -105,7 +104,7 @@ def faults(
     net = nm.load_network(network)
     rollouts = _rollouts(net, patterns, executions)
     spec = flags.chip(chip, one_value_each(figures))
-    shown = _stimuli(fed, stimuli, data, accuracy_frames, limit)
+    shown = _stimuli(fed, data, accuracy_frames, limit)
     with progress_bar("faults") as progress:
         study = study_faults(
             rollouts, spec, options=flags.options(net, spec), choice=engine.made(), progress=progress, **struck, **shown
@@ -131,25 +130,15 @@ def _rollouts(net: Network, patterns: list[str] | None, executions: list[str] | 
     ]
 
 
-def _stimuli(
-    fed: FrameFlags, stimuli: int | None, data: str | None, accuracy_frames: int | None, limit: int | None
-) -> dict[str, Any]:
+def _stimuli(fed: FaultFrames, data: str | None, accuracy_frames: int | None, limit: int | None) -> dict[str, Any]:
     """Make the library's arguments ``stimuli`` and ``n_stimuli``."""
     from neuromap.datasets.sources import load_images
-    from neuromap.faults.options import ShownImages
 
     if data is None:
-        for option, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
+        for flag, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
             if value is not None:
-                raise InputError(f"{option} {value}: is for images; give --data too")
-        check_run_length(fed.n_frames)
-        n_stimuli = stimuli_arguments(fed, stimuli).get("n_stimuli")
-        said = {} if n_stimuli is None else {"n_stimuli": n_stimuli}
-        return {"stimuli": fed.random() if fed.frames is None else fed.frames, **said}
-    others = [fed.said[name].flag for name in fed if name != "seed"] + ([] if stimuli is None else ["--stimuli"])
-    for name in others:
-        raise InputError(f"--data and {name}: give one of them, images are the stimuli")
-    images = load_images(data, "test", limit=limit)
-    n_frames = 1 if accuracy_frames is None else accuracy_frames
-    check_run_length(n_frames * len(images.images))
-    return {"stimuli": ShownImages(images, n_frames, fed.seed)}
+                raise InputError(f"{flag} {value}: is for images; give --data too")
+        return shown_to_faults(fed, None, accuracy_frames)
+    for name in (name for name in fed if name != "seed"):
+        raise InputError(f"--data and {fed.said[name].flag}: give one of them, images are the stimuli")
+    return shown_to_faults(fed, load_images(data, "test", limit=limit), accuracy_frames)

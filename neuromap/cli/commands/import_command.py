@@ -16,7 +16,6 @@ from neuromap.options import argument, option
 if TYPE_CHECKING:
     from neuromap.exchange.imported import Imported
 
-__all__ = ["EXAMPLES", "import_command"]
 
 EXAMPLES = """\
 \b

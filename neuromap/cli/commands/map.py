@@ -12,15 +12,7 @@ from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_val
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    CHIP,
-    EXECUTION,
-    NETWORK,
-    PATTERN,
-    chip_file_of,
-    chosen_chip,
-)
+from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTION, NETWORK, PATTERN, chip_file_of, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
     from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.options.budget import Budget
 
-__all__ = ["EXAMPLES", "map_command"]
 
 EXAMPLES = """\
 \b

@@ -10,19 +10,11 @@ import typer
 from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length, stimuli_arguments
+from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    CHIP,
-    EXECUTIONS,
-    LIMIT,
-    STIMULI,
-    chip_file_of,
-    chosen_chip,
-)
+from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTIONS, LIMIT, chip_file_of, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
-from neuromap.cli.printing.fault_section import FaultSection, check_fault_frames
+from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -31,8 +23,6 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import argument, option
 from neuromap.simulation.engine.engine_choice import EngineChoice
-
-__all__ = ["EXAMPLES", "report"]
 
 EXAMPLES = """\
 \b
@@ -64,8 +54,7 @@ def report(
         "and --executions, by default of the names in the program."
     ),
     *,
-    fed: FrameFlags,
-    stimuli: int | None = STIMULI,
+    fed: StimuliFlags,
     engine: Given[EngineChoice],
     flags: MappingFlags,
     html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
@@ -105,7 +94,7 @@ def report(
     from neuromap.report.text import print_report
 
     if kept.store is not None:
-        mapped = (network, patterns, executions, chip, other_figures, program_file, stimuli, html, data)
+        mapped = (network, patterns, executions, chip, other_figures, program_file, html, data)
         kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
         report_on_store(kept, csv, json_file, as_json=as_json)
         return
@@ -139,12 +128,12 @@ def report(
                     check_no_figure(path, figure_folder)
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
-    check_run_length(fed.n_frames)
+    fed.random()
     _check_data_options(data, accuracy_frames, limit, program_file)
     net = nm.load_network(network)
     wanted = executions or []
     named = split_patterns(patterns or []) or list(patterns or [])
-    arguments = {**stimuli_arguments(fed, stimuli), **engine}
+    arguments = {**fed, **engine}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
@@ -171,7 +160,7 @@ def report(
         with progress_bar("report") as progress:
             made = nm.latency_report(net, spec, chosen, wanted or None, progress=progress, **shown)
             if struck.faults is not None:
-                to_show = check_fault_frames(fed, stimuli, images, accuracy_frames)
+                to_show = shown_to_faults(fed, images, accuracy_frames)
                 made = struck.added(made, options, to_show, engine.made(), progress)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]

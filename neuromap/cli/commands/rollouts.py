@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["EXAMPLES", "rollouts"]
 
 EXAMPLES = """\
 \b

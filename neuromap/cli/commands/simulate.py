@@ -21,7 +21,6 @@ from neuromap.options import argument, option
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
 
-__all__ = ["EXAMPLES", "simulate"]
 
 EXAMPLES = """\
 \b

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from neuromap.datasets.tracks import ImageSet
     from neuromap.network.network import Network
 
-__all__ = ["EXAMPLES", "studio"]
 
 EXAMPLES = """\
 \b

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_workers
 from neuromap.cli.printing.pattern_figures import print_json
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from neuromap.sweep.run_table import RunTable
     from neuromap.sweep.sweep_spec import SweepSpec
 
-__all__ = ["EXAMPLES", "sweep"]
 
 EXAMPLES = """\
 \b
@@ -31,6 +30,16 @@ Examples:
 """
 
 
+class WorkerFlags(Given[None]):
+    """Who does the runs."""
+
+    processes: int | None = option(
+        "N  Runs at the same time, each on one thread; the rows are the same.  [default: the cores of the machine]",
+        within=(1, MOST_PROCESSES),
+    )
+    scheduler: str | None = SCHEDULER
+
+
 @command
 def sweep(
     spec: Path = argument("SPEC  Sweep file (TOML)."),
@@ -38,11 +47,8 @@ def sweep(
         "-o, --store FILE  Keep the rows in this file (SQLite, on a disk of this machine); runs that are done there "
         "are not done again.  [default: NAME.sqlite of SPEC's name]"
     ),
-    processes: int | None = option(
-        "N  Runs at the same time, each on one thread; the rows are the same.  [default: the cores of the machine]",
-        within=(1, MOST_PROCESSES),
-    ),
-    scheduler: str | None = SCHEDULER,
+    *,
+    workers: WorkerFlags,
     dry_run: bool = option("Check the file and count its runs, and those that are left; do none.", False),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -55,8 +61,6 @@ def sweep(
     from neuromap.simulation.engine.engine_choice import thread_count
     from neuromap.sweep.spec_file import load_sweep
 
-    typed: dict[str, Any] = {"processes": processes, "scheduler": scheduler}
-    workers = {name: value for name, value in typed.items() if value is not None}
     check_workers(workers)
     asked = load_sweep(spec)
     file = f"{asked.name}.sqlite" if store is None else store

@@ -16,8 +16,6 @@ from neuromap.options import option
 from neuromap.training.options.hardware_options import HardwareOptions
 from neuromap.training.options.training_options import TrainingOptions
 
-__all__ = ["EXAMPLES", "train"]
-
 EXAMPLES = """\
 \b
 Examples:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from neuromap.simulation.run.live_run import LiveRun
     from neuromap.simulation.run.sources import FrameSource
 
-__all__ = ["EXAMPLES", "watch"]
 
 EXAMPLES = """\
 \b

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import Given
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
+from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
 from neuromap.faults.options import KINDS, MOST_SEEDS
 from neuromap.options import option
 
@@ -82,15 +82,13 @@ class FaultSection(Given[None]):
         return report.with_faults(study_faults(rollouts, report.chip, progress=progress, **asked))
 
 
-def check_fault_frames(
-    fed: FrameFlags, n_stimuli: int | None, images: ImageSet | None, n_frames: int | None
-) -> dict[str, Any]:
+def shown_to_faults(fed: StimuliFlags, images: ImageSet | None, n_frames: int | None) -> dict[str, Any]:
     """Make the library's arguments ``stimuli`` and ``n_stimuli``: the images, else what the report is shown."""
     from neuromap.faults.options import ShownImages
 
+    random = fed.random()
     if images is not None:
         n_frames = 1 if n_frames is None else n_frames
         check_run_length(n_frames * len(images.images))
         return {"stimuli": ShownImages(images, n_frames, fed.seed)}
-    said = {} if n_stimuli is None else {"n_stimuli": n_stimuli}
-    return {"stimuli": fed.random() if fed.frames is None else fed.frames, **said}
+    return {"stimuli": random if fed.frames is None else fed.frames, "n_stimuli": fed.n_stimuli}

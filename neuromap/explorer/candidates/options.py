@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, PHASES, SPLITTERS, WIDE
-from neuromap.options import Option, option
+from neuromap.options import Option, check_options, option
 from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
 from neuromap.simulation.run.run_options import RunOptions
 
@@ -122,3 +122,6 @@ class ExploreOptions(RunOptions):
     verify: bool = option("--verify/--no-verify  Whether chip and reference are compared in every mapped row.", True)
     threads: int | None = 1
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self, only=("energy_tolerance",))

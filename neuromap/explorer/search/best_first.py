@@ -23,16 +23,6 @@ UNMEASURED = ALIKE
 _LEAST, _MOST = 1e-6, 0.5
 
 
-def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> float | None:
-    """Check a tolerance that was asked for."""
-    if tolerance is None:
-        return None
-    real_number(name, tolerance)
-    if not 0 <= tolerance < 1:
-        raise InputError(f"{name} = {tolerance!r}: must be a part from 0 to below 1, such as 0.02")
-    return float(tolerance)
-
-
 def measured_tolerance(
     all_rows: SearchRows, measurements: Measurements, effort: Effort, n_stimuli: int, progress: Progress | None
 ) -> float:

@@ -13,22 +13,6 @@ from neuromap.files.messages import show
 from neuromap.forms.card import Card
 from neuromap.options import Option, check_options, documented, option
 
-__all__ = [
-    "PARTITIONERS",
-    "PHASES",
-    "PLACERS",
-    "SEEDS",
-    "SPLITTERS",
-    "WIDE",
-    "MappingOptions",
-    "Partitioner",
-    "Phases",
-    "Pins",
-    "Placer",
-    "Splitters",
-    "Wide",
-]
-
 Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
 PLACERS: tuple[Placer, ...] = get_args(Placer)
 Splitters = Literal["slack", "anywhere", "never"]

@@ -58,7 +58,7 @@ def map_lists(
         seconds=None if options.seconds is None else budget.left_s("placement"),
         progress=progress,
     )
-    budget.is_over("placement")
+    budget.record("placement")
     return MappedLists(parts, emit_lists(rollout, parts, where, chip))
 
 

@@ -9,18 +9,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.options import Option
 
-__all__ = [
-    "BEST",
-    "EXECUTIONS",
-    "MAX_PERIOD",
-    "TIME_AXIS",
-    "chosen_period",
-    "execution_kind",
-    "read_execution",
-    "time_axes",
-    "time_axis",
-]
-
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
 

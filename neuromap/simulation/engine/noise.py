@@ -27,8 +27,6 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import check_seed
 
-__all__ = ["LEAK", "THRESHOLD", "Noise", "core_numbers", "keys", "mix", "rho", "streams"]
-
 LEAK = 2**32
 """Purpose of the numbers that decide on the stochastic leak; axons are below."""
 

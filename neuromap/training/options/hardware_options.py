@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from neuromap.forms.card import Card
 from neuromap.options import check_options, documented, option
 
-__all__ = ["HardwareOptions"]
-
 
 @documented
 @dataclass(frozen=True)
