@@ -159,8 +159,9 @@ def options_of(cls: type[Any]) -> dict[str, Option]:
 
 def named(said: Option, name: str, kind: Any) -> Option:
     """Complete what is said by the name and the type of its field."""
+    kind = kind.__name__ if isinstance(kind, type) else str(kind).partition(" ")[0]
     flags = said.flags or (() if said.is_argument else (f"--{name.replace('_', '-')}",))
-    return replace(said, name=name, flags=flags, kind=str(kind).partition(" ")[0])
+    return replace(said, name=name, flags=flags, kind=kind)
 
 
 def documented(cls: type[Asked]) -> type[Asked]:
