@@ -1,4 +1,4 @@
-"""An ONNX file as a graph of operators. Nothing in it is executed; subgraphs and functions are not entered."""
+"""An ONNX file as a graph of operators. Constants alone are computed; subgraphs and functions are not entered."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
         return
     before = len(reading.operators)
     try:
-        _take(node, label, reading, within, own=own)
+        _take(node, label, reading, within, opset if own else None)
     except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise InputError(
             f"operator {show_name(label)}: is no {show_name(node.op_type)} of ONNX, by its inputs or attributes; write "
@@ -116,8 +116,9 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
             reading.add(node, label, "part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
 
 
-def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bool) -> None:
-    attributes = attributes_of(node)
+def _take(node: Any, label: str, reading: Reading, within: list[str], opset: int | None) -> None:
+    # opset: None for an operator of another domain than ONNX's own
+    attributes, own = attributes_of(node), opset is not None
     if own and node.op_type in ("Shape", "Size"):
         shape = reading.whole_shape(node.input[0])
         value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
@@ -125,7 +126,7 @@ def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bo
         reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
         return
     if all(reading.is_constant(tensor) for tensor in (*node.input, *within)):
-        _fold(node, attributes, reading, own=own and not within)
+        _fold(node, attributes, reading, None if within else opset)
         return
     translate = TRANSLATORS.get(node.op_type) if own and not _has_graphs(node) else None
     if translate is None:
@@ -149,7 +150,7 @@ def _read_within(node: Any) -> Iterator[str]:
             yield from (info.name for info in graph.output if info.name not in inner)
 
 
-def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool) -> None:
+def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | None) -> None:
     """Compute what follows from constants; what is not computed is constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
@@ -158,7 +159,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
             reading.origins[tensor] = origin
         if (found := reading.whole_shape(tensor)) is not None:
             reading.constant_shapes[tensor] = found
-    if not own or _has_graphs(node):
+    if opset is None or _has_graphs(node):
         return
     if node.op_type == "Constant":
         value = next((attributes[key] for key in ("value", "value_float", "value_int", "value_floats", "value_ints")
@@ -170,7 +171,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
     arrays = [reading.constant(tensor) for tensor in node.input]
     if any(tensor and array is None for tensor, array in zip(node.input, arrays, strict=True)):
         return
-    values = folded(node.op_type, attributes, arrays, reading.whole_shape(node.output[0]), len(node.output))
+    values = folded(node, attributes, arrays, reading.whole_shape(node.output[0]), opset)
     for tensor, value in zip(node.output, values, strict=False):
         if tensor:
             reading.constants[tensor] = value
