@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
-from neuromap.formats.layers.operator import Operator, TensorShape, settings_of_frame
+from neuromap.formats.layers.operator import TensorShape
+from neuromap.formats.layers.operator_graph import GraphReading
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""
@@ -106,25 +107,18 @@ def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], o
 # What is known while the operators of an ONNX file are read one after the other.
 
 
-class Reading:
-    """Tensors and operators that are known so far."""
-
-    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+class Reading(GraphReading):
+    """Tensors and operators that are known so far, and the shapes of those that are stored."""
 
     def __init__(
         self,
-        shapes: Mapping[str, TensorShape | None],
+        shapes: dict[str, TensorShape | None],
         constants: dict[str, Stored],
         constant_shapes: dict[str, TensorShape],
-        batch: int,
     ) -> None:
-        self.constants = constants
+        super().__init__(constants, shapes)
         self.constant_shapes = constant_shapes
-        self.operators: list[Operator] = []
-        self.unread: list[str] = []
-        self.origins = {name: name for name in constant_shapes}
-        """Stored tensors that constants are computed from."""
-        self._shapes, self._batch = shapes, batch
+        self.origins.update((name, name) for name in constant_shapes)
 
     def is_constant(self, tensor: str) -> bool:
         """Tell whether no input changes a tensor; one that is not given does not change either."""
@@ -138,49 +132,8 @@ class Reading:
         """Give the shape of a tensor for the whole batch."""
         array = self.constants.get(tensor)
         if array is not None:
-            return array.shape
-        return self.constant_shapes.get(tensor) or self._shapes.get(tensor)
-
-    def frame_shape(self, tensor: str) -> TensorShape | None:
-        """Give the shape of a tensor for one frame."""
-        shape = self._shapes.get(tensor)
-        if shape and shape[0] == self._batch:
-            return (1, *shape[1:])
-        return shape
-
-    def per_frame(self, work: int | None) -> int | None:
-        """Give the part of one frame of a batch's multiply-accumulates."""
-        return None if work is None else work // self._batch
-
-    def add(
-        self,
-        node: Any,
-        label: str,
-        kind: str,
-        reads: Sequence[str],
-        *,
-        settings: Mapping[str, Any] | None = None,
-        constants: Sequence[NDArray[Any]] = (),
-        work: int | None = 0,
-        gives: str | None = None,
-        called: str = "",
-    ) -> None:
-        """Take an operator over."""
-        tensor = node.output[0] if gives is None else gives
-        source = self.whole_shape(reads[0]) if reads else None
-        self.operators.append(
-            Operator(
-                name=label,
-                kind=kind,
-                reads=tuple(reads),
-                gives=tensor,
-                shape=self.frame_shape(tensor),
-                work=self.per_frame(work),
-                called=called or node.op_type,
-                settings=settings_of_frame(kind, settings or {}, source, self._batch),
-                constants=tuple(constants),
-            )
-        )
+            return tuple(array.shape)
+        return self.constant_shapes.get(tensor) or self.shapes.get(tensor)
 
 
 def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:

@@ -282,3 +282,17 @@ def test_no_file_is_opened_for_an_attribute_that_an_operator_does_not_have(write
     monkeypatch.setattr("onnx.external_data_helper.load_external_data_for_tensor", lambda *a, **k: opened.append(a))
     read_onnx(write(graph_of([node, helper.make_node("Mul", ["x", "n"], ["y"])], stored=stored)))
     assert not opened
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("order", [(), (0, 0), (1, 2), (0, 1, 2)])
+def test_an_order_that_is_none_of_the_axes_is_refused(order, batch, write):
+    node = helper.make_node("Transpose", ["x"], ["y"], name="turn")
+    node.attribute.append(helper.make_attribute("perm", list(order), attr_type=onnx.AttributeProto.INTS))
+    with pytest.raises(InputError, match="operator turn: is no Transpose of ONNX"):
+        read_onnx(write(graph_of([node], shape=(batch, 4))))
+
+
+def test_frames_that_change_places_with_something_else_leave_no_order(write):
+    (moved,) = read_onnx(write(graph_of([helper.make_node("Transpose", ["x"], ["y"])], shape=(7, 4)))).operators
+    assert "order" not in moved.settings
