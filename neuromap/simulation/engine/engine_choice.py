@@ -12,7 +12,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.render.value import Card
-from neuromap.simulation.engine.noise import check_seed
 
 
 class EngineKind(NamedTuple):
