@@ -15,7 +15,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.files.messages import did_you_mean
-from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
@@ -38,6 +37,7 @@ from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
+from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

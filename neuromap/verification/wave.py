@@ -28,10 +28,10 @@ from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.given import needs
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program import ListProgram, Program
+from neuromap.render.value import Card
 
 # What the dependency wave asks of a program, whatever its cores are like.
 

@@ -22,10 +22,9 @@ from neuromap.arrays.times import Time
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
+from neuromap.render.value import Card, form
 
 _DIRECTION = {(1, 0): 0, (-1, 0): 1, (0, 1): 2, (0, -1): 3}
 _NAMES = ("east", "west", "north", "south", "in", "out")
@@ -253,6 +252,8 @@ class Sent(NamedTuple):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipProgram(Card, ABC):
     """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
+
+    _forms = ("neuromap.hardware.program.program_bytes",)
 
     name: str  # name of the network
     chip: ChipSpec  # the chip it is for

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Wires
+from neuromap.render.value import Card
 
 Bools = NDArray[np.bool_]
 

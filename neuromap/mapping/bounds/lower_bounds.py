@@ -19,7 +19,6 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.lp_bounds import fed_axons, mixture_of
@@ -27,6 +26,7 @@ from neuromap.mapping.bounds.neuron_capacity import Crowd, crowds_of
 from neuromap.mapping.bounds.readers import Key, Reader, read_out_neurons, readers_of
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.render.value import Card
 
 
 def core_bound(

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.forms.card import Card
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
@@ -38,6 +37,7 @@ from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tile_all import take_copies, tile_all
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
 PACKINGS = 3

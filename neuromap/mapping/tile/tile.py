@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.forms.card import Card
 from neuromap.mapping.core.core_model import AxonPlan, CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.render.value import Card
 
 __all__ = ["Planner", "Stuck", "Tile"]
 

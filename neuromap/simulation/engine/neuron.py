@@ -27,9 +27,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import NeuronTable
+from neuromap.render.value import Card
 
 __all__ = ["Parameters", "Width", "by_chance", "fire", "integrate", "leak"]
 
