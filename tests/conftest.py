@@ -9,6 +9,7 @@ pytest_plugins = [
     "example_counts",
     "same_examples",
     "warm_compile",
+    "command_tree",
     "small_networks",
     "interleaved_networks",
     "short_streams",

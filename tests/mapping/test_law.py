@@ -23,8 +23,8 @@ pytestmark = pytest.mark.law
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))
 SIZES = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
 # Axons and neurons, short of the one, of the other, or of both; few shapes of kernels (tests/plugins/compile_all.py).
-CORES = [(48, 24), (64, 10), (48, 64), (20, 40), (128, 100), (70, 128), (256, 256), (200, 250)]
-SMALL_CORES = [(64, 4), (64, 10), (64, 24), (60, 60), (256, 256)]
+CORES = [(48, 24), (64, 10), (48, 32), (20, 30), (128, 100), (70, 128), (256, 256), (200, 250)]
+SMALL_CORES = [(64, 4), (64, 10), (64, 24), (60, 30), (256, 256)]
 
 
 def weights(kind: str, shape: tuple[int, int], seed: int) -> np.ndarray:
