@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
-    from neuromap.faults.struck_program import Faults
+    from neuromap.faults.options import Faults
     from neuromap.files.toml_table import TomlTable
     from neuromap.hardware.check.violation import Rules
     from neuromap.hardware.chip.chip_spec import ChipSpec
