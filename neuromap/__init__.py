@@ -31,11 +31,11 @@ _HOMES = {
     "from_torch": "exchange.layers.torch_module",
     "latency_report": "report.latency",
     "list_chips": "hardware.chip.chip_file",
-    "list_schemas": "forms.schemas",
+    "list_schemas": "render.schemas",
     "load_chip": "hardware.chip.chip_file",
     "load_network": "network.network_file",
     "load_program": "hardware.program_file",
-    "load_schema": "forms.schemas",
+    "load_schema": "render.schemas",
     "load_trace": "simulation.trace.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.cost.measure_activity",
@@ -103,8 +103,6 @@ if TYPE_CHECKING:
     from neuromap.exchange.spike_traces import to_neo as to_neo
     from neuromap.exchange.spike_traces import to_sonata as to_sonata
     from neuromap.explorer.explore import explore as explore
-    from neuromap.forms.schemas import list_schemas as list_schemas
-    from neuromap.forms.schemas import load_schema as load_schema
     from neuromap.hardware.check.check_program import check_program as check_program
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
@@ -120,6 +118,8 @@ if TYPE_CHECKING:
     from neuromap.network.transforms.kinds import Identity as Identity
     from neuromap.network.transforms.kinds import Pool as Pool
     from neuromap.network.transforms.weights import SeededWeights as SeededWeights
+    from neuromap.render.schemas import list_schemas as list_schemas
+    from neuromap.render.schemas import load_schema as load_schema
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout

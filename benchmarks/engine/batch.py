@@ -17,8 +17,8 @@ from statistics import median
 import numpy as np
 
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.cores.crossbar.program import Program
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

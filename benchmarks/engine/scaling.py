@@ -18,7 +18,6 @@ from typing import Any
 
 from neuromap.bench.bench import bench
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.bench.json_form import bench_to_dict
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
@@ -115,7 +114,7 @@ def _measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
                 same_kind=[partial(characterisation_program, rate_hz=rate) for _, rate, _ in group],
                 progress=progress,
             )
-        documents.append(bench_to_dict(report))
+        documents.append(report.to_dict())
     return documents
 
 
@@ -125,7 +124,7 @@ def page_text(found: list[dict[str, Any]]) -> str:
     Parameters
     ----------
     found : list of dict
-        They follow ``neuromap/bench/bench.schema.json``.
+        They follow ``docs/schemas/bench.schema.json``.
 
     Returns
     -------

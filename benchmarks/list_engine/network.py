@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import neuromap as nm
-from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.hardware.program.ports import HostTable, OutputTable
 
 __all__ = ["FAN_OUT", "PER_LIST", "brian2_arrays", "loihi_network", "one_tick_network"]
 

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from benchmarks.list_engine.network import loihi_network, one_tick_network
-from neuromap.simulation.engine.engine import HostEvents
 from neuromap.cores.synapse_list.list_fast_engine import ListFastEngine
+from neuromap.simulation.engine.engine import HostEvents
 from neuromap.version import __version__
 
 

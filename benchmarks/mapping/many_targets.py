@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph, random_hypergraph
 from neuromap.arrays.distinct import distinct
 from neuromap.bench.bench_report import this_machine
+from neuromap.cores.synapse_list.fill_cores import partition_groups
+from neuromap.cores.synapse_list.grow_order import Layer
+from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.place.place import place
-from neuromap.cores.synapse_list.fill_cores import partition_groups
-from neuromap.cores.synapse_list.grow_order import Layer
-from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 
 __all__ = ["count", "map_family"]
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from benchmarks.ranc.page import table, write_page
 from benchmarks.sanafe.networks import Case, cases, random_frames
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NeuromapError
 from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_ranc import export_ranc
 from neuromap.files.whole_file import write_folder, write_whole
-from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program_file import load_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network_file import load_network

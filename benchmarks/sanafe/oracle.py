@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from benchmarks.sanafe.networks import Case, cases, random_frames
 from benchmarks.sanafe.page import table, write_page
+from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NeuromapError
 from neuromap.exchange.imported import Exported
 from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.files.whole_file import write_folder, write_whole
-from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program_file import load_program
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.tick_run import FedFrames

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from neuromap.forms.standalone_svg import standalone
-from neuromap.forms.svg import drawing, element, label
+from neuromap.render.svg import drawing, element, label, standalone
 
 __all__ = ["PATTERNS", "picture", "with_paper", "with_tables"]
 

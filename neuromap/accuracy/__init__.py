@@ -16,15 +16,6 @@ _HOMES = {
     "votes_of": "decision",
 }
 
-FORMS = {
-    "Accuracy": {
-        "csv": "csv_accuracy.to_csv",
-        "dict": "json_accuracy.to_dict",
-        "json": "json_accuracy.to_json",
-        "text": "accuracy.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.accuracy.accuracy import Accuracy as Accuracy
     from neuromap.accuracy.accuracy import FrameAccuracy as FrameAccuracy

@@ -1,37 +1,11 @@
-"""An accuracy as people read it in a terminal."""
+"""``Accuracy``: how often a program names the right class, over frames, update steps and ticks, and what it costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from neuromap.forms.formed import Formed, form
-from neuromap.forms.numbers import joules, plain
-from neuromap.forms.tables import new_table, printed
-
-
-def render_text(found: Accuracy, width: int = 100) -> str:
-    """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
-    table = new_table("frame", "known at\n[update step]", "known at\n[tick]", "right\n[images]", "accuracy")
-    for frame in found.frames:
-        step = "-" if frame.update_step is None else str(frame.update_step)
-        table.add_row(str(frame.frame), step, str(frame.tick), f"{frame.correct:,}", f"{100 * frame.accuracy:.2f} %")
-    head = (
-        f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
-        f"of {found.data}, {found.classes} classes"
-    )
-    lines = (
-        f"cores: {found.cores:,}; first response {found.first_response} ticks; sampling frequency "
-        f"{plain(found.sampling_frequency)} Hz",
-        f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} spikes, "
-        f"{joules(found.joules)} (mean over {found.n_costed} images)",
-        f"a frame names the class with most spikes of {found.output} in it, the lowest of equals; frame 1 is the first "
-        "response; steps and ticks since the onset of the stimulus",
-    )
-    return "\n".join([head, "", printed(lambda console: console.print(table), width).rstrip("\n"), "", *lines]) + "\n"
-
-
-# ``Accuracy``: how often a program names the right class, over frames, update steps and ticks, and what it costs.
+from neuromap.render.numbers import joules
+from neuromap.render.value import Documented, Tabled
 
 
 @dataclass(frozen=True)
@@ -60,7 +34,7 @@ class FrameAccuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class Accuracy(Formed):
+class Accuracy(Documented, Tabled):
     """A network on a chip, and how often it is right.
 
     Attributes
@@ -105,6 +79,7 @@ class Accuracy(Formed):
     joules: float | None
 
     _called = "an accuracy"
+    _forms = ("neuromap.accuracy.forms",)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -117,16 +92,3 @@ class Accuracy(Formed):
             "sampling frequency": f"{self.sampling_frequency:g} Hz",
             "energy per frame": joules(self.joules),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the accuracy as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the accuracy as a JSON document."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """Write the frames, one line each, as CSV text (RFC 4180, UTF-8)."""
-        return str(form(self, "csv"))

@@ -1,4 +1,4 @@
-"""What an imported script leaves: a network in integers, and what putting it there took."""
+"""What an imported script leaves: a network in integers, what putting it there took, and how JSON says that."""
 
 from __future__ import annotations
 
@@ -8,8 +8,33 @@ from typing import Any
 
 from neuromap.arrays.value import Value
 from neuromap.network.network import Network
+from neuromap.quantise import forms as quantise_forms
+from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, const, document, each, record
+from neuromap.render.parts import another
 
-__all__ = ["Imported"]
+_QUANTISATION = another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.")
+BRIAN2_REPORT = document(
+    "brian2-report",
+    format=const("neuromap brian2 report 1"),
+    network=TEXT,
+    chip=TEXT,
+    cores=COUNT,
+    usable_cores=COUNT,
+    compartments=COUNT,
+    synapses=COUNT,
+    ticks=COUNT,
+    model_seconds=NUMBER,
+    chip_seconds=NUMBER,
+    spikes=COUNT,
+    synaptic_events=COUNT,
+    hops=COUNT,
+    joules=NUMBER.or_null,
+    energy_absent=each(TEXT),
+    latencies=each(record(node=TEXT, ticks=COUNT.or_null)),
+    quantisation=_QUANTISATION.by(quantise_forms.to_dict),
+    is_exact=FLAG,
+)
+"""Stands here because it is described where Brian2 is not installed, too."""
 
 
 @dataclass(frozen=True, eq=False)

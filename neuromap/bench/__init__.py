@@ -8,15 +8,6 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {"BenchReport": "bench_report", "characterisation_program": "characterisation"}
 
-FORMS = {
-    "BenchReport": {
-        "dict": "json_form.bench_to_dict",
-        "json": "json_form.bench_to_json",
-        "notebook": "text.bench_to_notebook",
-        "text": "text.bench_to_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.bench.bench_report import BenchReport as BenchReport
     from neuromap.bench.characterisation import characterisation_program as characterisation_program

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
+from neuromap.render.value import Card, Documented, Printed
 
 # The machine that a bench ran on, and how fast its memory streams.
 
@@ -343,7 +342,7 @@ class BenchRun(Card):
 
 
 @dataclass(frozen=True)
-class BenchReport(Formed):
+class BenchReport(Documented, Printed):
     """What a bench found.
 
     Attributes
@@ -367,6 +366,7 @@ class BenchReport(Formed):
     """
 
     _called = "a bench"
+    _forms = ("neuromap.bench.forms",)
 
     version: str
     date: str
@@ -384,15 +384,3 @@ class BenchReport(Formed):
             "rounds": self.rounds,
             "date": self.date,
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.bench.json_form.bench_to_dict`."""
-        return dict(form(self, "dict"))
-
-    def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.bench.json_form.bench_to_json`."""
-        return str(form(self, "json"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Tables as they are printed in a terminal; see :func:`neuromap.bench.text.bench_to_text`."""
-        return str(form(self, "text", width))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 
 def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:

@@ -15,8 +15,8 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import did_you_mean, show
-from neuromap.forms.card import Card
 from neuromap.network.transforms.weights import as_pair, output_length, show_shape
+from neuromap.render.value import Card
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_]
 _CHUNK = 2**22

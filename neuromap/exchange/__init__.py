@@ -24,21 +24,6 @@ _HOMES = {
     "to_sonata": "spike_traces",
 }
 
-FORMS = {
-    "Exported": {
-        "dict": "exported_forms.to_dict",
-        "json": "exported_forms.to_json",
-        "text": "exported_forms.render_text",
-    },
-    "Imported": {
-        "dict": "html.to_dict",
-        "html": "html.to_html",
-        "json": "html.to_json",
-        "notebook": "html.to_notebook",
-        "text": "imported.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.exchange.formats import EXPORT_FORMATS as EXPORT_FORMATS
     from neuromap.exchange.formats import IMPORT_FORMATS as IMPORT_FORMATS

@@ -1,79 +1,16 @@
-"""An import as people read it in a terminal."""
+"""A network from elsewhere, and what its import kept, approximated and refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.files.messages import counted
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
-from neuromap.forms.numbers import plain
-from neuromap.forms.tables import new_table, printed
 from neuromap.network.network import Network
 from neuromap.quantise.quantisation import Quantisation
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-_NODES_SHOWN = 20
+from neuromap.render.value import Card, Documented, Formed, Paged
 
 
-def render_text(found: Imported, width: int = 100) -> str:
-    """Write nodes and edges, and what was kept, approximated and refused."""
-    network = found.network
-    by = f", written by {found.producer}" if found.producer else ""
-    head = (
-        f"{network.name} from {found.format} {found.source}{by}: {counted(len(network.nodes), 'node')}, "
-        f"{counted(len(network.edges), 'edge')}"
-    )
-    blocks = [printed(lambda console: console.print(_nodes(found)), width).rstrip("\n")]
-    if len(network.nodes) > _NODES_SHOWN:
-        blocks[0] += f"\n{len(network.nodes) - _NODES_SHOWN} more nodes: --json lists all"
-    if found.quantisation is not None:
-        blocks.append(str(form(found.quantisation, "text", width)).rstrip("\n"))
-    said = [
-        *note_lines("kept", found.kept),
-        *note_lines("approximated", found.approximated),
-        *note_lines("refused", found.refused),
-    ]
-    return "\n\n".join([head, *blocks, *(["\n".join(said)] if said else [])]) + "\n"
-
-
-def _nodes(found: Imported) -> Table:
-    table = new_table("node", "rows x columns\nx features", "multiply-accumulates\nper frame", "reads")
-    for name, node in list(found.network.nodes.items())[:_NODES_SHOWN]:
-        shape = "-" if node.shape is None else " x ".join(map(str, node.shape))
-        work = f"{found.work[name]:,}" if name in found.work else "-"
-        table.add_row(name, shape, work, ", ".join(u for u, v in found.network.edges if v == name))
-    return table
-
-
-# Notes of imports and exports as lines and as plain values.
-def note_dicts(notes: Sequence[Note]) -> list[dict[str, Any]]:
-    """Give notes as plain values."""
-    return [
-        {"about": note.about, "text": note.text, "remedy": note.remedy, "error": note.error, "unit": note.unit}
-        for note in notes
-    ]
-
-
-def note_lines(word: str, notes: Sequence[Note]) -> list[str]:
-    """Write a line for every note, with a word on what became of its part."""
-    return [f"{word}: {_line(note)}" for note in notes]
-
-
-def _line(note: Note) -> str:
-    error = "" if note.error is None else f", by {plain(note.error)} {note.unit}".rstrip()
-    return f"{note.about}: {note.text}{error}" + (f"; {note.remedy}" if note.remedy else "")
-
-
-# A program or network written for another tool, and what of it the tool takes over.
-
-
-# A network from elsewhere, and what its import kept, approximated and refused.
 @dataclass(frozen=True)
 class Note(Card):
     """One thing that an import says of a part of what it read.
@@ -100,7 +37,7 @@ class Note(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Formed):
+class Imported(Documented, Paged):
     """A network from elsewhere with a summary of its import.
 
     Attributes
@@ -133,6 +70,10 @@ class Imported(Formed):
     quantisation: Quantisation | None = None
 
     _called = "an import"
+    _forms = (
+        "neuromap.exchange.of_imports",
+        "neuromap.exchange.page",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "work", ReadOnlyMapping(self.work))
@@ -148,19 +89,6 @@ class Imported(Formed):
             "approximated": len(self.approximated),
             "refused": len(self.refused),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the import as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the import as a JSON document."""
-        return str(form(self, "json"))
-
-    def to_html(self) -> str:
-        """Write the import as one self-contained HTML page."""
-        return str(form(self, "html"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +119,7 @@ class Exported(Formed):
     refused: tuple[Note, ...] = ()
 
     _called = "an export"
+    _forms = ("neuromap.exchange.of_exports",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contents", ReadOnlyMapping(self.contents))

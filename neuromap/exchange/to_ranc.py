@@ -15,9 +15,9 @@ from neuromap.files.messages import counted, show_name
 from neuromap.formats.ranc.image import RancImage, ranc_image
 from neuromap.formats.ranc.to_json import ranc_config, ranc_input
 from neuromap.formats.ranc.vectors import beyond_hardware, ranc_vectors
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes, host_spikes
 from neuromap.hardware.program_file import load_program
+from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames, describe_frames
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.tick_run import ticks_to_run

@@ -16,8 +16,8 @@ from neuromap.files.messages import counted, show_name
 from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
 from neuromap.formats.sanafe.network import FIGURES_USED, LEAD, known_figure, sanafe_architecture, sanafe_network
 from neuromap.formats.sanafe.runner import runner_script
-from neuromap.forms.documents import csv_cells
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.table import csv_cells
 from neuromap.simulation.choose_frames import RandomFrames
 
 __all__ = ["export_sanafe"]

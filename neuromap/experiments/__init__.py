@@ -18,16 +18,6 @@ _HOMES = {
     "run_experiment": "experiment_run",
 }
 
-FORMS = {
-    "ExperimentResult": {
-        "csv": "text.to_csv",
-        "dict": "json_experiment.to_dict",
-        "json": "json_experiment.to_json",
-        "svg": "experiment_result.to_svg",
-        "text": "text.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.experiments.experiment import Curve as Curve
     from neuromap.experiments.experiment import Experiment as Experiment

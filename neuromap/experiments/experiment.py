@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuromap.forms.card import Card
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions
 

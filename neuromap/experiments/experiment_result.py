@@ -15,7 +15,7 @@ from neuromap.datasets.sources import load_images
 from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
 from neuromap.errors import NotSupportedError
 from neuromap.experiments.experiment import Curve, Experiment, Published
-from neuromap.forms.formed import Formed, form
+from neuromap.render.value import Documented, Drawn, Tabled
 from neuromap.rollout.first_frame import first_frame
 from neuromap.training.network_training import train_network
 from neuromap.training.options.time_axes import FrameTimes, frame_times
@@ -229,7 +229,7 @@ class CurvePoints:
 
 
 @dataclass(frozen=True, eq=False)
-class ExperimentResult(Formed):
+class ExperimentResult(Documented, Tabled, Drawn):
     """What an experiment came to.
 
     Attributes
@@ -247,6 +247,10 @@ class ExperimentResult(Formed):
     curves: tuple[CurvePoints, ...] = field(repr=False)
 
     _called = "an experiment's result"
+    _forms = (
+        "neuromap.experiments.forms",
+        "neuromap.experiments.experiment_result",
+    )
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -261,29 +265,6 @@ class ExperimentResult(Formed):
         """Mean absolute deviation from all published points; ``None`` without any."""
         found = [abs(gap) for curve in self.curves for _, gap in curve.deviations()]
         return sum(found) / len(found) if found else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the result as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the result as a JSON document."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """Write the points, one line for every frame of every curve, as CSV text (RFC 4180, UTF-8)."""
-        return str(form(self, "csv"))
-
-    def to_svg(self) -> str:
-        """Draw accuracy over update steps as SVG text.
-
-        Raises
-        ------
-        NotSupportedError
-            If matplotlib is not installed.
-        """
-        return str(form(self, "svg"))
 
 
 def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> ExperimentResult:

@@ -1,11 +1,11 @@
-"""An exploration as tables in the terminal."""
+"""An exploration as people read it: tables in the terminal and in notebooks, and what is said beside them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from neuromap.explorer.answer.advice import (
     Listing,
@@ -23,9 +23,11 @@ from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.forms.numbers import mean_period_lines, percent, plain, seconds, short_count
-from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
+from neuromap.explorer.draw_front import draw_front, to_svg
 from neuromap.network.network import Network
+from neuromap.render.numbers import mean_period_lines, percent, plain, seconds, short_count
+from neuromap.render.svg import inline_image
+from neuromap.render.table import Column, Table, printed
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.reaction_note import reaction_note
 from neuromap.rollout.schedule.rollout import Rollout
@@ -33,42 +35,65 @@ from neuromap.simulation.choose_frames import describe_frames, describe_stimuli
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+_Numbered = tuple[int, ExploredRow]
+GIVEN_WEIGHTS = "*"
+"""Stands behind an energy that is one of the given weights, in a row that needs others."""
+
+GIVEN_WEIGHTS_NOTE = "with the given weights; the row needs retraining, after which its energy is another."
+"""What the sign means."""
 
 
-class _Written(NamedTuple):
-    """A column and how its cells are written."""
+@dataclass(frozen=True)
+class ColumnUnits:
+    """Units of times and energies."""
 
-    header: str
-    cell: Callable[[ExploredRow], str]
-    left: bool = False
+    # time, energy: such as ``"ms"`` and ``"µJ"``
+    time: str
+    # time_scale, energy_scale: what they are worth, in s and J
+    time_scale: float
+    energy: str
+    energy_scale: float
 
+    def time_cell(self, ticks: int, row: ExploredRow) -> str:
+        """Write a time in ticks and in the column's unit: ``"2 = 2"``."""
+        return f"{ticks} = {_figure(ticks * row.tick_seconds / self.time_scale)}"
 
-def exploration_tables(exploration: Exploration, listing: Listing, width: int = 160) -> list[tuple[str, list[Table]]]:
-    """Make the tables: first the given pattern's class, then the others; units are in the headers."""
-    columns, cells = exploration_cells(exploration, listing)
-    headers = [column.header for column in columns]
-    blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
-    made = []
-    for title, members in listing.groups(exploration):
-        lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
-        made.append((title, [block_table(columns, block, lines, styles) for block in blocks]))
-    return made
-
-
-def exploration_cells(exploration: Exploration, listing: Listing) -> tuple[list[Column], dict[int, list[str]]]:
-    """Write the columns of the table, and by number the cells of every row that is shown."""
-    written = _columns(exploration, [row for _, row in listing.all])
-    cells = {number: [str(number), *(column.cell(row) for column in written)] for number, row in listing.all}
-    columns = [Column("#", least=_least(cells, 0))]
-    for k, column in enumerate(written, start=1):
-        columns.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
-    return columns, cells
+    def energy_cell(self, row: ExploredRow) -> str:
+        """Write a row's energy in the column's unit; a bound has its sign, what is not known a dash."""
+        number, is_exact = value_of(row, ENERGY)
+        if number is None:
+            return "-"
+        sign = GIVEN_WEIGHTS if has_given_weights(row, ENERGY) else ""
+        return f"{'' if is_exact else '≥ '}{_figure(number / self.energy_scale)}{sign}"
 
 
-def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
-    """Width of a column, the same in the tables of both groups."""
-    return min(max((len(cell[k]) for cell in cells.values()), default=0), 24)
+def column_units(rows: Sequence[ExploredRow]) -> ColumnUnits:
+    """Choose the units in which the least time and the least energy have one to three digits before the point."""
+    times = [row.first_response_seconds for row in rows]
+    energies = [number for row in rows if (number := value_of(row, ENERGY).number)]
+    (time_scale, time), (energy_scale, energy) = (
+        scale_for(min(values, default=1.0), unit) for values, unit in ((times, "s"), (energies, "J"))
+    )
+    return ColumnUnits(time, time_scale, energy, energy_scale)
+
+
+def _figure(value: float) -> str:
+    return figure(float(f"{value:.12g}"))
+
+
+def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numbered]:
+    """Give the table of all rows that are shown, with their numbers; units are in the headers."""
+    rows = list(listing.all)
+    columns = _columns(exploration, [row for _, row in rows])
+    return Table(
+        [replace(column, least=_least(column, rows)) for column in columns], rows, "", (0, 1, 2), _style, is_edged=True
+    )
+
+
+def _least(column: Column[_Numbered], rows: Sequence[_Numbered]) -> int:
+    """Width of a column, the same in the tables of all groups."""
+    return min(max((len(column.cell(row)) for row in rows), default=0), 24)
 
 
 def _ticks_of_sums(candidate: Candidate) -> str:
@@ -77,7 +102,13 @@ def _ticks_of_sums(candidate: Candidate) -> str:
     return "all" if candidate.wide_ticks is None else str(candidate.wide_ticks)
 
 
-def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Written]:
+def _written(
+    header: str, cell: Callable[[ExploredRow], str], *, left: bool = False, wraps: bool = False
+) -> Column[_Numbered]:
+    return Column(header, lambda numbered: cell(numbered[1]), left, wraps)
+
+
+def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Column[_Numbered]]:
     short, units = short_names(exploration, rows), column_units(rows)
     several = {
         "chip": len({row.candidate.chip for row in rows}) > 1,
@@ -88,33 +119,34 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Wri
         "energy": is_known(rows, ENERGY),
     }
     columns = [
-        _Written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
-        _Written("execution", lambda row: row.candidate.execution, left=True),
+        Column[_Numbered]("#", lambda numbered: str(numbered[0])),
+        _written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True, wraps=True),
+        _written("execution", lambda row: row.candidate.execution, left=True),
     ]
     if several["chip"]:
-        columns.append(_Written("chip", lambda row: row.candidate.chip, left=True))
+        columns.append(_written("chip", lambda row: row.candidate.chip, left=True))
     if several["splitters"]:
-        columns.append(_Written("splitters", lambda row: row.candidate.splitters, left=True))
+        columns.append(_written("splitters", lambda row: row.candidate.splitters, left=True))
     if several["ticks"]:
-        columns.append(_Written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
+        columns.append(_written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["wide"]:
-        columns.append(_Written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
+        columns.append(_written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
     if several["class"]:
-        columns.append(_Written("class", lambda row: str(row.behaviour_class)))
+        columns.append(_written("class", lambda row: str(row.behaviour_class)))
     columns += [
-        _Written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
-        _Written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response_ticks", units)),
-        _Written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response_ticks", units)),
-        _Written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction_ticks", units)),
-        _Written("sampling\nfrequency\n[Hz]", _sampling),
+        _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
+        _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response_ticks", units)),
+        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response_ticks", units)),
+        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction_ticks", units)),
+        _written("sampling\nfrequency\n[Hz]", _sampling),
     ]
     if exploration.deadline is not None:
         after = with_unit(exploration.deadline.seconds, "s")
-        columns.append(_Written(f"accuracy\nat deadline\n[% at {after}]", accuracy_cell))
-    columns.append(_Written("cores", _cores))
+        columns.append(_written(f"accuracy\nat deadline\n[% at {after}]", accuracy_cell))
+    columns.append(_written("cores", _cores))
     if several["energy"]:
-        columns.append(_Written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
-    return [*columns, _Written("front", front_words, left=True), _Written("verified", _verdict)]
+        columns.append(_written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
+    return [*columns, _written("front", front_words, left=True), _written("verified", _verdict)]
 
 
 def accuracy_cell(row: ExploredRow) -> str:
@@ -152,7 +184,8 @@ def _verdict(row: ExploredRow) -> str:
     return {None: "-", True: "✓ yes", False: "✗ no"}[row.verified]
 
 
-def _style(row: ExploredRow) -> str:
+def _style(numbered: _Numbered) -> str:
+    row = numbered[1]
     if row.status != "mapped":
         return "yellow"
     return {None: "", True: "green", False: "bold red"}[row.verified]
@@ -166,10 +199,10 @@ def print_exploration(
     chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
     console.print(f"{exploration.network.name} on {chips}{checked}", markup=False, highlight=False)
-    for title, tables in exploration_tables(exploration, listing, console.width):
+    table = exploration_table(exploration, listing)
+    for title, members in listing.groups(exploration):
         console.print(title, markup=False, highlight=False)
-        for table in tables:
-            console.print(table)
+        table.print(console, members)
     for line in note_lines(exploration, listing, limits):
         console.print(line, markup=False, highlight=False)
 
@@ -181,7 +214,21 @@ def render_text(
     return printed(lambda console: print_exploration(exploration, console, limits, every=every), width)
 
 
-# What is said below the tables of an exploration: what columns mean, counts, what the fronts are worth.
+def to_notebook(exploration: Exploration) -> str:
+    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others."""
+    listing = list_rows(exploration)
+    table = exploration_table(exploration, listing)
+    drawn = draw_front(exploration)
+    image = "" if drawn is None else inline_image(to_svg(exploration))
+    return image + "".join(
+        replace(table, rows=members).html(f"{exploration.network.name}. {title}", names=2)
+        for title, members in listing.groups(exploration)
+    )
+
+
+# What is said below the tables: what columns mean, counts, what the fronts are worth.
+
+
 MET_CLASSES = (
     "class: 1 is streaming's, then those of the other patterns with names follow; all others are numbered in the order "
     "in which the search met them, as there are too many valid patterns to enumerate."
@@ -330,50 +377,3 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     notes += [count_line(exploration), gap_line(exploration)]
     best = deadline_line(exploration, limits)
     return [*notes, best] if best else notes
-
-
-# Units of the tables' columns: one of time and one of energy, so that headers say what the cells are in.
-
-
-GIVEN_WEIGHTS = "*"
-"""Stands behind an energy that is one of the given weights, in a row that needs others."""
-GIVEN_WEIGHTS_NOTE = "with the given weights; the row needs retraining, after which its energy is another."
-"""What the sign means."""
-
-
-@dataclass(frozen=True)
-class ColumnUnits:
-    """Units of times and energies."""
-
-    # time, energy: such as ``"ms"`` and ``"µJ"``
-    time: str
-    # time_scale, energy_scale: what they are worth, in s and J
-    time_scale: float
-    energy: str
-    energy_scale: float
-
-    def time_cell(self, ticks: int, row: ExploredRow) -> str:
-        """Write a time in ticks and in the column's unit: ``"2 = 2"``."""
-        return f"{ticks} = {_figure(ticks * row.tick_seconds / self.time_scale)}"
-
-    def energy_cell(self, row: ExploredRow) -> str:
-        """Write a row's energy in the column's unit; a bound has its sign, what is not known a dash."""
-        number, is_exact = value_of(row, ENERGY)
-        if number is None:
-            return "-"
-        sign = GIVEN_WEIGHTS if has_given_weights(row, ENERGY) else ""
-        return f"{'' if is_exact else '≥ '}{_figure(number / self.energy_scale)}{sign}"
-
-
-def column_units(rows: Sequence[ExploredRow]) -> ColumnUnits:
-    """Choose the units in which the least time and the least energy have one to three digits before the point."""
-    times = [row.first_response_seconds for row in rows]
-    energies = [number for row in rows if (number := value_of(row, ENERGY).number)]
-    (time_scale, time), (energy_scale, energy) = (
-        scale_for(min(values, default=1.0), unit) for values, unit in ((times, "s"), (energies, "J"))
-    )
-    return ColumnUnits(time, time_scale, energy, energy_scale)
-
-
-def _figure(value: float) -> str:
-    return figure(float(f"{value:.12g}"))

@@ -25,20 +25,6 @@ _HOMES = {
     "study_faults": "measure_study",
 }
 
-FORMS = {
-    "FaultStudy": {
-        "csv": "csv_study.to_csv",
-        "dict": "json_study.to_dict",
-        "drawing": "text.draw_curves",
-        "html": "text.to_html",
-        "json": "json_study.to_json",
-        "notebook": "text.to_notebook",
-        "section": "text.to_section",
-        "svg": "text.to_svg",
-        "text": "text.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.faults.confidence import Estimate as Estimate
     from neuromap.faults.edited_program import DeadLink as DeadLink

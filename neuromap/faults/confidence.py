@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["LEVEL", "Estimate", "mean_of", "share_of"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.faults.struck_program import Links, cut_ways, links_in_use, with_stuck, without_ways
 from neuromap.files.given import needs, whole_number
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import CurrentState, EngineState
 
 Bools = NDArray[np.bool_]

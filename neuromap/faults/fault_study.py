@@ -21,11 +21,10 @@ from neuromap.errors import StimulusError
 from neuromap.faults.confidence import Estimate, mean_of, share_of
 from neuromap.faults.output_frames import StruckFrames, frames_of, output_frames
 from neuromap.faults.struck_program import Faults, strike, without_ways
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.jobs.results_file import ResultKind
+from neuromap.render.value import Card, Documented, Drawn, Paged, Printed, Tabled
 from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -279,7 +278,7 @@ class FaultPoint(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class FaultStudy(Formed):
+class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
     """What a network on a chip does when parts of the chip fail.
 
     Attributes
@@ -305,6 +304,10 @@ class FaultStudy(Formed):
     """
 
     _called = "a study of faults"
+    _forms = (
+        "neuromap.faults.forms",
+        "neuromap.faults.page",
+    )
 
     network: str
     chip: str
@@ -336,31 +339,6 @@ class FaultStudy(Formed):
             "rates": ", ".join(f"{rate:g}" for rate in self.rates),
             "seeds": self.seeds,
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the study as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the study as a JSON document; ``forms/faults.schema.json`` is its schema."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """Write the points, one line each, as CSV text (RFC 4180, UTF-8)."""
-        return str(form(self, "csv"))
-
-    def to_html(self) -> str:
-        """One self-contained HTML page: curves and table."""
-        return str(form(self, "html"))
-
-    def to_svg(self) -> str:
-        """Draw the curves, a panel for every kind of fault, as an SVG file."""
-        return str(form(self, "svg"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal."""
-        return str(form(self, "text", width))
 
 
 def points_of(runs: Iterable[FaultRun]) -> tuple[FaultPoint, ...]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import mapping_given, needs, real_number, whole_number
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.hardware.program.dead_routes import route_blocked
+from neuromap.render.value import Card
 from neuromap.simulation.engine.noise import core_numbers, mix
 from neuromap.simulation.noc.loads import EAST, NORTH, SOUTH, WEST, Mesh, link_loads, ways_of
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.files.messages import did_you_mean
-from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -29,6 +28,7 @@ from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.edge import EdgeKey
+from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

@@ -25,13 +25,6 @@ _HOMES = {
     "require_weights": "build",
 }
 
-FORMS = {
-    "Network": {
-        "file": "network_writer.save_network",
-        "head": "network.network_head",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.network.build import build_network as build_network
     from neuromap.network.build import require_weights as require_weights

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from neuromap.errors import NetworkError
-from neuromap.forms.card import Card
 from neuromap.network.terms import EdgeTerm, MatrixSource, Term, checked_term
 from neuromap.network.transforms.kinds import lent
+from neuromap.render.value import Card
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

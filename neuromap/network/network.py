@@ -1,4 +1,9 @@
-"""A network in the head of a JSON document about it."""
+"""The network: the first value of the flow.
+
+A *network* is a finite directed graph in which every node is reachable from an input node (Fischer, Köhler, Pfeil
+2018, section 2). A node is a layer, an edge a transformation between two layers. Networks built with
+:meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
+"""
 
 from __future__ import annotations
 
@@ -17,31 +22,12 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.files.messages import did_you_mean, show
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
 from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node
+from neuromap.render.value import Card, form
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-def network_head(network: Network) -> dict[str, Any]:
-    """Make the member ``network`` of a document."""
-    return {
-        "name": network.name,
-        "nodes": len(network.nodes),
-        "edges": len(network.edges),
-        "inputs": list(network.inputs),
-        "outputs": list(network.outputs),
-    }
-
-
-# The network: the first value of the flow.
-#
-# A *network* is a finite directed graph in which every node is reachable from an input node (Fischer, Köhler, Pfeil
-# 2018, section 2). A node is a layer, an edge a transformation between two layers. Networks built with
-# :meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
 
 
 MOST_BRIDGED = 10_000
@@ -92,6 +78,8 @@ class Network(Card):
     bridging : mapping of str to mapping of (str, str) to int
         Of named patterns, the edges that bridge frames and how many: R = 2 or more.
     """
+
+    _forms = ("neuromap.network.network_writer",)
 
     name: str
     nodes: Mapping[str, Node]

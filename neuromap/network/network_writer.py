@@ -203,3 +203,6 @@ def _small(array: NDArray[np.int64]) -> NDArray[Any]:
 
 def _texts(texts: Any) -> str:
     return "[" + ", ".join(map(write_text, texts)) + "]"
+
+
+to_file = save_network

@@ -7,8 +7,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neuromap.errors import NetworkError
-from neuromap.forms.card import Card
 from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS
+from neuromap.render.value import Card
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -18,14 +18,6 @@ _HOMES = {
     "train_distance": "spike_distance",
 }
 
-FORMS = {
-    "Quantisation": {
-        "dict": "json_quantisation.to_dict",
-        "json": "json_quantisation.to_json",
-        "text": "text.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.quantise.float_network import FloatNetwork as FloatNetwork
     from neuromap.quantise.float_network import FloatNeuron as FloatNeuron

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 # The leaky integrate-and-fire neuron that float simulators compute, before it is put into integers.
 

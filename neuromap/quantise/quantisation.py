@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
+from neuromap.render.value import Card, Documented
 
 
 def read_quantisation(document: Mapping[str, Any]) -> Quantisation:
@@ -78,7 +77,7 @@ class TrainDistance(Card):
 
 
 @dataclass(frozen=True)
-class Quantisation(Formed):
+class Quantisation(Documented):
     """What putting a float network into integers cost.
 
     Attributes
@@ -100,6 +99,7 @@ class Quantisation(Formed):
     """
 
     _called = "a quantisation"
+    _forms = ("neuromap.quantise.forms",)
 
     network: str
     chip: str
@@ -119,12 +119,3 @@ class Quantisation(Formed):
             "nodes": len(self.nodes),
             "edges": len(self.edges),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the quantisation as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the quantisation as a JSON document."""
-        return str(form(self, "json"))

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
@@ -35,6 +34,7 @@ from neuromap.quantise.node_integers import (
     sum_synapses,
 )
 from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation
+from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
 HOST = "host"

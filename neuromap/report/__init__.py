@@ -15,44 +15,31 @@ _HOMES = {
     "render_text": "text",
     "report_on_program": "latency",
     "report_row": "measure_row",
-    "report_schema": "json_report",
+    "report_schema": "document",
     "run_sweep": "sweep_runs",
     "save_figures": "figure_files",
     "sweep_reports": "latency",
-    "to_csv": "html",
-    "to_dict": "json_report",
-    "to_html": "html",
-    "to_json": "json_report",
-}
-
-FORMS = {
-    "LatencyReport": {
-        "csv": "html.to_csv",
-        "dict": "json_report.to_dict",
-        "html": "html.to_html",
-        "json": "json_report.to_json",
-        "notebook": "text.to_notebook",
-        "figures": "figure_files.save_figures",
-        "pandas": "html.to_pandas",
-        "text": "text.render_text",
-    },
+    "to_csv": "document",
+    "to_dict": "document",
+    "to_html": "page",
+    "to_json": "document",
 }
 
 if TYPE_CHECKING:
+    from neuromap.report.document import report_schema as report_schema
+    from neuromap.report.document import to_csv as to_csv
+    from neuromap.report.document import to_dict as to_dict
+    from neuromap.report.document import to_json as to_json
     from neuromap.report.figure_files import save_figures as save_figures
     from neuromap.report.figures.latency_report import LatencyReport as LatencyReport
     from neuromap.report.figures.row import ReportRow as ReportRow
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
     from neuromap.report.figures.usage import Usage as Usage
-    from neuromap.report.html import to_csv as to_csv
-    from neuromap.report.html import to_html as to_html
-    from neuromap.report.json_report import report_schema as report_schema
-    from neuromap.report.json_report import to_dict as to_dict
-    from neuromap.report.json_report import to_json as to_json
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.latency import sweep_reports as sweep_reports
     from neuromap.report.measure_row import report_row as report_row
+    from neuromap.report.page import to_html as to_html
     from neuromap.report.sweep_runs import run_sweep as run_sweep
     from neuromap.report.text import render_text as render_text
 

@@ -13,43 +13,22 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
-from neuromap.forms.inline_image import inline_image
-from neuromap.forms.standalone_svg import standalone, with_pdf
-from neuromap.forms.svg import drawing, element, label, number, shorten
+from neuromap.render.svg import drawing, element, label, number, shorten, standalone, with_pdf
+from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip
 from neuromap.report.drawings.draw_links import draw_links
-from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.drawings.draw_timeline import draw_timeline
-from neuromap.report.drawings.draw_window import draw_window
+from neuromap.report.drawings.draw_window import WINDOW, draw_window
 from neuromap.report.figure_folder import KINDS, check_figure_folder, figure_folder
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow, SpikeRaster
 from neuromap.rollout.pattern import RolloutPattern
 
-
-def to_notebook(pattern: RolloutPattern) -> str:
-    """Write picture and facts of a pattern as HTML: ``<img>`` and ``<table>``, all names escaped."""
-    network = pattern.network
-    table = Card._repr_html_(pattern)
-    if len(network.edges) > MOST_EDGES:
-        return table
-    shows_window = pattern.is_valid and not network.is_spiking
-    drawn = draw_window(network, pattern, WINDOW) if shows_window else draw_network(network, pattern)
-    return inline_image(standalone(drawn)) + table
-
-
 # All figures of a report: for the page, and as files of their own, SVG and PDF.
-
-
-MOST_EDGES = 150
-"""Networks with more edges are not drawn: nobody could read it."""
-WINDOW = 3
-"""Size of the rollout window that is drawn."""
 
 
 class RowFigures(NamedTuple):
@@ -320,3 +299,6 @@ def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: Board
         )
         y += _LINE
     return parts, y
+
+
+to_figures = save_figures

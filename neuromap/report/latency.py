@@ -13,7 +13,6 @@ from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.files.given import needs
-from neuromap.forms.numbers import as_number
 from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -22,6 +21,7 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
+from neuromap.render.numbers import as_number
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.measure_row import make_row, refused_row, row_of_program

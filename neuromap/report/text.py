@@ -1,139 +1,40 @@
-"""The latency report in a notebook: its picture and its table."""
+"""The latency report as people read it: tables in the terminal and in notebooks, and the sentences beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from neuromap.forms.card import html_table
-from neuromap.forms.formed import form
-from neuromap.forms.inline_image import inline_image
-from neuromap.forms.numbers import mean_period_lines, plain, seconds, short_count
-from neuromap.forms.standalone_svg import standalone
-from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
+from neuromap.accuracy.accuracy import Accuracy
 from neuromap.hardware.program.ports import left_out_line
+from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
+from neuromap.render.svg import inline_image, standalone
+from neuromap.render.table import Column, Table, printed
+from neuromap.render.value import form
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow, copies_line
-from neuromap.report.findings import accuracy_cells, accuracy_line, accuracy_ticks
-from neuromap.report.run_text import RunColumn, run_columns, run_lines
+from neuromap.report.figures.run_figures import RunFigures
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.rollout.schedule.reaction_note import reaction_note
-from neuromap.simulation.choose_frames import describe_frames
+from neuromap.simulation.choose_frames import describe_frames, describe_stimuli
+from neuromap.simulation.cost.energy import figures_lacking
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+_LONGEST_NAMES = 60
+"""Characters up to which a sentence names patterns."""
 
 
-def to_notebook(report: LatencyReport) -> str:
-    """Write picture and table of a report as HTML, responses predicted / measured."""
-    columns, rows = latency_cells(report)
-    drawn = draw_overview(report)
-    picture = "" if drawn is None else inline_image(standalone(drawn))
-    return picture + html_table(" ".join(summary_lines(report)[0]), columns, rows, names=2)
-
-
-# The latency report as a table in the terminal.
-
-
-_HEADERS = (
-    "pattern",
-    "execution",
-    "F\n[steps]",
-    "frame\nperiod\n[ticks]",
-    "sampling\nfrequency\n[Hz]",
-    "first\nresponse\n[ticks]",
-    "full\nresponse\n[ticks]",
-    "worst-case\nreaction\n[ticks]",
-    "cores",
-    "neurons",
-    "copies",
-    "splitters",
-    "relays",
-    "axons",
-    "verified",
-)
-
-
-def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table, one row per pattern and execution; units are in the headers."""
-    columns, rows = latency_cells(report)
-    return _tables(columns, rows, [_style(row) for row in report.rows], width)
-
-
-def latency_cells(report: LatencyReport) -> tuple[list[Column], list[list[str]]]:
-    """Write the columns and cells of the table, one row per pattern and execution."""
-    rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
-    headers = list(_HEADERS)
-    if not any(row.usage is not None and row.usage.splitters for row in report.rows):
-        unused = headers.index("splitters")
-        headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
-    return _columns(headers), rows
-
-
-def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table of network-on-chip and energy, one row per pattern and execution; units are in the headers."""
-    columns = run_columns(report)
-    if not columns:
-        return []
-    headers = ["pattern", "execution", *(_header(column) for column in columns)]
-    rows = [
-        [row.pattern, row.execution]
-        + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
-        for row in report.rows
-    ]
-    return _tables(_columns(headers), rows, [""] * len(rows), width)
-
-
-def accuracy_tables(report: LatencyReport, width: int = 160) -> list[Table]:
-    """Make the table of accuracy over ticks, one row per pattern and execution; none where none was measured."""
-    rows = accuracy_cells(report)
-    if not rows:
-        return []
-    headers = ["pattern", "execution", *(f"accuracy\nat tick\n{tick}" for tick in accuracy_ticks(report))]
-    return _tables(_columns(headers), rows, [""] * len(rows), width)
-
-
-def _header(column: RunColumn) -> str:
-    return column.title + (f"\n[{column.unit}]" if column.unit else "")
-
-
-def _columns(headers: Sequence[str]) -> list[Column]:
-    """Pattern and execution name the row, the others hold figures."""
-    return [Column(header, left=k < 2, wraps=k == 0) for k, header in enumerate(headers)]
-
-
-def _tables(columns: list[Column], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
-    """Share a table out over as many as the width needs."""
-    blocks = columns_in_blocks([column.header for column in columns], rows, width, gap=2, repeated=(0, 1))
-    return [block_table(columns, block, rows, styles) for block in blocks]
-
-
-def _figures(row: ReportRow) -> list[str]:
-    predicted, measured, used = row.predicted, row.measured, row.usage
-    bound = "" if row.full_response_exact in (True, None) else "≤"
-    names = ("neurons", "copies", "splitters", "relays", "axons")
-    cores = plain(None) if used is None else f"{used.cores}{at_least(row)}"
-    return [
-        plain(row.inference_factor),
-        plain(row.frame_period_ticks),
-        plain(row.sampling_frequency_hz),
-        f"{plain(predicted.first_response_ticks)} / {plain(measured.first_response_ticks)}",
-        f"{bound}{plain(predicted.full_response_ticks)} / {plain(measured.full_response_ticks)}",
-        plain(row.worst_case_reaction_ticks),
-        cores,
-        *(plain(getattr(used, name, None)) for name in names),
-    ]
+def _used(name: str) -> Column[ReportRow]:
+    return Column(name, lambda row: plain(getattr(row.usage, name, None)))
 
 
 def at_least(row: ReportRow) -> str:
     """Write the lower bound on cores as it stands behind their number; empty where there is none."""
     return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
-
-
-def _without(cells: list[str], k: int) -> list[str]:
-    return cells[:k] + cells[k + 1 :]
 
 
 def _verdict(row: ReportRow) -> str:
@@ -142,8 +43,39 @@ def _verdict(row: ReportRow) -> str:
     return "✓ yes" if row.verified else "✗ no"
 
 
-def _style(row: ReportRow) -> str:
-    return {None: "yellow", True: "green", False: "bold red"}[row.verified]
+_NAMED: tuple[Column[ReportRow], ...] = (
+    Column("pattern", lambda row: row.pattern, left=True, wraps=True, term="pattern"),
+    Column("execution", lambda row: row.execution, left=True, term="execution"),
+)
+_COLUMNS: tuple[Column[ReportRow], ...] = (
+    *_NAMED,
+    Column("F\n[steps]", lambda row: plain(row.inference_factor)),
+    Column("frame\nperiod\n[ticks]", lambda row: plain(row.frame_period_ticks)),
+    Column("sampling\nfrequency\n[Hz]", lambda row: plain(row.sampling_frequency_hz)),
+    Column(
+        "first\nresponse\n[ticks]",
+        lambda row: f"{plain(row.predicted.first_response_ticks)} / {plain(row.measured.first_response_ticks)}",
+    ),
+    Column(
+        "full\nresponse\n[ticks]",
+        lambda row: (
+            f"{'' if row.full_response_exact in (True, None) else '≤'}{plain(row.predicted.full_response_ticks)} / "
+            f"{plain(row.measured.full_response_ticks)}"
+        ),
+    ),
+    Column("worst-case\nreaction\n[ticks]", lambda row: plain(row.worst_case_reaction_ticks)),
+    Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
+    *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
+    Column("verified", lambda row: _verdict(row)),
+)
+
+
+def latency_table(report: LatencyReport) -> Table[ReportRow]:
+    """Give a row for every pattern and execution; units are in the headers, responses predicted / measured."""
+    splits = any(row.usage is not None and row.usage.splitters for row in report.rows)
+    columns = [column for column in _COLUMNS if splits or column.header != "splitters"]
+    styles = {None: "yellow", True: "green", False: "bold red"}
+    return Table(columns, report.rows, "", (0, 1), lambda row: styles[row.verified], is_edged=True)
 
 
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
@@ -184,20 +116,19 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
 def print_report(report: LatencyReport, console: Console) -> None:
     """Print the tables with what they hold for."""
     above, below = summary_lines(report)
-    for line in above:
-        console.print(line, markup=False, highlight=False)
-    for table in latency_tables(report, console.width):
-        console.print(table)
-    for line in below:
-        console.print(line, markup=False, highlight=False)
-    for table in run_tables(report, console.width):
-        console.print(table)
-    for line in run_lines(report):
-        console.print(line, markup=False, highlight=False)
-    for table in accuracy_tables(report, console.width):
-        console.print(table)
-    if (told := accuracy_line(report)) is not None:
-        console.print(told, markup=False, highlight=False)
+    told = accuracy_line(report)
+    parts: tuple[tuple[list[str], Table[ReportRow] | None, list[str]], ...] = (
+        (above, latency_table(report), below),
+        ([], run_table(report), run_lines(report)),
+        ([], accuracy_table(report), [] if told is None else [told]),
+    )
+    for heads, table, notes in parts:
+        for line in heads:
+            console.print(line, markup=False, highlight=False)
+        if table is not None:
+            table.print(console)
+        for line in notes:
+            console.print(line, markup=False, highlight=False)
     if report.faults is not None:
         console.print()
         for line in str(form(report.faults, "text", console.width)).splitlines():
@@ -222,9 +153,14 @@ def render_text(report: LatencyReport, width: int = 160) -> str:
     return printed(lambda console: print_report(report, console), width)
 
 
-# Sentences under the tables of a report, in the terminal and on the page.
-_LONGEST_NAMES = 60
-"""Characters up to which a sentence names patterns."""
+def to_notebook(report: LatencyReport) -> str:
+    """Write picture and table of a report as HTML, responses predicted / measured."""
+    drawn = draw_overview(report)
+    picture = "" if drawn is None else inline_image(standalone(drawn))
+    return picture + latency_table(report).html(" ".join(summary_lines(report)[0]), names=2)
+
+
+# Sentences under the tables, here and on the page.
 
 
 def difference_line(report: LatencyReport) -> str | None:
@@ -297,3 +233,217 @@ def most_copies_line(report: LatencyReport) -> str:
 def left_out_lines(report: LatencyReport) -> list[str]:
     """Say which nodes are not mapped, as no output depends on them; every line once."""
     return list(dict.fromkeys(left_out_line(row.ports, row.left_out) for row in report.rows if row.left_out))
+
+
+# Network-on-chip and energy of all rows, and what they hold for.
+
+
+def scaled(value: float | None, unit: float) -> str:
+    """Write a figure in a unit, such as 1e-6 for micro; ``-`` for ``None``."""
+    return plain(None if value is None else value / unit)
+
+
+def _run_column(header: str, cell: Callable[[RunFigures], str]) -> Column[ReportRow]:
+    return Column(header, lambda row: plain(None) if row.figures is None else cell(row.figures))
+
+
+def run_table(report: LatencyReport) -> Table[ReportRow] | None:
+    """Give network-on-chip and energy of every row; columns that say nothing on this chip are left out."""
+    found = [row.figures for row in report.rows if row.figures is not None]
+    if not found:
+        return None
+    columns = [
+        *_NAMED,
+        _run_column("spikes\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
+        _run_column("hops\nper spike", lambda f: plain(f.network_on_chip.hops_per_spike)),
+        _run_column("busiest link\n[spikes in one\ntick]", _busiest),
+        _run_column("shortest\ntick\n[cycles]", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
+        _run_column("safe\ntick\n[cycles]", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
+    ]
+    if any(f.network_on_chip.late is not None for f in found):
+        columns.append(_run_column("late\nspikes\n[on the\nmesh]", _late))
+    columns.append(_run_column("host\nspikes\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame)))
+    if report.chip.chips != (1, 1):
+        columns.append(
+            _run_column("chip\ncrossings\n[per\nframe]", lambda f: plain(f.network_on_chip.crossings_per_frame))
+        )
+    columns += [
+        _run_column("synaptic\nevents\n[per\nframe]", lambda f: plain(f.work.synaptic_events_per_frame)),
+        _run_column("slowest node /\nlongest chain\n[synaptic\nevents]", _chain),
+    ]
+    if any(f.energy.joules_per_frame is not None for f in found):
+        columns += [
+            _run_column("energy\n[µJ per\nframe]", _energy),
+            _run_column("without\nstatic\n[µJ per\nframe]", lambda f: scaled(f.energy.active_joules_per_frame, 1e-6)),
+            _run_column("power\n[mW]", lambda f: scaled(f.energy.watts, 1e-3)),
+        ]
+    title = "Network-on-chip and energy"
+    return Table(columns, report.rows, title, (0, 1), is_edged=True, notes=run_lines(report))
+
+
+def _busiest(figures: RunFigures) -> str:
+    link = figures.network_on_chip.busiest_link
+    return plain(None) if link is None else f"{link.spikes_per_tick} {link}"
+
+
+def _late(figures: RunFigures) -> str:
+    late = figures.network_on_chip.late
+    return plain(None if late is None else late.late_spikes)
+
+
+def _energy(figures: RunFigures) -> str:
+    spread = figures.energy.joules_per_frame_spread
+    interval = "" if spread is None or spread.half_width is None else f" ± {spread.half_width / 1e-6:.2g}"
+    return f"{scaled(figures.energy.joules_per_frame, 1e-6)}{interval}"
+
+
+def _chain(figures: RunFigures) -> str:
+    return f"{figures.node_times.slowest_node_events} / {figures.node_times.frame_events}"
+
+
+def run_lines(report: LatencyReport) -> list[str]:
+    """Say what the second table holds for."""
+    found = [row.figures for row in report.rows if row.figures is not None]
+    if not found:
+        return []
+    lines = [
+        "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
+        f"over {describe_stimuli(report.stimulus)}; links, ticks, ports and nodes: of the first stimulus.",
+        _tick_line(report, found),
+        _port_line(found),
+        *_overloaded_ports(report),
+        "slowest node / longest chain: the most synaptic events that one core does for a node in one tick; the maximum "
+        "over the nodes, and the sum along the longest chain of sequential edges.",
+        _energy_line(report, found),
+    ]
+    for row in report.rows:
+        late = None if row.figures is None else row.figures.network_on_chip.late
+        if late is not None and late.late_spikes:
+            lines.append(
+                f"{row.pattern}, {row.execution}: {late.late_spikes} late spikes, {late.overdue_spikes} of them "
+                f"overdue; first {late.first_late_spike}."
+            )
+    return lines
+
+
+def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
+    network = found[0].network_on_chip
+    hop = "1 cycle" if network.hop_cycles == 1 else f"{network.hop_cycles} cycles"
+    line = (
+        "shortest tick: the worst spike's arrival in the event simulation; safe tick: the bound for any stimulus; in "
+        f"router cycles (a link passes one spike per cycle, a hop takes {hop})"
+    )
+    if network.cycle_seconds is not None:
+        return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."
+    known = [cycle for f in found if (cycle := f.network_on_chip.longest_cycle_seconds) is not None]
+    if not known:
+        return f"{line}."
+    return f"{line}, whose length the chip file does not say; {_safe_cycle(report, found, min(known))}."
+
+
+def _safe_tick(report: LatencyReport, found: Sequence[RunFigures]) -> str:
+    safe = max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found)
+    if _ports_exceed(found):
+        return f"both are of the mesh alone, whose longest bound is {seconds(safe)}"
+    return f"the longest safe tick is {seconds(safe)}, the chip's {seconds(report.chip.tick_seconds)}"
+
+
+def _safe_cycle(report: LatencyReport, found: Sequence[RunFigures], cycle: float) -> str:
+    if _ports_exceed(found):
+        return f"both are of the mesh alone, which drains within the tick with cycles of up to {seconds(cycle)}"
+    return f"the tick of {seconds(report.chip.tick_seconds)} is safe with cycles of up to {seconds(cycle)}"
+
+
+def _ports_exceed(found: Sequence[RunFigures]) -> bool:
+    """Whether ports are too slow for the tick; the mesh alone makes none safe then, and nothing may say so."""
+    return any(f.network_on_chip.ports_exceed_tick for f in found)
+
+
+def _port_line(found: Sequence[RunFigures]) -> str:
+    most = max(f.network_on_chip.port_spikes_per_tick for f in found)
+    line = f"ports: at most {most} spikes in one tick through those of one chip, host and readout included"
+    shares = [f.network_on_chip.port_share_of_tick for f in found]
+    known = [share for share in shares if share is not None]
+    return f"{line}; {plain(float(f'{100 * max(known):.2g}'))} % of what they carry." if known else f"{line}."
+
+
+def _overloaded_ports(report: LatencyReport) -> list[str]:
+    """Name the rows whose ports are too slow for the tick; no late spike of the mesh shows that."""
+    return [
+        f"{row.pattern}, {row.execution}: ports of a chip need {seconds(noc.port_seconds)} for the busiest tick, the "
+        f"tick is {seconds(report.chip.tick_seconds)}: spikes come too late there."
+        for row in report.rows
+        if row.figures is not None and (noc := row.figures.network_on_chip).ports_exceed_tick
+    ]
+
+
+def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
+    energy = found[0].energy
+    names = ", ".join(figures_lacking(report.chip, energy.absent))
+    lacking = f"; not published and missing: {names}" if names else ""
+    if energy.joules_per_frame is None:
+        held = [key for key, term in energy.terms.items() if term.joules_each is not None]
+        if not held and "off_chip_bit_joules" in report.chip.energy:
+            return f"energy: no sum{lacking}."
+        if not held:
+            return f"energy: the chip file of {report.chip.name} has no figures."
+        line = f"energy: no sum, as {', '.join(held)} are held by the fit, which the chip file does not give"
+        return f"{line}{lacking}."
+    added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
+    held = [key for key, term in energy.terms.items() if term.included_in is not None]
+    spread = energy.joules_per_frame_spread
+    several = spread is not None and spread.half_width is not None
+    interval = " (mean over the stimuli ± half width of its 95 % confidence interval)" if several else ""
+    line = f"energy of the whole board{interval}: {', '.join(added)}"
+    if held:
+        line += f"; {', '.join(held)} held by these"
+    return f"{line}{lacking}."
+
+
+# Accuracy over ticks.
+
+
+_MOST_TICKS = 12
+
+
+def accuracy_at(found: Accuracy, tick: int) -> float | None:
+    """Give the accuracy of the last frame that is known at a tick since the onset; ``None`` before the first."""
+    known = bisect_right([frame.tick for frame in found.frames], tick)
+    return found.frames[known - 1].accuracy if known else None
+
+
+def accuracy_ticks(report: LatencyReport) -> list[int]:
+    """Choose the ticks of the table: the first at which any row is known, and those after it, while all rows go on."""
+    found = [row.accuracy for row in report.rows if row.accuracy is not None]
+    if not found:
+        return []
+    last = max(min(f.frames[-1].tick for f in found), max(f.frames[0].tick for f in found))
+    ticks = sorted({frame.tick for f in found for frame in f.frames if frame.tick <= last})
+    return ticks[:_MOST_TICKS]
+
+
+def accuracy_table(report: LatencyReport) -> Table[ReportRow] | None:
+    """Give the accuracy at every tick of :func:`accuracy_ticks`, for rows that have one; ``None`` where none has."""
+    rows = [row for row in report.rows if row.accuracy is not None]
+    columns = [*_NAMED, *(_at_tick(tick) for tick in accuracy_ticks(report))]
+    return Table(columns, rows, "Accuracy over ticks", (0, 1), is_edged=True) if rows else None
+
+
+def _at_tick(tick: int) -> Column[ReportRow]:
+    def cell(row: ReportRow) -> str:
+        share = None if row.accuracy is None else accuracy_at(row.accuracy, tick)
+        return "-" if share is None else f"{share:.3f}"
+
+    return Column(f"accuracy\nat tick\n{tick}", cell)
+
+
+def accuracy_line(report: LatencyReport) -> str | None:
+    """Say what the table holds for; ``None`` where there is none."""
+    found = next((row.accuracy for row in report.rows if row.accuracy is not None), None)
+    if found is None:
+        return None
+    return (
+        f"accuracy: fraction of {found.n_images:,} {found.part} images of {found.data} that the last frame of "
+        f"{found.output} known at a tick names rightly, alone; ticks since the onset of the image (-: no frame yet). "
+        "The class with most spikes is named, the lowest of equals."
+    )

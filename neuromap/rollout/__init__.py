@@ -32,12 +32,6 @@ _HOMES = {
     "most_sequential_summary": "sequential",
 }
 
-FORMS = {
-    "RolloutPattern": {
-        "notebook": "neuromap.report.figure_files.to_notebook",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.rollout.behaviour import Count as Count
     from neuromap.rollout.behaviour import behaviour_classes as behaviour_classes

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs
-from neuromap.forms.card import Card
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.cycles.cycle_structure import (
     MAX_COUNTED_NODES,
     MAX_STATES,

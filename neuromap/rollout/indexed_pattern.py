@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
 
 # Paths with most streaming edges through one block, among those that visit no node twice.

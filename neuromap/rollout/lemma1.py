@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from neuromap.forms.card import Card
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 
 

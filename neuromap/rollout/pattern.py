@@ -14,10 +14,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted, show
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
 from neuromap.network.edge import EdgeKey, edge_pair
 from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
+from neuromap.render.value import Card
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.indexed_pattern import IndexedPattern
@@ -83,6 +82,8 @@ class RolloutPattern(Card):
     name : str
         What reports call the pattern; may be empty.
     """
+
+    _forms = ("neuromap.report.drawings.draw_window",)
 
     network: Network
     values: tuple[int, ...]
@@ -287,9 +288,6 @@ class RolloutPattern(Card):
     def sequential_edges(self) -> tuple[EdgeKey, ...]:
         """The edges with R = 0, in the order of the file."""
         return tuple(key for key, r in self.items() if not r)
-
-    def _repr_html_(self) -> str:
-        return str(form(self, "notebook"))
 
     def __repr__(self) -> str:
         # Networks may have 100,000 edges: the first few tell patterns apart.

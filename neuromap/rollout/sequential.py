@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from neuromap.errors import NotSupportedError
-from neuromap.forms.card import Card
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.cycles.sequential_values import (
     count_sequential_values,
     enumerate_sequential_values,

@@ -16,7 +16,7 @@ import networkx as nx
 
 from neuromap.errors import PatternError
 from neuromap.files.given import needs
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.tableau import check_window
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:

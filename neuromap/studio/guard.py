@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from neuromap.errors import InputError
 from neuromap.files.given import whole_number
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 MOST_BYTES = 2**27
 """Of a request: an upload of a scene with everything in it (128 MiB)."""

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.simulation.stimulus import load_frames
 from neuromap.studio.guard import Address, Guard, Receive, Scope, Send
 from neuromap.studio.messages import Viewer, page_html
@@ -159,8 +159,8 @@ MOST_MESSAGE = 2**21
 _BEAT = 0.08
 """Seconds between two looks."""
 _STATIC = {
-    "colours.css": ("neuromap.forms", "templates"), "style.css": ("neuromap.forms", "templates"),
-    "drawing.css": ("neuromap.forms", "templates"), "studio.css": ("neuromap.studio", "static"),
+    "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
+    "drawing.css": ("neuromap.render", "templates"), "studio.css": ("neuromap.studio", "static"),
     "studio.js": ("neuromap.studio", "static"), "pictures.js": ("neuromap.studio", "static"),
     "input.js": ("neuromap.studio", "static"),
 }  # fmt: skip

@@ -17,28 +17,6 @@ _HOMES = {
     "sweep_mappings": "map_each",
 }
 
-FORMS = {
-    "ChipSweep": {
-        "csv": "csv_sweep.to_csv",
-        "dict": "json_sweep.to_dict",
-        "html": "text.to_html",
-        "json": "json_sweep.to_json",
-        "notebook": "text.to_notebook",
-        "text": "text.render_text",
-    },
-    "RunTable": {
-        "csv": "parquet_runs.to_csv",
-        "dict": "parquet_runs.to_dict",
-        "json": "parquet_runs.to_json",
-        "parquet": "parquet_runs.to_parquet",
-        "text": "grouped_runs.render_text",
-    },
-    "RunsOver": {
-        "svg": "draw_runs.to_svg",
-        "text": "grouped_runs.render_over",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.sweep.chip_sweep import ChipSweep as ChipSweep
     from neuromap.sweep.chip_sweep import SweepRow as SweepRow

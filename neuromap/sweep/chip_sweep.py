@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.value import Card, Documented, Paged, Printed, Tabled
 from neuromap.version import __version__
 
 __all__ = ["ChipSweep", "SweepColumn", "SweepRow"]
@@ -90,7 +89,7 @@ class SweepRow(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class ChipSweep(Formed):
+class ChipSweep(Documented, Tabled, Paged, Printed):
     """What a network takes on every chip of several that differ in some figures.
 
     Attributes
@@ -117,6 +116,7 @@ class ChipSweep(Formed):
     """
 
     _called = "a sweep"
+    _forms = ("neuromap.sweep.sweep_forms",)
 
     network: str
     what: str
@@ -169,23 +169,3 @@ class ChipSweep(Formed):
         if any(row.fits for row in self.rows):
             return 0
         return DoesNotFitError.exit_code if any(row.is_refused for row in self.rows) else PatternError.exit_code
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.sweep.json_sweep.to_dict`."""
-        return dict(form(self, "dict"))
-
-    def to_json(self) -> str:
-        """JSON text; see :func:`neuromap.sweep.json_sweep.to_dict`."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """CSV text, one line per row; columns name their units."""
-        return str(form(self, "csv"))
-
-    def to_html(self) -> str:
-        """One self-contained HTML page: the table, and its main figures over the first figure of the chip."""
-        return str(form(self, "html"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal."""
-        return str(form(self, "text", width))

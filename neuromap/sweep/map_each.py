@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from neuromap.errors import DoesNotFitError
 from neuromap.files.given import needs
-from neuromap.forms.numbers import as_number
 from neuromap.hardware.chip.chip_file import ChipPoint, chips_with_figures, figure_text, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound
@@ -19,6 +18,7 @@ from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import require_weights
+from neuromap.render.numbers import as_number
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 

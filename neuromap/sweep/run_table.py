@@ -18,8 +18,7 @@ from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternE
 from neuromap.files.given import path_given
 from neuromap.files.messages import show
 from neuromap.files.regular_file import check_regular
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
+from neuromap.render.value import Card, Documented, Printed, Tabled, form
 from neuromap.sweep.run_store import NAMES, OUTCOME, RUN_FIGURES, STORED, connected, is_text, require_whole, store_fault
 from neuromap.sweep.sweep_spec import AskedBy, RunOutcome, RunStatus, SweepRun
 
@@ -48,7 +47,7 @@ class RunRow(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class RunTable(Formed):
+class RunTable(Documented, Tabled, Printed):
     """The rows of a store: runs of sweeps, and rows that explorations measured.
 
     Attributes
@@ -60,6 +59,7 @@ class RunTable(Formed):
     """
 
     _called = "a table of runs"
+    _forms = ("neuromap.sweep.run_forms",)
 
     name: str
     rows: tuple[RunRow, ...]
@@ -109,25 +109,9 @@ class RunTable(Formed):
             return 0
         return next((c for c in (DoesNotFitError.exit_code, PatternError.exit_code) if c in codes), codes[0])
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.sweep.parquet_runs.to_dict`."""
-        return dict(form(self, "dict"))
-
-    def to_json(self) -> str:
-        """JSON text; see :func:`neuromap.sweep.parquet_runs.to_dict`."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """CSV text, one line per run; columns name their units."""
-        return str(form(self, "csv"))
-
     def to_parquet(self) -> bytes:
         """Bytes of a Parquet file, one row per run; see :func:`neuromap.sweep.parquet_runs.to_parquet`."""
         return bytes(form(self, "parquet"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal."""
-        return str(form(self, "text", width))
 
 
 def load_runs(path: str | Path) -> RunTable:

@@ -9,11 +9,11 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.fingerprint import Fingerprint, fingerprint_of_chip
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.version import __version__
 

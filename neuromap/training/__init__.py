@@ -21,15 +21,6 @@ _HOMES = {
     "train_network": "network_training",
 }
 
-FORMS = {
-    "TrainingResult": {
-        "csv": "csv_training.to_csv",
-        "dict": "json_training.to_dict",
-        "json": "json_training.to_json",
-        "text": "training_result.render_text",
-    },
-}
-
 if TYPE_CHECKING:
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip

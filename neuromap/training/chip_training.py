@@ -18,13 +18,13 @@ from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.files.given import needs
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.transforms.weights import show_shape
+from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of

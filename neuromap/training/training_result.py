@@ -1,47 +1,12 @@
-"""A training result as people read it in a terminal."""
+"""``TrainingResult``: what a training run came to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from textwrap import fill
-from typing import Any
 
-from neuromap.files.messages import counted
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
-from neuromap.forms.tables import new_table, printed
+from neuromap.render.value import Card, Documented, Tabled
 from neuromap.training.options.time_axes import FrameTimes
 from neuromap.training.options.training_options import TrainingOptions
-
-
-def render_text(result: TrainingResult, width: int = 100) -> str:
-    """Write the accuracy by frame, on both time axes, under a line that says what was trained."""
-    columns = ("frame", "windowed\n[update steps]", "deep window\n[update steps]", "accuracy")
-    table = new_table(*(("pattern", *columns) if result.others else columns))
-    for found in result.by_pattern:
-        for number, row in enumerate(_rows(found), start=1):
-            table.add_row(*((found.pattern if number == 1 else "",) if result.others else ()), str(number), *row)
-    patterns = ", ".join(found.pattern for found in result.by_pattern)
-    head = (
-        f"{result.network} ({patterns}) on {result.data}: {result.parameters:,} parameters, "
-        f"{counted(len(result.history), 'epoch')}"
-    )
-    if result.history:
-        head += f", loss {result.history[-1].loss:.4f} nats"
-    note = (
-        f"accuracy: fraction of {result.n_images:,} {result.part} images that the frame alone names rightly; "
-        f"frame 1 is the first response of {result.output}; steps since onset of the stimulus"
-    )
-    shown = printed(lambda console: console.print(table), width).rstrip("\n")
-    return "\n".join([fill(head, width), "", shown, "", fill(note, width)]) + "\n"
-
-
-def _rows(found: PatternAccuracy) -> list[tuple[str, str, str]]:
-    rows = zip(found.times.windowed, found.times.deep_window, found.accuracy, strict=True)
-    return [(str(windowed), str(deep), f"{accuracy:.3f}") for windowed, deep, accuracy in rows]
-
-
-# ``TrainingResult``: what a training run came to.
 
 
 @dataclass(frozen=True)
@@ -86,7 +51,7 @@ class PatternAccuracy(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingResult(Formed):
+class TrainingResult(Documented, Tabled):
     """A network that was trained under a pattern, or under several, and how often it is right.
 
     Attributes
@@ -127,6 +92,7 @@ class TrainingResult(Formed):
     others: tuple[PatternAccuracy, ...] = ()
 
     _called = "a training result"
+    _forms = ("neuromap.training.forms",)
 
     @property
     def by_pattern(self) -> tuple[PatternAccuracy, ...]:
@@ -146,16 +112,3 @@ class TrainingResult(Formed):
                 f"{found.accuracy[0]:.3f} to {found.accuracy[-1]:.3f} by frame" for found in self.by_pattern
             ),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the result as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the result as a JSON document."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """Write the epochs, one line each, as CSV text (RFC 4180, UTF-8)."""
-        return str(form(self, "csv"))

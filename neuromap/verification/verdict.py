@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["Mismatch", "Stray", "Verification"]
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.files.given import needs
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.value import Card
 
 # What the dependency wave asks of a program, whatever its cores are like.
 

@@ -8,6 +8,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+import neuromap as nm
 from neuromap.bench.bench import bench, open_session, require_equal_totals
 from neuromap.bench.bench_report import (
     Activity,
@@ -23,8 +24,7 @@ from neuromap.bench.bench_report import (
     measure_caches,
 )
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.bench.json_form import bench_schema, bench_to_dict, bench_to_json
-from neuromap.bench.text import print_bench, scaling_columns, scaling_rows, with_prefix
+from neuromap.bench.forms import print_bench, scaling_table, with_prefix
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort
@@ -270,7 +270,7 @@ def test_refusals_are_one_line(change, found):
 
 
 def test_json_follows_the_schema():
-    schema = bench_schema()
+    schema = nm.load_schema("bench")
     jsonschema.Draft202012Validator.check_schema(schema)
     unknown = run_of(timing(compile_seconds=None), hot_bytes=None, bytes_per_tick=None, settings=(), in_cache=None)
     bare = replace(MACHINE, memory_bytes=None, cache_bytes=None, load_average=None, numba="")
@@ -280,9 +280,9 @@ def test_json_follows_the_schema():
         report_of(unknown, unknown, machine=bare, caches=None),
         measured,
     ):
-        document = json.loads(bench_to_json(report))
+        document = json.loads(report.to_json())
         jsonschema.validate(document, schema)
-        assert document == json.loads(json.dumps(bench_to_dict(report)))
+        assert document == json.loads(json.dumps(report.to_dict()))
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_json_follows_the_schema():
 )  # fmt: skip
 def test_the_schema_is_strict(part):
     def spoilt():
-        document = json.loads(bench_to_json(report_of(run_of(timing()))))
+        document = json.loads(report_of(run_of(timing())).to_json())
         place = document
         for key in part:
             place = place[key]
@@ -301,13 +301,13 @@ def test_the_schema_is_strict(part):
     document, place = spoilt()
     place["more"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, bench_schema())
+        jsonschema.validate(document, nm.load_schema("bench"))
     for key in list(place):
         if key != "more":
             document, place = spoilt()
             del place[key]
             with pytest.raises(jsonschema.ValidationError):
-                jsonschema.validate(document, bench_schema())
+                jsonschema.validate(document, nm.load_schema("bench"))
 
 
 def test_the_table_says_units_and_ratios():
@@ -339,9 +339,8 @@ def test_the_table_says_units_and_ratios():
 def test_scaling_tables_keep_every_figure_in_any_width(width):
     runs = [run_of(timing(), timing(2, 0.25), cores=n) for n in (10, 160)]
     report = report_of(*runs, scaling="cores")
-    rows = scaling_rows(report)
+    rows = scaling_table(report).cells()
     assert [row[0] for row in rows] == ["10", "10", "160", "160"]
-    assert all(len(row) == len(scaling_columns()) for row in rows)
     lines = text_of(report, width).splitlines()
     assert max(map(len, lines)) <= width
     words = " ".join(lines).split()

@@ -10,7 +10,6 @@ import pytest
 
 import neuromap as nm
 from neuromap.faults import KINDS, ShownImages, study_faults
-from neuromap.faults.json_study import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = ("streaming", "sequential", "hybrid")
@@ -22,7 +21,7 @@ def committed():
 
 
 def test_the_points_are_a_document_without_single_chips(committed):
-    jsonschema.validate({**committed, "runs": []}, schema())
+    jsonschema.validate({**committed, "runs": []}, nm.load_schema("faults"))
     names = {(p["pattern"], p["kind"], p["rate"]) for p in committed["points"]}
     assert names == {(p, k, r) for p in PATTERNS for k in KINDS for r in committed["rates"]}
 

@@ -9,7 +9,7 @@ import pytest
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange import EXPORT_FORMATS, IMPORT_FORMATS, Format, export_file
-from neuromap.forms.formed import form
+from neuromap.render.value import form
 
 ROOT = Path(__file__).resolve().parents[2]
 

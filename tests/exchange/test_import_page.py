@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.exchange import Imported, Note
-from neuromap.exchange.findings import MOST_ROWS, draw_errors, findings
+from neuromap.exchange.draw_errors import MOST_ROWS, draw_errors
+from neuromap.exchange.findings import findings
 from neuromap.network import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node

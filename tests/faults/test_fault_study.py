@@ -15,8 +15,7 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
 from neuromap.faults.confidence import mean_of, share_of
 from neuromap.faults.fault_study import FaultRun
-from neuromap.faults.json_study import schema
-from neuromap.faults.text import findings
+from neuromap.faults.page import findings
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
@@ -133,7 +132,7 @@ def test_intervals_are_those_of_the_statisticians():
 
 def test_forms_say_the_same(study):
     document = json.loads(study.to_json())
-    jsonschema.validate(document, schema())
+    jsonschema.validate(document, nm.load_schema("faults"))
     lines = list(csv.DictReader(io.StringIO(study.to_csv())))
     assert len(lines) == len(document["points"]) == len(study.points)
     for line, point in zip(lines, document["points"], strict=True):

@@ -16,18 +16,17 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is swep
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from neuromap.files import unfinished, whole_folder
-from neuromap.files import whole_file as whole_folder
+from neuromap.files import unfinished, whole_file
 
 def killed(paths):
     print(os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
-whole_folder.keep_on_disk = killed  # after everything is written, before anything is renamed
+whole_file.keep_on_disk = killed  # after everything is written, before anything is renamed
 folder = Path(sys.argv[1])
 if sys.argv[2] == "folder":
-    whole_folder.write_folder(folder / "made", {"a": "new", "b": "new"})
-whole_folder.write_all([(folder / "a", "new"), (folder / "b", "new")])
+    whole_file.write_folder(folder / "made", {"a": "new", "b": "new"})
+whole_file.write_all([(folder / "a", "new"), (folder / "b", "new")])
 """
 
 

@@ -13,8 +13,7 @@ from html_pages import Page
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import study_faults
-from neuromap.faults.json_study import schema as faults_schema
-from neuromap.report.json_report import report_schema
+from neuromap.report.document import report_schema
 from neuromap.simulation.choose_frames import RandomFrames
 
 HOSTILE = "<b>&small"
@@ -64,7 +63,7 @@ def test_text_and_page_have_all_that_the_study_has(report, alone, study):
 def test_the_document_holds_that_of_the_study(report, alone, study):
     document = json.loads(report.to_json())
     jsonschema.validate(document, report_schema())
-    jsonschema.validate(document["faults"], faults_schema())
+    jsonschema.validate(document["faults"], nm.load_schema("faults"))
     assert document.pop("faults") == json.loads(study.to_json())
     plain = json.loads(alone.to_json())
     assert document == {**plain, "format": "neuromap-latency-report-8"}

@@ -12,13 +12,13 @@ import pytest
 from small_networks import network_of_any_names
 
 from neuromap.errors import InputError, NetworkError, PatternError, StimulusError
-from neuromap.forms.numbers import decimal_string
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
+from neuromap.render.numbers import decimal_string
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
 from neuromap.report.count_usage import count_usage
-from neuromap.report.text import latency_tables, run_tables
+from neuromap.report.text import latency_table, run_table
 from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import TIME_AXIS
@@ -374,8 +374,8 @@ def test_narrow_text_keeps_names_and_figures_whole(report, width):
     for word in words | {f"{r.pattern} {r.execution}" for r in longer.rows}:
         assert any(word in " ".join(line.split()) for line in lines), word
     blocks = sum("pattern" in line and "execution" in line for line in lines)
-    assert len(latency_tables(longer, width)) == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
-    assert blocks == len(latency_tables(longer, width)) + len(run_tables(longer, width))
+    assert len(latency_table(longer).blocks(width)) == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
+    assert blocks == len(latency_table(longer).blocks(width)) + len(run_table(longer).blocks(width))
 
 
 def test_text_takes_names_literally():

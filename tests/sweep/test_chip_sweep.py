@@ -17,7 +17,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.report.latency import sweep_reports
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 from neuromap.sweep.map_each import sweep_mappings
-from neuromap.sweep.text import findings
+from neuromap.sweep.sweep_forms import findings
 
 FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}
 

@@ -15,9 +15,9 @@ from neuromap.files.sealed import sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
+from neuromap.training.forms import render_text
 from neuromap.training.network_training import task_of, train_network
 from neuromap.training.options.training_options import TrainingOptions, memory_told
-from neuromap.training.training_result import render_text
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from benchmarks.engine.c_kernel.build import Instructions, compile_library
-from neuromap.errors import NotSupportedError
 from neuromap.cores.crossbar.program import Program
+from neuromap.errors import NotSupportedError
 
 __all__ = ["CKernel", "require_supported"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.engine.c_kernel.build import Instructions
 from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.errors import NotSupportedError
 from neuromap.cores.crossbar.program import Program
+from neuromap.errors import NotSupportedError
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 __all__ = ["first_difference", "torture_program"]

@@ -18,11 +18,3 @@ device = register()
 """The device: ``device.report()`` tells what ran last."""
 
 __all__ = ["device"]
-
-FORMS = {
-    "ChipReport": {
-        "dict": "json_report.to_dict",
-        "json": "json_report.to_json",
-        "text": "chip_report.render_text",
-    },
-}

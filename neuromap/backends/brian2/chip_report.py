@@ -1,4 +1,4 @@
-"""What a run of Brian2 took on the chip, as people read it in a terminal."""
+"""What a run of Brian2 took on the chip: cores, spikes, hops, energy, and how far it is from the float original."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from neuromap.backends.brian2.translate import Translated
 from neuromap.errors import NotSupportedError
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
-from neuromap.forms.numbers import joules, seconds
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_rollout
@@ -23,6 +20,7 @@ from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.quantise.quantise_network import Quantised, quantise
 from neuromap.quantise.spike_distance import train_distance
+from neuromap.render.value import Card, Documented
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.energy import energy_of
 from neuromap.simulation.cost.measure_activity import measure_activity
@@ -32,24 +30,6 @@ from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.tick_run import HostFeed
 
 
-def render_text(found: ChipReport, width: int = 100) -> str:
-    """Write cores, time, spikes, hops, energy and latencies, then the quantisation."""
-    latencies = ", ".join(f"{row.node} {'-' if row.ticks is None else f'{row.ticks} ticks'}" for row in found.latencies)
-    same = "equal to" if found.is_exact else "NOT equal to"
-    absent = f" (no figures for {', '.join(found.energy_absent)})" if found.energy_absent else ""
-    lines = (
-        f"{found.network} on {found.chip}: {found.cores:,} of {found.usable_cores:,} cores, "
-        f"{found.compartments:,} compartments, {found.synapses:,} synapses",
-        f"{found.ticks:,} ticks: {seconds(found.model_seconds)} of the model, "
-        f"{seconds(found.chip_seconds)} on the chip",
-        f"{found.spikes:,} spikes, {same} the integer reference; {found.synaptic_events:,} synaptic events, "
-        f"{found.hops:,} hops, {joules(found.joules)}{absent} in all ticks",
-        f"least ticks from a spike of the host to one that depends on it: {latencies}",
-    )
-    return "\n".join(lines) + "\n\n" + str(form(found.quantisation, "text", width))
-
-
-# What a run of Brian2 took on the chip: cores, spikes, hops, energy, and how far it is from the float original.
 @dataclass(frozen=True)
 class NodeLatency(Card):
     """When a node can answer first."""
@@ -60,10 +40,11 @@ class NodeLatency(Card):
 
 
 @dataclass(frozen=True)
-class ChipReport(Formed):
+class ChipReport(Documented):
     """What a run took on the chip."""
 
     _called = "a report"
+    _forms = ("neuromap.backends.brian2.forms",)
 
     # network, chip: names
     network: str
@@ -89,15 +70,6 @@ class ChipReport(Formed):
 
     def _facts(self) -> dict[str, object]:
         return {"network": self.network, "chip": self.chip, "cores": self.cores, "ticks": self.ticks}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values, those of its JSON document."""
-        found: dict[str, Any] = form(self, "dict")
-        return found
-
-    def to_json(self) -> str:
-        """Write the report as a JSON document."""
-        return str(form(self, "json"))
 
 
 def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:

@@ -17,8 +17,8 @@ from neuromap.backends.brian2.chip_report import LoadedChip
 from neuromap.backends.brian2.device import NeuromapDevice, register
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.messages import counted
-from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.render.value import form
 
 __all__ = ["main", "run_script"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 # Nengo's spiking neurons as the chip computes them, in units of Nengo: their decays, their rest, their rate curve.
 #

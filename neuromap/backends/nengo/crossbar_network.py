@@ -19,7 +19,6 @@ from neuromap.backends.nengo.crossbar_plan import (
     line_groups,
     n_bias_axons,
 )
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
@@ -27,6 +26,7 @@ from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

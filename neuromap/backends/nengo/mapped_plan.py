@@ -16,7 +16,6 @@ from neuromap.backends.nengo.chip_plan import ChipPlan, EnsembleOnChip, PlannedE
 from neuromap.backends.nengo.crossbar_network import ChipNetwork, FedNode, as_crossbar_network
 from neuromap.backends.nengo.crossbar_plan import CrossbarPlan, LineGroup
 from neuromap.backends.nengo.value_code import BINARY, GREATEST_POWER, code_weights, unit_of
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_rollout
@@ -28,6 +27,7 @@ from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
+from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

@@ -20,9 +20,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_plan import ChipNeuron
 from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.render.value import Card
 
 Where = Literal["chip", "host"]
 _PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_encoders")

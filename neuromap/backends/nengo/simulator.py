@@ -33,13 +33,13 @@ from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.placement import Placed, Placement
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
-from neuromap.forms.numbers import joules, plain, seconds
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
+from neuromap.render.numbers import joules, plain, seconds
+from neuromap.render.value import Card
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy, energy_of
 from neuromap.simulation.cost.measure_activity import WorkCounter

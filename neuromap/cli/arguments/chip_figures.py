@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any
 
 from neuromap.cli.arguments.options import said_option
@@ -56,15 +57,13 @@ def refuse_in_sweep(**given: object) -> None:
 
 def _at_commas(text: str) -> list[str]:
     """Split at commas outside of brackets and quotation marks."""
-    parts, depth, quote = [""], 0, ""
-    for character in text:
+    cuts, depth, quote = [-1], 0, ""
+    for place, character in enumerate(text):
         quote = "" if character == quote else quote or (character if character in "\"'" else "")
         depth += 0 if quote else (character == "[") - (character == "]")
         if character == "," and depth <= 0 and not quote:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
+            cuts.append(place)
+    return [text[start + 1 : end].strip() for start, end in pairwise([*cuts, len(text)])]
 
 
 def _value(text: str) -> Any:

@@ -91,7 +91,7 @@ def accuracy(
     if as_json:
         print_json(found.to_dict())
         return
-    from neuromap.accuracy.accuracy import render_text
+    from neuromap.accuracy.forms import render_text
 
     console = text_console()
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")

@@ -83,8 +83,7 @@ def bench(
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
-    from neuromap.bench.json_form import bench_to_json
-    from neuromap.bench.text import print_bench
+    from neuromap.bench.forms import print_bench
     from neuromap.files.whole_file import write_whole
 
     asked = {
@@ -115,9 +114,9 @@ def bench(
             progress=progress,
         )
     if json_file is not None:
-        write_whole(json_file, bench_to_json(report).encode())
+        write_whole(json_file, report.to_json().encode())
     if as_json:
-        sys.stdout.write(bench_to_json(report))
+        sys.stdout.write(report.to_json())
         return
     console = text_console()
     print_bench(report, console)

@@ -68,11 +68,11 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 
 
 def _print_list(specs: tuple[ChipSpec, ...]) -> None:
-    from neuromap.forms.tables import new_table
+    from neuromap.render.table import text_table
 
-    table = new_table("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
-    for spec in specs:
-        table.add_row(
+    headers = ("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
+    rows = [
+        (
             spec.name,
             f"{spec.n_cores}",
             f"{spec.axons} x {spec.neurons}",
@@ -81,22 +81,25 @@ def _print_list(specs: tuple[ChipSpec, ...]) -> None:
             f"{spec.delay[0]} to {spec.delay[1]}",
             f"{spec.tick_seconds:g}",
         )
+        for spec in specs
+    ]
     console = text_console()
-    console.print(table)
+    text_table(headers, rows).print(console)
     console.print("One chip in full: neuromap chips NAME. A chip of your own: give the path of its file.")
 
 
 def _print_chip(spec: ChipSpec) -> None:
-    from neuromap.forms.tables import new_table
+    from neuromap.render.table import text_table
 
     console = text_console()
     console.print(f"{spec.name}: {spec.description}" if spec.description else spec.name, markup=False)
-    table = new_table("figure", "value", left=2)
     data = chip_object(spec)
-    for group in ("grid", "core", "time", "neuron", "derived", "router", "energy"):
-        for key, value in data.get(group, {}).items():
-            table.add_row(f"{group}.{key}", _shown(key, value))
-    console.print(table)
+    rows = [
+        (f"{group}.{key}", _shown(key, value))
+        for group in ("grid", "core", "time", "neuron", "derived", "router", "energy")
+        for key, value in data.get(group, {}).items()
+    ]
+    text_table(("figure", "value"), rows, (0, 1)).print(console)
     for group in ("router", "energy"):
         if group not in data:
             console.print(f"{group}: no published figures")

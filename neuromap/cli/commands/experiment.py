@@ -63,7 +63,7 @@ def experiment(
     """
     from neuromap.experiments.experiment_file import list_experiments, load_experiment
     from neuromap.experiments.experiment_run import run_experiment
-    from neuromap.experiments.text import render_text
+    from neuromap.experiments.forms import render_text
     from neuromap.files.whole_file import write_whole
 
     console = text_console()

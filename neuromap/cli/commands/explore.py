@@ -208,8 +208,8 @@ def explore(
     from neuromap.explorer.explore_each import sweep_explorations
     from neuromap.explorer.search.best_first import check_tolerance
     from neuromap.files.whole_file import write_all
-    from neuromap.forms.formed import form
     from neuromap.mapping.options.options import SPLITTERS
+    from neuromap.render.value import form
 
     limits = limited.limits()
     axes = read_objectives(split_words(objectives, "--objectives") if objectives else None, "--objectives")

@@ -77,7 +77,7 @@ def export_command(
     """
     from neuromap.exchange.formats import EXPORT_FORMATS, export_file, format_named
     from neuromap.files.whole_file import check_folder
-    from neuromap.forms.formed import form
+    from neuromap.render.value import form
 
     known = format_named(to, EXPORT_FORMATS)
     random = fed.random()

@@ -165,8 +165,8 @@ def faults(
     rate fails at every higher one. With --data the accuracy too.
     """
     import neuromap as nm
+    from neuromap.faults.forms import print_study
     from neuromap.faults.measure_study import study_faults
-    from neuromap.faults.text import print_study
     from neuromap.files.whole_file import write_all
     from neuromap.simulation.engine.engine_choice import EngineChoice
 

@@ -86,7 +86,7 @@ def import_command(
         _import_script(format, source, output, chip, html, as_json=as_json)
         return
     from neuromap.exchange.formats import IMPORT_FORMATS, format_named, import_file
-    from neuromap.forms.formed import form
+    from neuromap.render.value import form
 
     known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
     format_named(format, known)

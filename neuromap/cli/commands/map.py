@@ -142,9 +142,9 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
     from dataclasses import asdict
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
-    from neuromap.forms.tables import new_table
     from neuromap.hardware.program.ports import left_out_line
     from neuromap.mapping.bounds.lower_bounds import core_bound
+    from neuromap.render.table import text_table
     from neuromap.report.figures.row import copies_line
     from neuromap.report.measure_row import count_copies
 
@@ -172,11 +172,8 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
     console = text_console()
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
     console.print(label, markup=False)
-    table = new_table("figure", "value", "")
-    for row in figure_rows(figures) if every else main_rows(figures, mapping.rollout, program):
-        table.add_row(*row)
-    table.columns[2].justify = "left"
-    console.print(table)
+    rows = figure_rows(figures) if every else main_rows(figures, mapping.rollout, program)
+    text_table(("figure", "value", ""), rows, (0, 2)).print(console)
     if line := copies_line(nodes):
         console.print(one_line(line), markup=False)
     if split:

@@ -128,7 +128,7 @@ def report(
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
-    from neuromap.forms.standalone_svg import with_pdf
+    from neuromap.render.svg import with_pdf
     from neuromap.report.figure_files import figure_files
     from neuromap.report.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.figure_folder import figure_folder as made_folder

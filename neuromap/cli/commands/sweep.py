@@ -103,7 +103,7 @@ def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
 
 
 def _print_summary(table: RunTable, store: str, *, as_json: bool) -> None:
-    from neuromap.sweep.grouped_runs import headline
+    from neuromap.sweep.run_forms import headline
 
     if as_json:
         print_json({"store": store, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})

@@ -102,10 +102,10 @@ def train(
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
     from neuromap.training.chip_training import train_for_chip
+    from neuromap.training.forms import render_text
     from neuromap.training.network_training import train_network
     from neuromap.training.options.hardware_options import HardwareOptions
     from neuromap.training.options.training_options import require_torch
-    from neuromap.training.training_result import render_text
 
     options = flags.options()
     _check_chip_options(chip, shift, no_bias, output)

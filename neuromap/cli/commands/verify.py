@@ -72,8 +72,8 @@ def verify(
     chip, or its frame period is another one.
     """
     import neuromap as nm
-    from neuromap.forms.numbers import as_number, intervals
     from neuromap.mapping.map_rollout import map_with_stages
+    from neuromap.render.numbers import as_number, intervals
     from neuromap.simulation.choose_frames import choose_frames
     from neuromap.verification.law import require_verified
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.printing.text_output import one_line, print_line
 from neuromap.files.messages import counted
-from neuromap.forms.tables import new_table
+from neuromap.render.table import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.mapping.diagnosis.dry_run import DryRun
     from neuromap.mapping.options.infeasible import Infeasibility
-
-__all__ = ["print_dry_run"]
 
 
 def print_dry_run(found: DryRun, console: Console) -> None:
@@ -52,21 +50,22 @@ def _print_nodes(found: DryRun, console: Console) -> None:
     has_parts = any(node.parts for node in found.nodes)
     added = [f"copies of {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
     added += ["parts of sums"] if has_parts else []
-    table = new_table("node", "neurons", "sources", f"axons of {chip.axons}", *added, "cores")
+    headers = ("node", "neurons", "sources", f"axons of {chip.axons}", *added, "cores")
+    rows = []
     for node in found.nodes:
         axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
         counts = [node.copies, node.relays, node.splitters] if has_copies else [node.relays]
         counts += [node.parts] if has_parts else []
         shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
-        table.add_row(one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown)
-    console.print(table)
+        rows.append((one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown))
+    text_table(headers, rows).print(console)
     most = "sources, axons and copies" if has_copies else "sources and axons"
     console.print(f"{most}: of the neuron that needs most", markup=False)
 
 
 def _print_remedies(problem: Infeasibility, console: Console) -> None:
-    table = new_table("remedy", "tried", "cores", left=1)
+    rows = []
     for remedy in problem.remedies:
         tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
-        table.add_row(one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}")
-    console.print(table)
+        rows.append((one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}"))
+    text_table(("remedy", "tried", "cores"), rows).print(console)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import NeuromapError
-from neuromap.forms.numbers import as_number, json_count
+from neuromap.render.numbers import as_number, json_count
 
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from rich.table import Table
-from rich.text import Text
 
 from neuromap.cli.printing.text_output import text_console
 from neuromap.files.messages import counted
-from neuromap.forms.tables import columns_in_blocks, new_table
-
-__all__ = ["print_rollouts"]
+from neuromap.render.table import Table, text_table
 
 _LONGEST_NUMBER = 15
 _HEADERS = (
@@ -46,15 +41,14 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
         f"node to itself); inputs {_listed(figures['inputs'])}; outputs {_listed(figures['outputs'])}",
         markup=False,
     )
-    table = new_table("count", "number", "")
+    numbers = []
     for key, name in _NAMES.items():
         note = "" if proven.get(key, True) or counts[key] is None else "not proven"
-        table.add_row(name, _number(counts[key], counts[f"{key}_log2"]), note)
-    console.print(table)
+        numbers.append((name, _number(counts[key], counts[f"{key}_log2"]), note))
+    text_table(("count", "number", ""), numbers).print(console)
     rows = figures["patterns"]
     console.print(_unit(figures))
-    for part in _times(rows, counts["edges"], len(figures["outputs"]), console.width):
-        console.print(part)
+    _times(rows, counts["edges"], len(figures["outputs"])).print(console)
     for row in rows:
         if not row["valid"]:
             cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
@@ -74,8 +68,8 @@ def _unit(figures: Mapping[str, Any]) -> str:
     )
 
 
-def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int, width: int) -> list[Table]:
-    """Make the table of times, in as many parts as its columns need at this width."""
+def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Table[Sequence[str]]:
+    """Make the table of times."""
     lines = []
     for row in rows:
         head = [
@@ -94,14 +88,7 @@ def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int, width: i
             ]
             lines.append([*head, execution, f"{times['frame_period']}", *cells])
             head = ["", "", "", ""]
-    tables = []
-    for columns in columns_in_blocks(_HEADERS, lines, width, gap=3, repeated=(0, 4)):
-        table = new_table(*(_HEADERS[k] for k in columns))
-        table.columns[columns.index(4)].justify = "left"
-        for line in lines:
-            table.add_row(*(Text(line[k]) for k in columns))
-        tables.append(table)
-    return tables
+    return text_table(_HEADERS, lines, (0, 4), repeated=(0, 4))
 
 
 def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import as_number, intervals, seconds
+from neuromap.render.numbers import as_number, intervals, seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -70,7 +70,7 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
     from dataclasses import asdict
 
     from neuromap.report.count_usage import count_usage, sampling_frequency
-    from neuromap.report.json_report import bound_object
+    from neuromap.report.document import BOUND
 
     return {
         "network": program.name,
@@ -78,7 +78,7 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
         "pattern": program.pattern,
         "execution": program.execution,
         **asdict(count_usage(program)),
-        **({} if bound is None else {"core_bound": bound_object(bound)}),
+        **({} if bound is None else {"core_bound": BOUND.write(bound)}),
         "frame_period_ticks": as_number(program.period),
         **intervals(program.period),
         "ticks_per_step": program.ticks_per_step,

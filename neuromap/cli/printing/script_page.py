@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import joules, seconds
+from neuromap.render.numbers import joules, seconds
 
 if TYPE_CHECKING:
     from neuromap.backends.imported import Imported as FromScript

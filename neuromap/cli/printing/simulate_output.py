@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import as_number, intervals
+from neuromap.render.numbers import as_number, intervals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.ports import NodePort
     from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.trace import FrameCounts, Trace
-
-__all__ = ["batch_object", "print_batch", "print_run", "run_object"]
 
 _ROWS_SHOWN = 20
 
@@ -49,17 +47,17 @@ def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, o
 
 def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> None:
     """Print spikes frame by frame, then in all."""
-    from neuromap.forms.tables import new_table
+    from neuromap.render.table import text_table
 
     console = text_console()
     _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
     spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
-    table = new_table("frame", *(f"spikes of {port.name} at tick" for port in spikes), left=0)
-    for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1)):
-        cells = (f"{row[frame]} at {port.tick(program.period, frame)}" for port, row in spikes.items())
-        table.add_row(f"{frame}", *cells)
+    rows = [
+        (f"{frame}", *(f"{row[frame]} at {port.tick(program.period, frame)}" for port, row in spikes.items()))
+        for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1))
+    ]
     if spikes:
-        console.print(table)
+        text_table(["frame", *(f"spikes of {port.name} at tick" for port in spikes)], rows, ()).print(console)
     if counts.n_frames > _ROWS_SHOWN + 1:
         console.print(f"{counts.n_frames - 1 - _ROWS_SHOWN} more frames: see --json or -o")
     for (port, row), strays in zip(spikes.items(), counts.strays.tolist(), strict=True):
@@ -96,7 +94,7 @@ def batch_object(program: ChipProgram, batch: Batch, output: str | None) -> dict
 
 def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
     """Print spikes stimulus by stimulus, then in all."""
-    from neuromap.forms.tables import new_table
+    from neuromap.render.table import text_table
 
     console = text_console()
     _print_head(
@@ -106,10 +104,10 @@ def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
         f"{counted(batch.n_ticks, 'tick')} each",
     )
     counts = {port: batch.counts(port.name).sum(axis=1) for port in batch.nodes}
-    table = new_table("stimulus", *(f"spikes of {port.name}" for port in counts), left=0)
-    for number in range(min(len(batch), _ROWS_SHOWN)):
-        table.add_row(f"{number}", *(f"{row[number]}" for row in counts.values()))
-    console.print(table)
+    rows = [
+        (f"{number}", *(f"{row[number]}" for row in counts.values())) for number in range(min(len(batch), _ROWS_SHOWN))
+    ]
+    text_table(["stimulus", *(f"spikes of {port.name}" for port in counts)], rows, ()).print(console)
     if len(batch) > _ROWS_SHOWN:
         console.print(f"{len(batch) - _ROWS_SHOWN} more stimuli: see --json or -o")
     for port, row in counts.items():

@@ -81,7 +81,8 @@ class StoreOptions:
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, as_json: bool) -> None:
     """Write the files that are asked for, and print the runs, or a figure over parameters."""
     from neuromap.files.whole_file import write_all
-    from neuromap.sweep.grouped_runs import print_over, print_runs
+    from neuromap.sweep.over_forms import print_over
+    from neuromap.sweep.run_forms import print_runs
     from neuromap.sweep.run_table import load_runs
 
     written = {"--csv": csv, "--parquet": kept.parquet, "--json-file": json_file, "--svg": kept.svg}

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuromap.forms.printable import escaped
+from neuromap.render.table import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console

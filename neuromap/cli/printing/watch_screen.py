@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from neuromap.accuracy.decision import decide, votes_of
 from neuromap.arrays.times import largest_gap
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import plain, seconds
-from neuromap.forms.printable import printable_line
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.numbers import plain, seconds
+from neuromap.render.table import printable_line
 from neuromap.simulation.run.live_run import LiveRun, OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.trace.recording import node_labels

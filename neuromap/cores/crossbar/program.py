@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.render.value import Card
 
 __all__ = ["NeuronTable", "Program"]
 

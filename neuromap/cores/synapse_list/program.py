@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.render.value import Card
 
 __all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
 

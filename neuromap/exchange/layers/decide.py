@@ -19,7 +19,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import TensorShape
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.formats.layers.operator import Operator
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["Layer", "Structure", "Way"]
 

@@ -17,12 +17,12 @@ from neuromap.exchange.layers.layer_shapes import element_order, features_first,
 from neuromap.exchange.layers.structure import Layer, Structure, Way
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
-from neuromap.forms.card import Card
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
 from neuromap.network.transforms.weights import MAX_NEURONS, Padding, output_length, window_pairs
+from neuromap.render.value import Card
 
 _DECIDES = (
     "greater",

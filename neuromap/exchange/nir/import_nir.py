@@ -34,7 +34,6 @@ from neuromap.files.given import whole_number
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
 from neuromap.formats.nir.nir_graph import NirGraph, graph_of
-from neuromap.forms.numbers import seconds
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
@@ -46,6 +45,7 @@ from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.quantise_network import quantise
 from neuromap.quantise.spike_distance import train_distance
+from neuromap.render.numbers import seconds
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
 

@@ -14,7 +14,7 @@ from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import percent
+from neuromap.render.numbers import percent
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period, time_axis
 

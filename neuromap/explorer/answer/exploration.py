@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.explorer.answer.objectives import ACCURACY, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.render.value import Card, Documented, Drawn, Framed, Paged, Printed
 from neuromap.rollout.pattern import RolloutPattern
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 # ``Deadline``: by when, on which images and with which weights rows are right.
 
@@ -90,7 +86,7 @@ class Gap(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Exploration(Formed):
+class Exploration(Documented, Framed, Paged, Drawn, Printed):
     """Rows of an exploration, with what they hold for.
 
     Attributes
@@ -133,6 +129,12 @@ class Exploration(Formed):
     """
 
     _called = "an exploration"
+    _forms = (
+        "neuromap.explorer.document",
+        "neuromap.explorer.text",
+        "neuromap.explorer.draw_front",
+        "neuromap.explorer.page",
+    )
 
     network: Network
     given: RolloutPattern
@@ -163,41 +165,6 @@ class Exploration(Formed):
             "mapped": f"{self.n_mapped} of {self.n_rows}",
             "exact": "yes" if self.gap.is_exact else "no",
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.explorer.json_form.to_dict`."""
-        return dict(form(self, "dict"))
-
-    def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.explorer.json_form.to_json`."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """CSV text, one line per row; see :func:`neuromap.explorer.html.to_csv`."""
-        return str(form(self, "csv"))
-
-    def to_pandas(self) -> DataFrame:
-        """Table of pandas: one line per row, columns as in the CSV, which name their units.
-
-        Raises
-        ------
-        NotSupportedError
-            If pandas is not installed (extra ``pandas``).
-        """
-        frame: DataFrame = form(self, "pandas")
-        return frame
-
-    def to_html(self) -> str:
-        """One self-contained HTML page; see :func:`neuromap.explorer.html.to_html`."""
-        return str(form(self, "html"))
-
-    def to_svg(self) -> str:
-        """Picture of the fronts, style inside; see :func:`neuromap.explorer.draw_front.standalone_svg`."""
-        return str(form(self, "svg"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Tables as they are printed in a terminal; see :func:`neuromap.explorer.text.render_text`."""
-        return str(form(self, "text", width))
 
     @property
     def objectives(self) -> tuple[Objective, ...]:

@@ -13,7 +13,7 @@ from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, o
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.given import real_number
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 _TOLERANCE = 1e-9
 """A response of 9 ticks of 1 ms is 9.000000000000001 ms in floating point, and within 9 ms."""

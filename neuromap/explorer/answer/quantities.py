@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.forms.numbers import plain
+from neuromap.render.numbers import plain
 
 __all__ = ["UNITS", "figure", "parse_quantity", "scale_for", "with_unit"]
 

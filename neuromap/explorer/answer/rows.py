@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neuromap.arrays.times import Time
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["Candidate", "ExploredRow", "RowStatus"]
 

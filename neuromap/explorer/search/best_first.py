@@ -14,8 +14,8 @@ from neuromap.explorer.search.front import OpenRows
 from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.files.given import real_number, whole_number
-from neuromap.forms.card import Card
-from neuromap.forms.numbers import ALIKE
+from neuromap.render.numbers import ALIKE
+from neuromap.render.value import Card
 
 UNMEASURED = ALIKE
 """Tolerance where no spread is known: of a single stimulus, or where nothing may be mapped."""

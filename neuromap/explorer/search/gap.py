@@ -16,7 +16,7 @@ from neuromap.explorer.search.deadline_accuracy import Group
 from neuromap.explorer.search.front import OpenRows, Unlisted
 from neuromap.explorer.search.measured import N_TIMES, Figures
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import percent
+from neuromap.render.numbers import percent
 
 __all__ = ["gap_of"]
 

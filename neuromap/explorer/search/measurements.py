@@ -18,7 +18,6 @@ from neuromap.errors import DoesNotFitError, InputError, NeuromapError, Verifica
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.search.measured import Measured
 from neuromap.explorer.search.setting import Setting
-from neuromap.forms.printable import printable_line
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import Ahead
 from neuromap.jobs.fingerprint import Fingerprint
@@ -28,6 +27,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.budget import Budget, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.render.table import printable_line
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.steady_figures import Spread, steady_figures

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["KINDS", "Operator", "TensorShape", "settings_of_frame"]
 

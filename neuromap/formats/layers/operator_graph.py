@@ -13,7 +13,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 _JOINS = ("add", "multiply")
 _WITHIN = ("function", "average")

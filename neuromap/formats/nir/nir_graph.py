@@ -13,7 +13,7 @@ from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show, show_name
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 MAX_DEPTH = 16
 """Graphs within each other."""

@@ -17,9 +17,9 @@ from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.ranc.case import RancCores
-from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.value import Card
 
 _Ints = NDArray[np.int64]
 

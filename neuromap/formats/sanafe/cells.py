@@ -18,9 +18,9 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.given import needs
 from neuromap.files.messages import show_name
-from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
+from neuromap.render.value import Card
 
 __all__ = ["HARD", "NONE", "SOFT", "SanafeCells", "sanafe_cells"]
 

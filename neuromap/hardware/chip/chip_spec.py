@@ -1,4 +1,8 @@
-"""A chip in the head of a JSON document about it."""
+"""ChipSpec: what a chip is, as one immutable value.
+
+Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`. Figures
+that nobody has published are ``None``: absent is not zero.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.core_kind import DEFAULT, CoreFigures, CoreKind, core_kind
 from neuromap.errors import ChipError
 from neuromap.files.messages import show
-from neuromap.forms.card import Card
-from neuromap.forms.numbers import seconds
-
-
-def chip_head(chip: ChipSpec) -> dict[str, Any]:
-    """Make the member ``chip`` of a document."""
-    # gives its name, its cores, those of them that can be used, and the length of its tick in seconds
-    return {
-        "name": chip.name,
-        "cores": chip.n_cores,
-        "usable_cores": chip.n_usable_cores,
-        "tick_seconds": chip.tick_seconds,
-    }
-
-
-# ChipSpec: what a chip is, as one immutable value.
-#
-# Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`. Figures
-# that nobody has published are ``None``: absent is not zero.
-
+from neuromap.render.numbers import seconds
+from neuromap.render.value import Card
 
 # Defects of a chip or board: cores, routers and links that do not work.
 #

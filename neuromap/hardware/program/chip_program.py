@@ -23,10 +23,9 @@ from neuromap.arrays.times import Time
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
+from neuromap.render.value import Card, form
 
 _DIRECTION = {(1, 0): 0, (-1, 0): 1, (0, 1): 2, (0, -1): 3}
 _NAMES = ("east", "west", "north", "south", "in", "out")
@@ -272,6 +271,8 @@ def rows_of(table: Any, rows: Ints) -> Any:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipProgram(Card, ABC):
     """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
+
+    _forms = ("neuromap.hardware.program.program_bytes",)
 
     # arrays that only this kind of program has: of its own, and in ``TABLES``, whose names stand before a dot.
     # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``

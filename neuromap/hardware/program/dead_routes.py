@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import ChipError
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.value import Card
 
 __all__ = ["DefectMap", "defect_map", "route_blocked", "unusable"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time, tick_of_frame
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 
 def left_out_line(ports: Sequence[NodePort], left_out: Mapping[str, int]) -> str:

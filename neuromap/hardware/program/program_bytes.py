@@ -49,3 +49,6 @@ def _document(program: ChipProgram) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+to_file = program_bytes

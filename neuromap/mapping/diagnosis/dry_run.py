@@ -10,7 +10,6 @@ from typing import Any
 from neuromap.errors import DoesNotFitError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
@@ -27,12 +26,13 @@ from neuromap.mapping.diagnosis.remedies import what_would_fit
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress
-from neuromap.mapping.options.infeasible import Infeasibility
+from neuromap.mapping.options.infeasible import INFEASIBILITY, Infeasibility
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.parts import Parts
+from neuromap.render.document import COUNT, FLAG, NULL, TEXT, any_of, define, document, each, enum, record, record_of
+from neuromap.render.parts import EXECUTION, PATTERN
+from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-
-__all__ = ["DryRun", "dry_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,24 +90,27 @@ class DryRun(Card):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        bound = self.bound
-        return {
-            "network": self.network,
-            "chip": self.chip.name,
-            "pattern": self.pattern,
-            "execution": self.execution,
-            "fits": self.fits,
-            "cores": self.cores,
-            "usable_cores": self.chip.n_usable_cores,
-            "core_bound": None if bound is None else {"total": bound.total, "by": bound.by},
-            "schedule": self.schedule,
-            "split_edges": [f"{u} -> {v}" for u, v in self.split],
-            "axons_per_core": self.chip.axons,
-            "neurons_per_core": self.chip.neurons,
-            "nodes": [vars(node).copy() for node in self.nodes],
-            "problems": [problem.to_dict() for problem in self.problems],
-            "cores_with_remedies": self.cores_with_remedies,
-        }
+        return DOCUMENT.of(self)
+
+
+DOCUMENT = document(
+    "dry-run",
+    network=TEXT,
+    chip=TEXT(at="chip.name"),
+    pattern=PATTERN,
+    execution=EXECUTION,
+    fits=FLAG,
+    cores=COUNT.or_null,
+    usable_cores=COUNT(at="chip.n_usable_cores"),
+    core_bound=any_of(record(total=COUNT, by=TEXT), NULL)(at="bound"),
+    schedule=enum("steps", "ticks"),
+    split_edges=each(TEXT)(at=lambda found: [f"{u} -> {v}" for u, v in found.split]),
+    axons_per_core=COUNT(at="chip.axons"),
+    neurons_per_core=COUNT(at="chip.neurons"),
+    nodes=each(record_of(NodeDemand)),
+    problems=each(define("problem", INFEASIBILITY)),
+    cores_with_remedies=COUNT.or_null,
+)
 
 
 def dry_run(

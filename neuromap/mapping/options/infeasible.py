@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from neuromap.errors import DoesNotFitError
-from neuromap.forms.card import Card
-
-__all__ = ["Infeasibility", "Limit", "Remedy", "count_cores", "refuse", "refuse_core_count"]
+from neuromap.render.document import COUNT, INTEGER, TEXT, each, enum, kind, record, record_of
+from neuromap.render.value import Card
 
 Limit = Literal[
     "axons", "axon_types", "copies", "cores", "delay", "neuron", "output_axons", "potential", "reach", "routes",
@@ -50,13 +49,7 @@ class Remedy(Card):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "lever": self.lever,
-            "value": self.value,
-            "text": self.text,
-            "tried": self.tried,
-            "cores": self.cores,
-        }
+        return dict(_REMEDY.write(self))
 
 
 def count_cores(number: int) -> str:
@@ -104,15 +97,20 @@ class Infeasibility(Card):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "limit": self.limit,
-            "node": self.node,
-            "demand": self.demand,
-            "bound": self.bound,
-            "gap": self.gap,
-            "message": self.message,
-            "remedies": [remedy.to_dict() for remedy in self.remedies],
-        }
+        return dict(INFEASIBILITY.write(self))
+
+
+_REMEDY = record_of(Remedy, value=kind("integer", "string", "boolean", "array", "null"))
+INFEASIBILITY = record(
+    limit=enum(*get_args(Limit)),
+    node=TEXT.or_null,
+    demand=COUNT,
+    bound=COUNT,
+    gap=INTEGER,
+    message=TEXT,
+    remedies=each(_REMEDY),
+)
+"""How JSON documents say it."""
 
 
 def refuse(

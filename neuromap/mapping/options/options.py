@@ -11,7 +11,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import mapping_given, needs, real_number, whole_number, yes_or_no
 from neuromap.files.messages import show
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = [
     "PARTITIONERS",

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.cores.crossbar.program import NeuronTable, Program
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 # The integer neuron with a constant leak: TrueNorth's, as an integrate-and-fire neuron.
 

@@ -18,7 +18,6 @@ from scipy.sparse import coo_array, csr_array, issparse
 from neuromap.arrays.frozen import adopted, frozen
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
-from neuromap.forms.card import Card
 from neuromap.network.transforms.weights import (
     MAX_ENTRIES,
     Padding,
@@ -32,6 +31,7 @@ from neuromap.network.transforms.weights import (
     show_count,
     show_shape,
 )
+from neuromap.render.value import Card
 
 Shape: TypeAlias = tuple[int, int, int]
 OTHER = "other"

@@ -15,7 +15,7 @@ from neuromap.arrays.frozen import adopted, frozen, refuse_masked
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 _LAYOUTS: dict[tuple[int, ...], str] = {
     (2, 3, 1, 0): "(out, in, height, width)",

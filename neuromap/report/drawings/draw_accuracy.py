@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.files.messages import counted
-from neuromap.forms.svg import drawing, element, label, number, shorten
+from neuromap.render.svg import drawing, element, label, number, shorten
 from neuromap.report.figures.latency_report import LatencyReport
 
 __all__ = ["draw_accuracy"]

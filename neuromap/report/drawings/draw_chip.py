@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuromap.files.messages import counted
-from neuromap.forms.svg import Point, drawing, element, label, number, shorten
+from neuromap.render.svg import Point, drawing, element, label, number, shorten
 from neuromap.report.figures.core_map import CoreMap
 
 COLOURS = 12

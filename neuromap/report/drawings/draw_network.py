@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from neuromap.files.messages import counted
-from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.render.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.rollout.pattern import RolloutPattern
 
+MOST_EDGES = 150
+"""Networks with more edges are not drawn: nobody could read it."""
 _WIDTH, _HEIGHT = 84.0, 40.0
 _COLUMN = 150.0
 _MARGIN = 14.0

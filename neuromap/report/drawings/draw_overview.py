@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import plain
-from neuromap.forms.svg import drawing, element, label, number, shorten
+from neuromap.render.numbers import plain
+from neuromap.render.svg import drawing, element, label, number, shorten
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from neuromap.arrays.times import Time, largest_gap, tick_of_frame
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import seconds
-from neuromap.forms.svg import arrow, drawing, element, label, number, shorten
 from neuromap.network.edge import EdgeKey
+from neuromap.render.numbers import seconds
+from neuromap.render.svg import arrow, drawing, element, label, number, shorten
 from neuromap.report.drawings.draw_network import layout
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern

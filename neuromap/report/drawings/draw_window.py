@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.network.network import Network
-from neuromap.report.drawings.draw_network import edge_class, edge_title, layout
+from neuromap.render.svg import Point, arrow, drawing, element, inline_image, label, number, shorten, standalone
+from neuromap.render.table import fact_table
+from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network, edge_class, edge_title, layout
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["draw_window"]
-
+WINDOW = 3
+"""Size of the rollout window that reports draw."""
 _RADIUS = 14.0
 _COLUMN, _ROW = 128.0, 52.0
 _LEFT, _TOP = 112.0, 40.0
@@ -75,3 +76,14 @@ def _towards(centre: Point, other: Point) -> Point:
 
 def _pair(point: Point) -> str:
     return f"{number(point[0])} {number(point[1])}"
+
+
+def to_notebook(pattern: RolloutPattern) -> str:
+    """Write picture and facts of a pattern as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
+    network = pattern.network
+    table = fact_table(type(pattern).__name__, pattern._facts().items())
+    if len(network.edges) > MOST_EDGES:
+        return table
+    shows_window = pattern.is_valid and not network.is_spiking
+    drawn = draw_window(network, pattern, WINDOW) if shows_window else draw_network(network, pattern)
+    return inline_image(standalone(drawn)) + table

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["CoreMap"]
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.forms.formed import Formed, form, forms_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.render.value import Documented, Formed, Framed, Paged, Printed, form, forms_of
 from neuromap.report.figures.row import ReportRow
 from neuromap.version import __version__
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["LatencyReport"]
 
 
 @dataclass(frozen=True, eq=False)
-class LatencyReport(Formed):
+class LatencyReport(Documented, Framed, Paged, Printed):
     """Rows of figures with what they hold for.
 
     Attributes
@@ -50,6 +47,12 @@ class LatencyReport(Formed):
     """
 
     _called = "a report"
+    _forms = (
+        "neuromap.report.document",
+        "neuromap.report.text",
+        "neuromap.report.page",
+        "neuromap.report.figure_files",
+    )
 
     network: Network
     chip: ChipSpec
@@ -109,37 +112,6 @@ class LatencyReport(Formed):
             if curve not in rows:
                 raise InputError(f"with_faults: the study has {curve}, which is no row of the report; study its rows")
         return replace(self, faults=study)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.report.to_dict`."""
-        return dict(form(self, "dict"))
-
-    def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.report.to_json`."""
-        return str(form(self, "json"))
-
-    def to_csv(self) -> str:
-        """CSV text; see :func:`neuromap.report.to_csv`."""
-        return str(form(self, "csv"))
-
-    def to_pandas(self) -> DataFrame:
-        """Table of pandas: one line per row, columns as in the CSV, which name their units.
-
-        Raises
-        ------
-        NotSupportedError
-            If pandas is not installed (extra ``pandas``).
-        """
-        frame: DataFrame = form(self, "pandas")
-        return frame
-
-    def to_html(self) -> str:
-        """One self-contained HTML page; see :func:`neuromap.report.to_html`."""
-        return str(form(self, "html"))
-
-    def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal; see :func:`neuromap.report.render_text`."""
-        return str(form(self, "text", width))
 
     def save_figures(self, folder: str | Path) -> list[Path]:
         """Write all figures as SVG, and as PDF with the extra ``pages``; see :func:`neuromap.report.save_figures`.

@@ -15,10 +15,10 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.edge import EdgeKey
+from neuromap.render.value import Card
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.run_figures import RunFigures
 from neuromap.report.figures.usage import Usage

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.simulation.cost.activity import NodeTime
 from neuromap.simulation.cost.steady_figures import Spread
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["Usage"]
 

@@ -17,9 +17,9 @@ from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.indexed_pattern import IndexedPattern
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import BEST, EXECUTIONS, chosen_period

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.value import Card
 from neuromap.simulation.cost.energy import Counts
 from neuromap.simulation.noc.traffic import Traffic, WireCounts
 

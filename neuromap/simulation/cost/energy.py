@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
-from neuromap.forms.card import Card
-from neuromap.forms.numbers import joules
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.numbers import joules
+from neuromap.render.value import Card
 
 __all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of", "figures_lacking"]
 

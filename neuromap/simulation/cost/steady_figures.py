@@ -20,10 +20,10 @@ from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import ProgramError, StimulusError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
-from neuromap.forms.numbers import joules, plain
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.numbers import joules, plain
+from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.cost.activity import Activity, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of

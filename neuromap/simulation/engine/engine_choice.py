@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 from neuromap.simulation.engine.noise import check_seed
 
 

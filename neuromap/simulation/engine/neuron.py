@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import NeuronTable
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.value import Card
 
 __all__ = ["Parameters", "Width", "by_chance", "fire", "integrate", "leak"]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.value import Card
 from neuromap.simulation.noc.loads import Mesh, Ways, ways_of
 from neuromap.simulation.noc.traffic import RouterClock
 from neuromap.simulation.run.tick_run import TickSpikes

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
 

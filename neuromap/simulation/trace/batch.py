@@ -16,9 +16,9 @@ from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
-from neuromap.forms.formed import form
 from neuromap.hardware.program.file_format import period_to_file, tick_to_file
 from neuromap.hardware.program.ports import NodePort
+from neuromap.render.value import form
 from neuromap.simulation.trace.trace import RunLabels, Trace
 
 
@@ -51,6 +51,8 @@ class Batch(RunLabels):
     stray_counts : ndarray of int64, shape (S, number of nodes)
         Spikes that belong to no frame.
     """
+
+    _forms = ("neuromap.simulation.trace.batch",)
 
     spikes_by_frame: NDArray[np.bool_] | None
     spike_counts: NDArray[np.int64]
@@ -189,3 +191,6 @@ def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
 
 def _port(port: NodePort, period: Time) -> dict[str, Any]:
     return {**asdict(port), **tick_to_file(port.sample_tick, period)}
+
+
+to_file = save_batch

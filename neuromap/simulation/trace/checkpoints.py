@@ -8,7 +8,7 @@ from pathlib import Path
 from neuromap.errors import InputError
 from neuromap.files.given import path_given, whole_number
 from neuromap.files.whole_file import check_target
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["DEFAULT_EVERY", "Checkpoints"]
 

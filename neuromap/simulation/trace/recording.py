@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.errors import InputError
 from neuromap.files.given import yes_or_no
-from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
+from neuromap.render.value import Card
 
 _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 

@@ -18,9 +18,8 @@ from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_fram
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-from neuromap.forms.card import Card
-from neuromap.forms.formed import form
 from neuromap.hardware.program.ports import NodePort
+from neuromap.render.value import Card, form
 from neuromap.simulation.trace.recording import Potentials
 
 
@@ -238,6 +237,8 @@ class Trace(RunLabels):
         Whether it is known that the program held all neurons of the recorded hidden nodes; False in traces read from
         files of version 1 and 2.
     """
+
+    _forms = ("neuromap.simulation.trace.trace_file",)
 
     tick: NDArray[np.int64]
     node: NDArray[np.int32]

@@ -293,3 +293,6 @@ def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
         before = len(dataset)
         dataset.resize(before + len(rows), axis=0)
         dataset[before:] = rows
+
+
+to_file = save_trace

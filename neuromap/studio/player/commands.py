@@ -14,10 +14,10 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.messages import show_name
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
+from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.studio.player.player import EXECUTIONS, Stage
 from neuromap.studio.scene.scene import MOST_EDITS, Change, Scene, SceneRun

@@ -14,12 +14,12 @@ import numpy as np
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults.edited_program import Edit, apply_edits, settled_state
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.faults.edited_program import Edit
 from neuromap.files.given import whole_number
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.studio.scene.shown import Shown

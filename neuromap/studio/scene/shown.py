@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import real_number, whole_number
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["MOST_PIXELS", "Kind", "Shown"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from neuromap.errors import InputError
 from neuromap.files.given import whole_number
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 __all__ = ["HardwareOptions"]
 

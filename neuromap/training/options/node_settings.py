@@ -11,11 +11,11 @@ from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
-from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network, plain_table
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.render.value import Card
 
 _LEVEL = 0.5
 """Where an input has code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""

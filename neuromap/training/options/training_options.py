@@ -13,7 +13,7 @@ from typing import Any
 from neuromap.errors import InputError, NotSupportedError, TrainingError
 from neuromap.files.given import whole_number
 from neuromap.files.messages import show
-from neuromap.forms.card import Card
+from neuromap.render.value import Card
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
 """As PyTorch says it of the processor's memory and of that of a device."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from neuromap.bench.json_form import bench_schema
+import neuromap as nm
 from neuromap.simulation.engine.engine_choice import thread_count
 
 pytestmark = pytest.mark.usefixtures("short_streams")
@@ -37,7 +37,7 @@ def test_json_follows_the_schema_and_holds_the_settings(neuromap, folder):
     words = ("--rate", 100, "--synapses", 7, "--delays", "2-5", "--at-rest", 0.5, "--heterogeneous", "--seed", 3)
     done = neuromap(*small(*words, "--json", "--json-file", file))
     assert (done.code, done.err) == (0, "")
-    jsonschema.validate(done.json, bench_schema())
+    jsonschema.validate(done.json, nm.load_schema("bench"))
     assert json.loads(file.read_text()) == done.json
     (run,) = done.json["runs"]
     assert run["settings"] == {

@@ -14,8 +14,8 @@ import typer
 import neuromap as nm
 from neuromap.cli.commands.explore import leave
 from neuromap.errors import DoesNotFitError
+from neuromap.explorer.document import exploration_schema
 from neuromap.explorer.explore import explore
-from neuromap.explorer.json_form import exploration_schema
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.sweep.run_table import load_runs
 

@@ -6,7 +6,7 @@ import re
 import jsonschema
 import pytest
 
-from neuromap.faults.json_study import schema
+import neuromap as nm
 
 SHORT = ("--kind", "dead-cores,silent-neurons", "--rates", "0,0.5", "--seeds", "2", "--frames", "6", "--stimuli", "2")
 
@@ -17,7 +17,7 @@ def test_table_document_and_files_agree(sr, folder, neuromap):
     done = neuromap("faults", sr, "--pattern", "streaming,hybrid", "--execution", "pipelined", *SHORT, *options)
     assert (done.code, done.err) == (0, "")
     document = json.loads(files["json"].read_text())
-    jsonschema.validate(document, schema())
+    jsonschema.validate(document, nm.load_schema("faults"))
     assert [c["name"] for c in document["curves"]] == ["streaming, pipelined", "hybrid, pipelined"]
     assert len(document["points"]) == 8
     assert len(document["runs"]) == 16

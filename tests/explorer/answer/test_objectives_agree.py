@@ -16,9 +16,9 @@ from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import UNITS
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.json_form import exploration_schema
+from neuromap.explorer.document import exploration_schema
 from neuromap.explorer.search.measured import N_FIGURES, N_TIMES, Measured, figures_of
-from neuromap.explorer.text import exploration_cells
+from neuromap.explorer.text import exploration_table
 from neuromap.network.network import Network
 
 NAMES = [objective.name for objective in OBJECTIVES]
@@ -87,7 +87,7 @@ def test_the_tables_have_a_column_for_every_objective():
     reached = Deadline(0.003, "digits", "test", 4, 10, 0, (TrainedClass(1, "streaming", "a", None),), 0, ())
     gap = Gap(True, 0, 1.0, 11, 10, "")
     found = Exploration(network, streaming, (chip,), (ROW,), None, None, 1, 1, 1, gap, deadline=reached)
-    columns, _ = exploration_cells(found, list_rows(found))
+    columns = exploration_table(found, list_rows(found)).columns
     in_text = [" ".join(column.header.split()) for column in columns]
     on_page = [header.lower() for header in re.findall(r"<th>(.*?)</th>", found.to_html())]
     for headers, objective in product((in_text, on_page), OBJECTIVES):

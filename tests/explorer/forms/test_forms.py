@@ -23,9 +23,9 @@ from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, standalone_svg
-from neuromap.explorer.html import front_chart, to_csv, to_html
-from neuromap.explorer.json_form import exploration_schema, to_dict, to_json
+from neuromap.explorer.document import exploration_schema, to_csv, to_dict, to_json
+from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, to_svg
+from neuromap.explorer.page import front_chart, to_html
 from neuromap.explorer.text import count_line, render_text
 
 HOSTILE = '<script>alert("1")</script>'
@@ -284,7 +284,7 @@ def test_an_exploration_without_rows_is_still_shown():
     assert draw_front(empty) is None
     assert "The front is exact." in to_html(empty)
     with pytest.raises(DoesNotFitError, match="nothing to draw"):
-        standalone_svg(empty)
+        to_svg(empty)
 
 
 # Axes.
@@ -425,7 +425,7 @@ def test_limits_are_drawn_and_rows_outside_are_faint(some):
 
 def test_colours_are_classes_and_the_file_has_them_light_and_dark(some):
     assert not re.search(r"(fill|stroke|style)=", draw_front(some))
-    text = standalone_svg(some)
+    text = to_svg(some)
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     style = "".join(node.text or "" for node in root.iter("{http://www.w3.org/2000/svg}style"))

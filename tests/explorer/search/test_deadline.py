@@ -19,8 +19,8 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, NeuromapError, PatternError, StimulusError
 from neuromap.explorer.answer.advice import deadline_line
 from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.document import exploration_schema, to_dict
 from neuromap.explorer.explore import explore
-from neuromap.explorer.json_form import exploration_schema, to_dict
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import equivalent

@@ -16,8 +16,8 @@ import neuromap as nm
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.explorer.document import exploration_schema
 from neuromap.explorer.explore import explore
-from neuromap.explorer.json_form import exploration_schema
 
 EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
 

@@ -13,11 +13,11 @@ from small_networks import network_of_any_names
 
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-from neuromap.forms.standalone_svg import standalone
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
-from neuromap.report import html as html_module
+from neuromap.render.svg import standalone
 from neuromap.report import latency_report
+from neuromap.report import page as page_module
 from neuromap.report.drawings.draw_chip import MOST_SQUARES, board_grid, draw_chip, node_class
 from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
 from neuromap.report.figure_files import figure_files, save_figures
@@ -260,7 +260,7 @@ def test_the_page_has_every_picture_of_every_row(report):
 
 
 def test_a_page_leaves_pictures_to_files_where_they_are_too_large(report, monkeypatch):
-    monkeypatch.setattr(html_module, "MOST_PICTURES", 50_000)
+    monkeypatch.setattr(page_module, "MOST_PICTURES", 50_000)
     page = report.to_html()
     shown = page.count('aria-label="Load of links')
     left = page.count("report --figures FOLDER writes them")

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.forms.numbers import joules, plain, seconds, short_count
-from neuromap.forms.svg import element, shorten
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
+from neuromap.render.numbers import joules, plain, seconds, short_count
+from neuromap.render.svg import element, shorten
 from neuromap.report.drawings.draw_network import draw_network, layout
 from neuromap.report.drawings.draw_timeline import draw_timeline, longest_reach, shortest_reach
 from neuromap.report.drawings.draw_window import draw_window

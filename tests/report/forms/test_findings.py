@@ -8,8 +8,8 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
 from neuromap.explorer.search.best_first import UNMEASURED
-from neuromap.forms.numbers import ALIKE
 from neuromap.network import build_network
+from neuromap.render.numbers import ALIKE
 from neuromap.report.findings import findings
 
 NAMES = ["streaming", "hybrid", "sequential"]

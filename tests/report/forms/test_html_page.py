@@ -14,8 +14,8 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
+from neuromap.report.drawings.draw_network import MOST_EDGES
 from neuromap.report.drawings.draw_overview import draw_narrow_overview
-from neuromap.report.figure_files import MOST_EDGES
 from neuromap.report.findings import findings
 from neuromap.rollout.pattern import RolloutPattern
 

@@ -18,8 +18,7 @@ from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
 from neuromap.report.measure_row import report_row
-from neuromap.report.run_text import run_columns, run_lines
-from neuromap.report.text import run_tables
+from neuromap.report.text import run_lines, run_table
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.cost.steady_figures import steady_window
@@ -213,7 +212,7 @@ def test_without_figures_of_a_chip_they_are_absent_and_never_zero(chip):
         assert noc["longest_cycle_seconds"] * noc["safe_tick_any_stimulus_cycles"] == pytest.approx(1e-3)
         assert {times["seconds"] for times in row["node_times"]["nodes"].values()} == {None}
         assert row["node_times"]["frame_seconds"] is None
-    assert not {column.title for column in run_columns(report)} & {"energy", "power"}
+    assert not any(column.header.startswith(("energy", "power")) for column in run_table(report).columns)
     assert "energy: the chip file of tiny has no figures." in run_lines(report)
     assert "Energy per frame, term by term" not in report.to_html()
 
@@ -244,7 +243,7 @@ def test_late_spikes_are_counted_and_the_first_is_named(full_chip):
     jsonschema.validate(to_dict(report), report_schema())
     text = " ".join(report.to_text(100).split())
     assert f"streaming, windowed: {len(expected)} late spikes" in text
-    assert "late" in " ".join(column.title for column in run_columns(report))
+    assert "late" in " ".join(column.header for column in run_table(report).columns)
 
 
 def test_no_spike_is_late_on_fast_routers(report):
@@ -268,7 +267,7 @@ def test_a_program_off_the_board_has_a_row_without_a_run():
     assert row.verified is False
     assert (row.activity, row.energy, row.figures, row.cores) == (None, None, None, None)
     jsonschema.validate(to_dict(report), report_schema())
-    assert run_tables(report) == []
+    assert run_table(report) is None
     assert "Chip map" not in report.to_html()
 
 
@@ -280,7 +279,7 @@ def test_packaged_chips_keep_their_gaps(name):
     for key, term in energy["terms"].items():
         assert (term["joules_each"] is None) == (key not in spec.energy)
     assert (energy["joules_per_frame"] is None) == (not spec.energy)
-    titles = [column.title.replace("\n", " ") for column in run_columns(report)]
+    titles = [column.header.partition("\n[")[0].replace("\n", " ") for column in run_table(report).columns]
     assert ("chip crossings" in titles) == (spec.chips != (1, 1))
     assert ("energy" in titles) == bool(spec.energy)
 

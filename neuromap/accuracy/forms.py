@@ -1,0 +1,63 @@
+"""Forms of an accuracy: text, JSON, CSV."""
+
+from __future__ import annotations
+
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
+from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record_of
+from neuromap.render.numbers import joules, plain
+from neuromap.render.parts import EXECUTION, PATTERN
+from neuromap.render.table import Column, Table, csv_text
+
+DOCUMENT = document(
+    "accuracy",
+    format=const("neuromap accuracy 1"),
+    network=TEXT,
+    pattern=PATTERN,
+    execution=EXECUTION,
+    chip=TEXT,
+    data=TEXT,
+    part=TEXT,
+    output=TEXT,
+    images=COUNT(at="n_images"),
+    classes=COUNT,
+    seed=COUNT,
+    cores=COUNT,
+    first_response_ticks=COUNT(at="first_response"),
+    sampling_frequency_hz=NUMBER.or_null(at="sampling_frequency"),
+    synaptic_events_per_frame=NUMBER.or_null(at="synaptic_events"),
+    spikes_per_frame=NUMBER.or_null(at="spikes"),
+    energy_per_frame_joules=NUMBER.or_null(at="joules"),
+    images_of_costs=COUNT(at="n_costed"),
+    frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART)),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values; times are since the onset of the stimulus, costs per frame."""
+
+
+def to_csv(found: Accuracy) -> str:
+    """Write frame, update step and tick since the onset, correct images and accuracy as CSV text (RFC 4180, UTF-8)."""
+    columns = ("frame", "update_step", "tick", "correct", "images", "accuracy")
+    return csv_text([{**vars(frame), "images": found.n_images} for frame in found.frames], columns)
+
+
+_COLUMNS: tuple[Column[FrameAccuracy], ...] = (
+    Column("frame", lambda frame: str(frame.frame), left=True),
+    Column("known at\n[update step]", lambda frame: plain(frame.update_step)),
+    Column("known at\n[tick]", lambda frame: str(frame.tick)),
+    Column("right\n[images]", lambda frame: f"{frame.correct:,}"),
+    Column("accuracy", lambda frame: f"{100 * frame.accuracy:.2f} %"),
+)
+
+
+def render_text(found: Accuracy, width: int = 100) -> str:
+    """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
+    return (
+        f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
+        f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
+        f"cores: {found.cores:,}; first response {found.first_response} ticks; sampling frequency "
+        f"{plain(found.sampling_frequency)} Hz\n"
+        f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} spikes, "
+        f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
+        f"a frame names the class with most spikes of {found.output} in it, the lowest of equals; frame 1 is the first "
+        "response; steps and ticks since the onset of the stimulus\n"
+    )

@@ -1,0 +1,296 @@
+"""Forms of a bench: text, JSON, a table for notebooks; every figure with its unit, every time beside a ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neuromap.bench.bench_report import (
+    TIME_AXIS,
+    Activity,
+    BenchReport,
+    BenchRun,
+    Caches,
+    InCache,
+    Machine,
+    Spread,
+    Timing,
+)
+from neuromap.files.messages import counted
+from neuromap.render.document import (
+    AMOUNT,
+    COUNT,
+    INTEGER,
+    OBJECT,
+    POSITIVE,
+    RATE,
+    TEXT,
+    const,
+    define,
+    document,
+    each,
+    record,
+    record_of,
+)
+from neuromap.render.numbers import plain, seconds
+from neuromap.render.table import Column, Table, printed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class _Timed(NamedTuple):
+    """A timing with its run."""
+
+    run: BenchRun
+    timing: Timing
+
+
+def _timed(run: BenchRun) -> list[_Timed]:
+    return [_Timed(run, timing) for timing in run.timings]
+
+
+_SPREAD = define("spread", record_of(Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
+_LIMIT = AMOUNT.or_null
+_DISTANCE = AMOUNT.or_null
+_TIMING = record(
+    threads=POSITIVE(at="timing.threads"),
+    wall_seconds_per_tick=_SPREAD(at="timing.tick"),
+    cpu_seconds_per_tick=_SPREAD(at="timing.cpu"),
+    real_time_factor=RATE(at=lambda of: of.run.real_time_factor(of.timing)),
+    speed_up=RATE(at=lambda of: of.run.speed_up(of.timing)),
+    synaptic_events_per_wall_second=AMOUNT(at=lambda of: of.run.synaptic_events_per_second(of.timing)),
+    load_seconds=AMOUNT(at="timing.load_seconds"),
+    compile_seconds=AMOUNT.or_null(at="timing.compile_seconds"),
+    bandwidth_bytes_per_second=record(read=RATE, update=RATE, best=RATE)(at="timing.bandwidth"),
+    memory_limit_seconds_per_tick=_LIMIT(at=lambda of: of.run.limit_seconds(of.timing)),
+    distance_to_memory_limit=_DISTANCE(at=lambda of: of.run.distance(of.timing)),
+    in_cache_seconds_per_tick=_LIMIT(at=lambda of: of.run.in_cache_seconds(of.timing)),
+    distance_to_time_in_cache=_DISTANCE(at=lambda of: of.run.distance_to_cache(of.timing)),
+)
+_RUN = record(
+    program=TEXT(at="name"),
+    chip=TEXT,
+    settings=OBJECT.or_null(at=lambda run: dict(run.settings) or None),
+    cores=POSITIVE,
+    neurons=POSITIVE,
+    synapses=COUNT,
+    tick_seconds=RATE,
+    rate_hz=AMOUNT,
+    ticks_per_round=POSITIVE,
+    per_tick=record_of(Activity, spikes=AMOUNT, axon_events=AMOUNT, synaptic_events=AMOUNT, visits=AMOUNT.or_null)(
+        at="activity"
+    ),
+    program_bytes=POSITIVE,
+    hot_bytes=COUNT.or_null,
+    hot_bytes_per_core=AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
+    bytes_per_tick=AMOUNT.or_null,
+    in_cache=record(cores=POSITIVE, hot_bytes=COUNT, wall_seconds_per_visit=_SPREAD(at="visit")).or_null,
+    timings=each(define("timing", _TIMING), minItems=1)(at=_timed),
+)
+DOCUMENT = document(
+    "bench",
+    format=const("neuromap-bench-1"),
+    neuromap_version=TEXT(at="version"),
+    date=TEXT,
+    machine=record_of(Machine, cpus=POSITIVE, memory_bytes=INTEGER.or_null, cache_bytes=INTEGER.or_null),
+    caches=record_of(Caches).or_null,
+    engine=TEXT,
+    rounds=POSITIVE,
+    scaling=TEXT.or_null,
+    time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: TIME_AXIS),
+    runs=each(define("run", _RUN), minItems=1),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values."""
+
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_NOT_KNOWN = "n/a"
+
+
+def with_prefix(value: float | None) -> str:
+    """Write a figure in three digits with a decimal prefix: 2.68 M; ``n/a`` for ``None``."""
+    if value is None:
+        return _NOT_KNOWN
+    for scale, prefix in _PREFIXES:
+        if abs(value) >= scale * (1 - 0.5e-3):
+            return f"{value / scale:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def _count(value: float) -> str:
+    return with_prefix(value).rstrip()
+
+
+def _bytes(value: float | None) -> str:
+    return _NOT_KNOWN if value is None else f"{with_prefix(value)}B"
+
+
+def _milliseconds(value: float | None) -> str:
+    return _NOT_KNOWN if value is None else f"{value * 1e3:.3g}"
+
+
+def _ratio(value: float | None) -> str:
+    return _NOT_KNOWN if value is None else f"{value:.3g}"
+
+
+def _once(spent: float, timing: Timing) -> str:
+    """Write a time that is spent once, with the number of ticks that it is worth."""
+    return f"{spent:.3g} = {_count(spent / timing.tick.median)} ticks"
+
+
+def _compiled(timing: Timing) -> str:
+    if timing.compile_seconds is None:
+        return _NOT_KNOWN
+    return "from cache" if timing.compile_seconds == 0 else _once(timing.compile_seconds, timing)
+
+
+def _quartiles(spread: Spread) -> str:
+    return f"{_milliseconds(spread.low)} to {_milliseconds(spread.high)}"
+
+
+def _figures(run: BenchRun) -> list[tuple[str, str, Callable[[Timing], str]]]:
+    """Name, unit and how to write it, of every figure of a timing."""
+    first = counted(run.timings[0].threads, "thread")
+    return [
+        ("time per tick, median", "ms, wall clock", lambda t: _milliseconds(t.tick.median)),
+        ("  quartiles over the rounds", "ms, wall clock", lambda t: _quartiles(t.tick)),
+        ("real-time factor", f"tick of {seconds(run.tick_seconds)} / time", lambda t: _ratio(run.real_time_factor(t))),
+        ("speed-up", f"over {first}", lambda t: _ratio(run.speed_up(t))),
+        ("synaptic events", "per second, wall clock", lambda t: _count(run.synaptic_events_per_second(t))),
+        ("CPU time of all threads", "per wall clock", lambda t: _ratio(t.cpu.median / t.tick.median)),
+        ("load time", "s, wall clock", lambda t: _once(t.load_seconds, t)),
+        ("compile time", "s, wall clock", _compiled),
+        ("memory bandwidth, read", "GB/s", lambda t: _ratio(t.bandwidth.read / 1e9)),
+        ("memory bandwidth, update", "GB/s", lambda t: _ratio(t.bandwidth.update / 1e9)),
+        ("limit by memory", "ms per tick", lambda t: _milliseconds(run.limit_seconds(t))),
+        ("distance to the limit", "time / limit", lambda t: _ratio(run.distance(t))),
+        ("time in cache", "ms per tick", lambda t: _milliseconds(run.in_cache_seconds(t))),
+        ("distance to time in cache", "time / time in cache", lambda t: _ratio(run.distance_to_cache(t))),
+    ]
+
+
+def _run_table(run: BenchRun) -> Table[tuple[str, str, Callable[[Timing], str]]]:
+    named = (
+        Column[Any]("figure", lambda figure: figure[0], left=True),
+        Column[Any]("unit", lambda figure: figure[1], left=True),
+    )
+    return Table([*named, *(_column(timing) for timing in run.timings)], _figures(run))
+
+
+def _column(timing: Timing) -> Column[Any]:
+    return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
+
+
+_SCALING: tuple[Column[_Timed], ...] = (
+    Column("cores", lambda of: f"{of.run.cores}"),
+    Column("rate\n[Hz]", lambda of: f"{of.run.rate_hz:.3g}"),
+    Column(
+        "cores\nvisited", lambda of: _NOT_KNOWN if of.run.activity.visits is None else f"{of.run.activity.visits:.4g}"
+    ),
+    Column("threads", lambda of: f"{of.timing.threads}"),
+    Column("time per\ntick [ms]", lambda of: _milliseconds(of.timing.tick.median)),
+    Column("quartiles\n[ms]", lambda of: _quartiles(of.timing.tick)),
+    Column("real-time\nfactor", lambda of: _ratio(of.run.real_time_factor(of.timing))),
+    Column("synaptic\nevents/s", lambda of: _count(of.run.synaptic_events_per_second(of.timing))),
+    Column(
+        "hot bytes\nper core",
+        lambda of: _NOT_KNOWN if of.run.hot_bytes is None else f"{of.run.hot_bytes / of.run.cores:.5g}",
+    ),
+    Column("limit by\nmemory [ms]", lambda of: _milliseconds(of.run.limit_seconds(of.timing))),
+    Column("time /\nlimit", lambda of: _ratio(of.run.distance(of.timing))),
+    Column("time in\ncache [ms]", lambda of: _milliseconds(of.run.in_cache_seconds(of.timing))),
+    Column("time /\nin cache", lambda of: _ratio(of.run.distance_to_cache(of.timing))),
+)
+
+
+def scaling_table(report: BenchReport) -> Table[_Timed]:
+    """Give one row for every program and number of threads; times are wall clock."""
+    return Table(_SCALING, [of for run in report.runs for of in _timed(run)], repeated=(0, 1, 3))
+
+
+def to_notebook(report: BenchReport) -> str:
+    """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock."""
+    return scaling_table(report).html(f"engine {report.engine}; {machine_line(report.machine)}; {report.date}", names=0)
+
+
+def machine_line(machine: Machine) -> str:
+    """Say in one line what figures were taken on."""
+    parts = [f"{machine.cpu}, {machine.cpus} CPU{'s' if machine.cpus != 1 else ''}"]
+    if machine.memory_bytes is not None:
+        parts.append(f"{machine.memory_bytes / 2**30:.3g} GiB")
+    if machine.cache_bytes is not None:
+        parts.append(f"last-level cache {machine.cache_bytes / 2**20:.3g} MiB")
+    parts.append(f"Python {machine.python}, NumPy {machine.numpy}" + (f", Numba {machine.numba}" * bool(machine.numba)))
+    return "; ".join(parts)
+
+
+def _caches_line(caches: Caches) -> str:
+    """Say what was measured of the caches."""
+    near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
+    return f"caches, measured on 1 thread: {near} near, {last} in all"
+
+
+def _in_cache_line(found: InCache) -> str:
+    return (
+        f"in cache: {counted(found.cores, 'core')} of this kind, {_bytes(found.hot_bytes)} hot, take "
+        f"{found.visit.median * 1e9:.3g} ns of wall clock per core and tick on 1 thread"
+    )
+
+
+def _run_lines(run: BenchRun) -> list[str]:
+    done = run.activity
+    visited = "" if done.visits is None else f", {plain(round(done.visits, 1))} of {counted(run.cores, 'core')} visited"
+    moved = f"bytes moved per tick: {_bytes(run.bytes_per_tick)}"
+    per_core = _NOT_KNOWN if run.hot_bytes is None else f"{run.hot_bytes / run.cores:.5g} bytes per core"
+    return [
+        f"{run.name} on {run.chip}: {counted(run.cores, 'core')}, {counted(run.neurons, 'neuron')}, "
+        f"{_count(run.synapses)} synapses; "
+        f"1 tick = {seconds(run.tick_seconds)} of network time",
+        f"per tick: {plain(round(done.spikes, 1))} spikes ({run.rate_hz:.3g} Hz of network time), "
+        f"{plain(round(done.axon_events, 1))} axon events, {_count(done.synaptic_events)} synaptic events{visited}",
+        f"memory: {_bytes(run.hot_bytes)} hot, {per_core}; program {_bytes(run.program_bytes)}; {moved}",
+        *([] if run.in_cache is None else [_in_cache_line(run.in_cache)]),
+    ]
+
+
+def _notes(report: BenchReport) -> list[str]:
+    notes = []
+    cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
+    load = report.machine.load_average
+    small = [run for run in report.runs if cache and run.hot_bytes is not None and run.hot_bytes < cache]
+    if small:
+        notes.append("Hot memory below the size of the caches: there the limit by memory can be passed.")
+    if load is not None and load >= 0.5:
+        notes.append(f"Load average {load:.2g} before the start: others were at work, trust ratios and not times.")
+    return notes
+
+
+def print_bench(report: BenchReport, console: Console) -> None:
+    """Print the tables with what they hold for."""
+    from rich.text import Text
+
+    def line(text: str) -> None:
+        console.print(Text(text), highlight=False)
+
+    line(f"{machine_line(report.machine)}; {report.date}")
+    if report.caches is not None:
+        line(_caches_line(report.caches))
+    ticks = ", ".join(dict.fromkeys(str(run.ticks_per_round) for run in report.runs))
+    line(f"engine {report.engine}; {report.rounds} rounds of {ticks} ticks, all in turn; medians over the rounds")
+    if len(report.runs) == 1:
+        for text in _run_lines(report.runs[0]):
+            line(text)
+        _run_table(report.runs[0]).print(console)
+    else:
+        run = report.runs[0]
+        line(f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock")
+        scaling_table(report).print(console)
+    for text in _notes(report):
+        line(text)
+
+
+def render_text(report: BenchReport, width: int = 160) -> str:
+    """Print a bench into a string."""
+    return printed(lambda console: print_bench(report, console), width)

@@ -1,0 +1,190 @@
+"""What commands print with ``--json`` where it is no value of the library: descriptions of the documents."""
+
+from __future__ import annotations
+
+from neuromap.mapping.bounds.lower_bounds import PopulationBound
+from neuromap.mapping.options.infeasible import INFEASIBILITY
+from neuromap.render.document import (
+    COUNT,
+    FLAG,
+    INTEGER,
+    NULL,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    any_of,
+    by_name,
+    const,
+    define,
+    document,
+    each,
+    enum,
+    kind,
+    members,
+    pair,
+    record,
+    record_of,
+)
+from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
+from neuromap.report.figures.row import NodeCopies
+from neuromap.report.figures.usage import Usage
+from neuromap.verification.verdict import Mismatch, Stray, Verification
+
+_LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
+_POPULATION = record_of(PopulationBound)
+ERROR = document(
+    "error",
+    error=record(
+        kind=TEXT,
+        message=TEXT,
+        exit_code=INTEGER(minimum=1, maximum=255),
+        infeasibility=INFEASIBILITY.optional,
+        cycle=each(TEXT).optional,
+    ),
+)
+MAP = document(
+    "map",
+    _LABELS | members(Usage),
+    core_bound=define(
+        "bound",
+        any_of(
+            record(
+                total=COUNT,
+                by=TEXT,
+                neurons=COUNT.optional,
+                axons=COUNT.optional,
+                populations=each(_POPULATION).optional,
+            ),
+            NULL,
+        ),
+    ),
+    frame_period_ticks=PERIOD,
+    intervals=GAPS,
+    ticks_per_step=COUNT,
+    sampling_frequency_hz=NUMBER,
+    nodes_on_chip=each(record_of(NodeCopies)),
+    schedule=enum("steps", "ticks"),
+    split_edges=each(TEXT),
+    left_out=by_name(COUNT),
+    cut_short=each(TEXT),
+    phases=record(neurons=COUNT, neurons_before=COUNT, is_proven=FLAG, is_taken=FLAG).or_null,
+    file=FILE,
+)
+_TIMES = record(
+    frame_period=NUMBER,
+    delays=by_name(NUMBER),
+    first_response=by_name(NUMBER),
+    full_response=by_name(NUMBER),
+    full_response_is_exact=by_name(FLAG),
+    worst_case_reaction=by_name(NUMBER),
+).or_null
+_PATTERN = record(
+    name=TEXT,
+    streaming_edges=each(TEXT),
+    bridging_edges=by_name(INTEGER).optional,
+    valid=FLAG,
+    cycle=each(TEXT),
+    inference_factor=NUMBER.or_null,
+    equally_model_parallel_to_streaming=FLAG,
+    behaviour_class=COUNT.or_null,
+    equivalent_to_streaming=FLAG.or_null,
+    shift_from_streaming=by_name(INTEGER).or_null,
+    executions=record(windowed=_TIMES, pipelined=_TIMES),
+)
+_COUNTED = kind("integer", "string", "null")
+_COUNTS = ("forward_bound", "cycle_bound", "upper_bound", "most_sequential", "behaviour_classes")
+ROLLOUTS = document(
+    "rollouts",
+    network=TEXT,
+    nodes=COUNT,
+    inputs=each(TEXT),
+    outputs=each(TEXT),
+    counts=record(
+        {"edges": COUNT, "self_edges": COUNT, "valid": _COUNTED, "valid_log2": NUMBER.or_null},
+        **{key: part for name in _COUNTS for key, part in ((name, _COUNTED), (f"{name}_log2", NUMBER.or_null))},
+    ),
+    proven=record(valid=FLAG, cycle_bound=FLAG, most_sequential=FLAG, behaviour_classes=FLAG),
+    listed=COUNT,
+    complete=FLAG,
+    class_numbers_are_of_network=FLAG,
+    patterns=each(define("pattern", _PATTERN)),
+    work_per_tick=COUNT.optional,
+)
+_RANGE = pair(INTEGER)
+_CHIP = define(
+    "chip",
+    record(
+        format=const(1),
+        name=TEXT,
+        grid=record(cores=_RANGE, chips=_RANGE, reach=pair(INTEGER.or_null).optional)(additionalProperties=True),
+        core=by_name(kind("integer", "number", "string", "boolean", "array"))(
+            required=["axons", "neurons", "weight_bits", "threshold_bits", "potential_bits"]
+        ),
+        time=record(tick_seconds=NUMBER, delay=_RANGE)(additionalProperties=NUMBER),
+        derived=record(
+            n_cores=COUNT,
+            weight_range=_RANGE,
+            leak_range=_RANGE.optional,
+            threshold_range=_RANGE.optional,
+            potential_range=_RANGE.optional,
+        ),
+        description=TEXT.optional,
+        source=TEXT.optional,
+        neuron=OBJECT.optional,
+        router=by_name(NUMBER).optional,
+        energy=by_name(kind("number", "array")).optional,
+        defects=OBJECT.optional,
+    ),
+)
+CHIPS = document(
+    "chips",
+    any_of(record(chips=each(_CHIP)), _CHIP),
+)
+_RUN = define(
+    "run",
+    record(
+        size=COUNT,
+        spikes=COUNT,
+        spikes_per_frame=each(COUNT),
+        spiking_neurons_per_frame=each(each(COUNT)).or_null,
+        stray_spikes=COUNT,
+        frame_0_tick=INTEGER,
+    ),
+)
+_BATCH = define(
+    "batch", record(size=COUNT, spikes=COUNT, spikes_per_neuron=each(each(COUNT)), stray_spikes=each(COUNT))
+)
+_SHOWN = _LABELS | {
+    "frame_period_ticks": PERIOD,
+    "intervals": GAPS,
+    "tick_seconds": NUMBER,
+    "frames": COUNT,
+    "ticks": COUNT,
+    "file": FILE,
+}
+SIMULATE = document(
+    "simulate",
+    any_of(
+        record(_SHOWN, outputs=by_name(_RUN), hidden=by_name(_RUN), recorded_spikes=COUNT),
+        record(_SHOWN, outputs=by_name(_BATCH), hidden=by_name(_BATCH), stimuli=COUNT),
+    ),
+)
+SWEEP = document(
+    "sweep",
+    any_of(
+        record(name=TEXT, runs=COUNT, left=COUNT, store=TEXT.or_null),
+        record(store=TEXT, runs=COUNT, counts=by_name(COUNT), verified=COUNT),
+    ),
+)
+VERIFY = document(
+    "verify",
+    _LABELS
+    | members(
+        Verification,
+        first_mismatch=record_of(Mismatch, tick=INTEGER).or_null,
+        first_stray=record_of(Stray).or_null,
+        frame_period_ticks=PERIOD,
+        message=TEXT,
+        intervals=GAPS,
+    ),
+)

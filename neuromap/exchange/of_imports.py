@@ -1,0 +1,124 @@
+"""Forms of an import: text, JSON; and what imports and exports say of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuromap.exchange.imported import Imported, Note
+from neuromap.files.messages import counted
+from neuromap.network.network import Network
+from neuromap.quantise import forms as quantise_forms
+from neuromap.render.document import (
+    COUNT,
+    NULL,
+    TEXT,
+    any_of,
+    by_name,
+    const,
+    define,
+    document,
+    each,
+    record,
+    record_of,
+)
+from neuromap.render.numbers import plain
+from neuromap.render.parts import EDGE, FILE, another
+from neuromap.render.table import Column, Table
+
+_NODES_SHOWN = 20
+NOTES = each(define("note", record_of(Note)))
+
+
+def _nodes(found: Imported) -> list[dict[str, object]]:
+    nodes = found.network.nodes.items()
+    return [{"name": name, "shape": node.shape, "work": found.work.get(name)} for name, node in nodes]
+
+
+_NETWORK = record(
+    {"format": const("neuromap import 1"), "from": TEXT(at="format")},
+    source=TEXT,
+    producer=TEXT,
+    network=TEXT(at="network.name"),
+    nodes=each(record(name=TEXT, shape=each(COUNT).or_null, work=COUNT.or_null))(at=_nodes),
+    edges=each(EDGE)(at="network.edges"),
+    outputs=each(TEXT)(at="network.outputs"),
+    kept=NOTES,
+    approximated=NOTES,
+    refused=NOTES,
+    quantisation=any_of(
+        another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.").by(
+            quantise_forms.to_dict
+        ),
+        NULL,
+    ),
+    file=FILE.elsewhere,
+)
+_SCRIPT = record(
+    {"format": const("neuromap import 1"), "from": TEXT},
+    groups=by_name(COUNT),
+    sources=by_name(COUNT),
+    synapses=COUNT,
+    report=another("neuromap brian2 report 1", "A document of its own: neuromap brian2 report 1."),
+    file=FILE.elsewhere,
+)
+DOCUMENT = document(
+    "import",
+    any_of(_NETWORK, _SCRIPT).by(_NETWORK.write),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``."""
+
+
+def error_text(note: Note) -> str:
+    """Write by how much something is approximated."""
+    return "-" if note.error is None else f"{plain(note.error)} {note.unit}".rstrip()
+
+
+def note_lines(word: str, notes: Sequence[Note]) -> list[str]:
+    """Write a line for every note, with a word on what became of its part."""
+    return [f"{word}: {note_text(note)}" for note in notes]
+
+
+def note_text(note: Note) -> str:
+    """Tell a note, its way out with it."""
+    error = "" if note.error is None else f", by {error_text(note)}"
+    return f"{note.about}: {note.text}{error}" + (f"; {note.remedy}" if note.remedy else "")
+
+
+def render_text(found: Imported, width: int = 100) -> str:
+    """Write nodes and edges, and what was kept, approximated and refused."""
+    network = found.network
+    by = f", written by {found.producer}" if found.producer else ""
+    head = (
+        f"{network.name} from {found.format} {found.source}{by}: {counted(len(network.nodes), 'node')}, "
+        f"{counted(len(network.edges), 'edge')}"
+    )
+    blocks = [_node_table(found).text(width)]
+    if len(network.nodes) > _NODES_SHOWN:
+        blocks[0] += f"\n{len(network.nodes) - _NODES_SHOWN} more nodes: --json lists all"
+    if found.quantisation is not None:
+        blocks.append(quantise_forms.render_text(found.quantisation, width).rstrip("\n"))
+    said = [
+        *note_lines("kept", found.kept),
+        *note_lines("approximated", found.approximated),
+        *note_lines("refused", found.refused),
+    ]
+    return "\n\n".join([head, *blocks, *(["\n".join(said)] if said else [])]) + "\n"
+
+
+def _node_table(found: Imported) -> Table[str]:
+    network: Network = found.network
+
+    def shape(name: str) -> str:
+        sides = network.nodes[name].shape
+        return "-" if sides is None else " x ".join(map(str, sides))
+
+    columns = [
+        Column[str]("node", lambda name: name, left=True),
+        Column[str]("rows x columns\nx features", shape),
+        Column[str](
+            "multiply-accumulates\nper frame", lambda name: f"{found.work[name]:,}" if name in found.work else "-"
+        ),
+        Column[str]("reads", lambda name: ", ".join(u for u, v in network.edges if v == name)),
+    ]
+    return Table(columns, list(network.nodes)[:_NODES_SHOWN])

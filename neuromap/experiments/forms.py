@@ -1,0 +1,148 @@
+"""Forms of an experiment's result: text, JSON, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from textwrap import fill
+
+from neuromap.experiments.experiment import Published
+from neuromap.experiments.experiment_result import ExperimentResult, FirstAnswer, first_answers, is_over_networks
+from neuromap.files.messages import counted
+from neuromap.render.document import COUNT, NUMBER, PART, TEXT, any_of, const, document, each, enum, record, record_of
+from neuromap.render.table import Column, Table, csv_text
+
+
+def _compared(result: ExperimentResult) -> tuple[FirstAnswer, ...] | None:
+    """Give the first sequential response of every network, where several were run under both patterns."""
+    answers = first_answers(result)
+    return answers if is_over_networks(answers) else None
+
+
+_PART = PART
+_RESULT = record(
+    format=const("neuromap experiment 1"),
+    name=TEXT,
+    title=TEXT,
+    source=TEXT,
+    data=TEXT,
+    mean_deviation=NUMBER.or_null(at=lambda result: result.mean_deviation()),
+    curves=each(
+        record(
+            name=TEXT,
+            network=TEXT,
+            start=TEXT.or_null,
+            pattern=TEXT,
+            streaming=each(TEXT),
+            repetitions=COUNT,
+            epochs=COUNT,
+            images=COUNT,
+            windowed_steps=each(NUMBER)(at="times.windowed"),
+            deep_window_steps=each(NUMBER)(at="times.deep_window"),
+            accuracy=each(_PART),
+            standard_error=each(NUMBER).or_null,
+            published=record_of(Published, steps=each(NUMBER), accuracy=each(_PART)).or_null,
+        )
+    ),
+    first_sequential_response=each(
+        record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=_PART)
+    )(at=_compared).optional,
+)
+DOCUMENT = document(
+    "experiment",
+    any_of(record(experiments=each(TEXT)), _RESULT),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values; accuracies are fractions of test images, by frame."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One frame of one curve."""
+
+    curve: str  # its name
+    frame: int  # counted from the first response, which is 1
+    # windowed, deep_window: update steps since onset, on the two time axes
+    windowed: int
+    deep_window: int
+    accuracy: float  # fraction of test images
+    standard_error: float | None  # of that mean; ``None`` for one run
+    published: float | None  # what the publication gives at this windowed step
+
+    @property
+    def deviation(self) -> float | None:
+        """Accuracy less the published one."""
+        return None if self.published is None else self.accuracy - self.published
+
+
+def points(result: ExperimentResult) -> Iterator[Point]:
+    """Give all points, with the published ones, curve by curve, frame by frame."""
+    for curve in result.curves:
+        told = curve.published
+        known = {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
+        errors = curve.standard_error or (None,) * len(curve.accuracy)
+        columns = zip(curve.times.windowed, curve.times.deep_window, curve.accuracy, errors, strict=True)
+        for frame, (windowed, deep, accuracy, error) in enumerate(columns, start=1):
+            yield Point(curve.name, frame, windowed, deep, accuracy, error, known.get(windowed))
+
+
+def to_csv(result: ExperimentResult) -> str:
+    """Write the points as CSV text (RFC 4180, UTF-8); steps are update steps since onset, accuracies fractions."""
+    # The last column marks the points at which networks are compared: the first sequential response of each.
+    marked = {(f"{answer.network} {answer.pattern}", answer.step) for answer in first_answers(result)}
+    return csv_text(
+        [
+            {
+                **asdict(point),
+                "deviation": point.deviation,
+                "at_first_sequential_response": int((point.curve, point.windowed) in marked),
+            }
+            for point in points(result)
+        ]
+    )
+
+
+def _fraction(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+_POINTS: tuple[Column[Point], ...] = (
+    Column("curve", lambda point: point.curve, left=True),
+    Column("frame", lambda point: str(point.frame)),
+    Column("windowed\n[update steps]", lambda point: str(point.windowed)),
+    Column("deep window\n[update steps]", lambda point: str(point.deep_window)),
+    Column("accuracy", lambda point: _fraction(point.accuracy)),
+    Column("standard\nerror", lambda point: _fraction(point.standard_error)),
+    Column("published", lambda point: _fraction(point.published)),
+    Column("deviation", lambda point: "-" if point.deviation is None else f"{point.deviation:+.3f}"),
+)
+_ANSWERS: tuple[Column[FirstAnswer], ...] = (
+    Column("network", lambda answer: answer.network, left=True),
+    Column("pattern", lambda answer: answer.pattern, left=True),
+    Column("windowed\n[update steps]", lambda answer: str(answer.step)),
+    Column("accuracy", lambda answer: _fraction(answer.accuracy)),
+    Column("standard\nerror", lambda answer: _fraction(answer.standard_error)),
+    Column("published", lambda answer: _fraction(answer.published)),
+)
+
+
+def render_text(result: ExperimentResult, width: int = 100) -> str:
+    """Write all points as a table, with what they are under it."""
+    shown = Table(_POINTS, list(points(result))).text(width)
+    parts = [result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]
+    if (answers := _compared(result)) is not None:
+        head = "Accuracy at the first sequential response, over networks"
+        parts += ["", head, "", Table(_ANSWERS, answers).text(width)]
+    return "\n".join(parts) + "\n"
+
+
+def _notes(result: ExperimentResult) -> list[str]:
+    curve = result.curves[0]
+    notes = [
+        f"accuracy: fraction of {curve.images:,} {result.data} test images that the frame alone names rightly, mean of "
+        f"{counted(curve.repetitions, 'run')} of {counted(curve.epochs, 'epoch')}; frame 1 is the first response"
+    ]
+    gap = result.mean_deviation()
+    if gap is not None:
+        notes.append(f"mean absolute deviation from the published points: {gap:.4f}")
+    return notes

@@ -1,0 +1,270 @@
+"""An exploration as JSON, with its published schema; its rows as CSV, and as a table of pandas."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neuromap.explorer.answer.advice import Advice, streaming_edges, streaming_text
+from neuromap.explorer.answer.exploration import Exploration, TrainedClass
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.render.document import (
+    ABSENT,
+    AMOUNT,
+    BIG_COUNT,
+    COUNT,
+    FLAG,
+    INTEGER,
+    NULL,
+    NUMBER,
+    PART,
+    POSITIVE,
+    RATE,
+    TEXT,
+    Shape,
+    any_of,
+    define,
+    document,
+    each,
+    enum,
+    json_text,
+    record,
+    record_of,
+)
+from neuromap.render.parts import CHIP, INTERVALS, NETWORK, TIME_AXIS
+from neuromap.render.table import csv_text, data_frame
+from neuromap.rollout.schedule.execution import time_axes
+from neuromap.version import __version__
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class _Asked(NamedTuple):
+    """An exploration, with what is asked of it."""
+
+    found: Exploration
+    limits: Limits
+    advice: Advice | None
+
+    def rows(self) -> list[_Row]:
+        return [_Row(self, row) for row in self.found.rows]
+
+
+class _Row(NamedTuple):
+    """A row of it; what is no field of this is one of the row."""
+
+    of: _Asked
+    row: ExploredRow
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.row, name)
+
+    def at_deadline(self, name: str) -> Any:
+        """Give what rows have only where there is a deadline."""
+        return ABSENT if self.of.found.deadline is None else getattr(self.row, name)
+
+
+_BIG = BIG_COUNT(minimum=0)
+_NAMES = enum(*(objective.name for objective in OBJECTIVES))
+_EDGES = each(Shape({"type": "array", "prefixItems": [TEXT, TEXT], "items": False, "minItems": 2}, list))
+_ROW = record(
+    pattern=TEXT,
+    streaming_edges=_EDGES(at=lambda one: streaming_edges(one.of.found, one.candidate.values)),
+    execution=TEXT(at="candidate.execution", pattern="^(windowed|pipelined(:([1-9][0-9]*|best))?)$"),
+    chip=TEXT(at="candidate.chip"),
+    splitters=enum("slack", "anywhere", "never")(at="candidate.splitters"),
+    ticks_per_step=POSITIVE.or_null(at="candidate.ticks_per_step"),
+    wide=enum("refuse", "partial-sums")(at="candidate.wide"),
+    wide_ticks=POSITIVE.or_null(at="candidate.wide_ticks"),
+    patterns_in_row=_BIG(at="n_patterns"),
+    behaviour_class=COUNT,
+    needs_retraining=FLAG,
+    status=enum("mapped", "does not fit", "not mapped", "excluded"),
+    message=TEXT.or_null(at=lambda one: one.message or None),
+    schedule=enum("steps", "ticks"),
+    tick_seconds=RATE,
+    frame_period_ticks=NUMBER(minimum=1),
+    intervals=INTERVALS,
+    sampling_frequency_hz=RATE,
+    first_response_ticks=INTEGER,
+    first_response_seconds=NUMBER,
+    full_response_ticks=INTEGER,
+    full_response_seconds=NUMBER,
+    full_response_exact=FLAG,
+    times_are_bounds=FLAG,
+    worst_case_reaction_ticks=INTEGER,
+    worst_case_reaction_seconds=NUMBER,
+    accuracy_at_deadline=PART.or_null(at=lambda one: one.at_deadline("accuracy_at_deadline")).added,
+    accuracy_bound=PART.or_null(at=lambda one: one.at_deadline("accuracy_bound")).added,
+    frames_by_deadline=COUNT.or_null(at=lambda one: one.at_deadline("frames_by_deadline")).added,
+    cores=POSITIVE.or_null,
+    core_bound=COUNT,
+    energy_joules=AMOUNT.or_null,
+    energy_half_width_joules=AMOUNT.or_null,
+    energy_is_before_retraining=FLAG.or_null(
+        at=lambda one: None if one.energy_joules is None else one.needs_retraining
+    ),
+    energy_bound_joules=AMOUNT.or_null(at="energy_bound"),
+    verified=FLAG.or_null,
+    cut_short=each(TEXT),
+    on_front=FLAG,
+    on_class_front=FLAG,
+    within_limits=FLAG(at=lambda one: one.of.limits.allows(one.row)),
+)
+_DEADLINE = record(
+    seconds=RATE,
+    data=TEXT,
+    part=enum("train", "validation", "test"),
+    images=POSITIVE(at="n_images"),
+    classes=POSITIVE,
+    seed=COUNT,
+    trained=each(record_of(TrainedClass), minItems=1),
+    untrained_classes=_BIG.or_null(at="n_untrained"),
+    untrained=each(record(behaviour_class=COUNT(at=0), pattern=TEXT(at=1))),
+)
+
+
+_LIMITS = {objective.name: RATE.or_null for objective in OBJECTIVES} | {
+    "cores": POSITIVE.or_null,
+    "accuracy_at_deadline": RATE(maximum=1).or_null.added,
+}
+
+
+def _limits_of(asked: _Asked) -> dict[str, Any]:
+    axes = {objective.name for objective in asked.found.objectives}
+    return {o.name: getattr(asked.limits, o.name) if o.name in axes else ABSENT for o in OBJECTIVES}
+
+
+_BEST = record(
+    objective=_NAMES(at=lambda asked: asked.advice.objective.name),
+    row=COUNT(at=lambda asked: asked.found.rows.index(asked.advice.row)),
+    rivals_not_mapped=_BIG(at=lambda asked: asked.advice.n_rivals),
+    map_command=TEXT(at=lambda asked: asked.advice.command),
+)
+_WITHOUT, _WITH = "neuromap-exploration-2", "neuromap-exploration-3"
+_EXPLORATION = record(
+    format=enum(_WITHOUT, _WITH)(at=lambda asked: _WITHOUT if asked.found.deadline is None else _WITH),
+    neuromap_version=TEXT(at=lambda _: __version__),
+    network=NETWORK(at="found.network"),
+    given=record(
+        pattern=TEXT(at="given.name"),
+        streaming_edges=_EDGES(at=lambda found: streaming_edges(found, found.given.values)),
+        behaviour_class=COUNT(at="given_class"),
+    )(at="found"),
+    chips=each(CHIP, minItems=1)(at="found.chips"),
+    stimulus=record(
+        kind=enum("given", "random"),
+        n_frames=INTEGER(minimum=2),
+        seed=INTEGER.optional,
+        density=NUMBER.or_null.optional,
+        file=TEXT.optional,
+        n_stimuli=POSITIVE(maximum=100),
+    )
+    .by(dict)
+    .or_null(at=lambda asked: asked.found.stimulus or None),
+    time_axis=TIME_AXIS(at=lambda asked: time_axes(row.candidate.execution for row in asked.found.rows)).by(dict),
+    energy_tolerance=AMOUNT(at="found.energy_tolerance", exclusiveMaximum=1),
+    deadline=_DEADLINE(at="found.deadline").optional,
+    objectives=each(
+        record(
+            name=_NAMES,
+            title=TEXT,
+            unit=TEXT,
+            better=enum("less", "more")(at=lambda objective: "less" if objective.sign > 0 else "more"),
+        )
+    )(at="found.objectives"),
+    limits=record(_LIMITS)(at=_limits_of),
+    counts=record(
+        valid_patterns=_BIG.or_null(at="n_valid_patterns"),
+        behaviour_classes=_BIG.or_null(at="n_classes"),
+        candidates=_BIG(at="n_candidates"),
+        rows=_BIG(at="n_rows"),
+        mapped=COUNT(at="n_mapped"),
+    )(at="found"),
+    class_numbers_are_of_network=FLAG(at="found.classes_are_of_network"),
+    gap=record(
+        is_exact=FLAG,
+        open_rows=_BIG,
+        cores_factor=AMOUNT.or_null(at=lambda gap: gap.cores_factor if math.isfinite(gap.cores_factor) else None),
+        least_cores=POSITIVE.or_null,
+        core_bound=COUNT,
+        nothing_fits=FLAG,
+        statement=TEXT,
+    )(at="found.gap"),
+    best=any_of(NULL, _BEST)(at=lambda asked: None if asked.advice is None else asked),
+    rows=each(define("row", _ROW))(at=_Asked.rows),
+)
+_NONE = {"not": {"required": ["accuracy_at_deadline"]}}
+DOCUMENT = document(
+    "exploration",
+    _EXPLORATION.where(
+        {"properties": {"format": {"const": _WITH}}},
+        {
+            "required": ["deadline"],
+            "properties": {
+                "limits": {"required": ["accuracy_at_deadline"]},
+                "rows": {"items": {"required": ["accuracy_at_deadline", "accuracy_bound", "frames_by_deadline"]}},
+            },
+        },
+        {"not": {"required": ["deadline"]}, "properties": {"limits": _NONE, "rows": {"items": _NONE}}},
+    ),
+)
+
+
+def exploration_schema() -> dict[str, Any]:
+    """Give the JSON Schema (draft 2020-12) that every exploration follows.
+
+    Returns
+    -------
+    dict
+        The schema.
+    """
+    return DOCUMENT.schema()
+
+
+def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
+    """Make the JSON-ready form of an exploration."""
+    # gives plain values only; every key is explained in the schema. What is not defined is ``None``
+    return DOCUMENT.of(_Asked(exploration, limits or Limits(), advice))
+
+
+def to_json(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> str:
+    """Write an exploration as JSON text; arguments as for :func:`to_dict`."""
+    return json_text(to_dict(exploration, limits, advice))
+
+
+# An exploration as CSV, or as a table of pandas: one line per row.
+_HEAD = ("network", "neuromap_version")
+
+
+def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
+    """Write an exploration as CSV text (RFC 4180, UTF-8)."""
+    # Columns are named as in the JSON form and come in the same order, edges are written ``H1 -> O`` with commas
+    # between them, and what is not defined is empty.
+    return csv_text(_lines(exploration, limits), columns=_HEAD)
+
+
+def to_pandas(exploration: Exploration, limits: Limits | None = None) -> DataFrame:
+    """Make a table of pandas of an exploration: rows, columns and their names as in :func:`to_csv`."""
+    return data_frame(_lines(exploration, limits), columns=_HEAD)
+
+
+def _lines(exploration: Exploration, limits: Limits | None) -> list[dict[str, Any]]:
+    document = to_dict(exploration, limits)
+    head = dict(zip(_HEAD, (document["network"]["name"], document["neuromap_version"]), strict=True))
+    return [head | _cells(row) for row in document["rows"]]
+
+
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            cells |= {f"{key}.{name}": part for name, part in value.items()}
+        elif isinstance(value, list):
+            cells[key] = ", ".join(part if isinstance(part, str) else streaming_text([tuple(part)]) for part in value)
+        else:
+            cells[key] = value
+    return cells

@@ -1,0 +1,170 @@
+"""An exploration as one self-contained HTML page: the answer, the picture of the fronts, the rows.
+
+Style, drawings, data and scripts are in the page; it loads nothing, can be read without its scripts, and reads well on
+paper, on a light and on a dark screen. With the extra ``pages`` all mapped rows are a chart with zoom and filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from neuromap.explorer.answer.advice import (
+    Advice,
+    deadline_line,
+    front_words,
+    has_given_weights,
+    is_known,
+    list_rows,
+    map_command,
+    streaming_edges,
+    streaming_text,
+    time_axes,
+)
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.limits import Limits, value_of
+from neuromap.explorer.answer.objectives import ENERGY
+from neuromap.explorer.answer.quantities import figure, with_unit
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.document import to_csv, to_dict
+from neuromap.explorer.draw_front import constant_line, picture
+from neuromap.explorer.text import (
+    GIVEN_WEIGHTS_NOTE,
+    MET_CLASSES,
+    accuracy_cell,
+    column_units,
+    count_line,
+    deadline_lines,
+    energy_line,
+    gap_line,
+    mapped_words,
+    reaction_line,
+)
+from neuromap.render.numbers import mean_period_lines, short_count
+from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
+from neuromap.simulation.choose_frames import describe_frames
+
+
+def to_html(
+    exploration: Exploration,
+    limits: Limits | None = None,
+    advice: Advice | None = None,
+    network_file: str = "NET",
+    chip_arguments: Mapping[str, Sequence[str]] | None = None,
+    *,
+    every: bool = False,
+) -> str:
+    """Write an exploration as one HTML page."""
+    limits = limits or Limits()
+    listing = list_rows(exploration, limits, every=every)
+    rows = [row for _, row in listing.all]
+    units = column_units(rows)
+    library = chart_library()
+    chart = None if library is None else front_chart(exploration, limits)
+    return render_page(
+        "neuromap.explorer",
+        "exploration.html.jinja",
+        {
+            "plain": figure,
+            "figure_of": lambda row, name: units.time_cell(getattr(row, name), row),
+            "count": short_count,
+            "front": front_words,
+            "energy": units.energy_cell,
+            "accuracy": accuracy_cell,
+            "edges": lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
+            "command": lambda row: map_command(exploration, row, network_file, chip_arguments),
+        },
+        exploration=exploration,
+        script=page_script("tables", "saves")
+        if chart is None
+        else page_script("charts", "tables", "saves", library=library or ""),
+        chart=None if chart is None else data_block("chart.json", "the chart", chart.document()),
+        data=[
+            data_block("exploration.json", "the data as JSON", to_dict(exploration, limits)),
+            data_block("exploration.csv", "all rows as CSV", to_csv(exploration, limits)),
+        ],
+        limits=str(limits),
+        advice=advice,
+        listing=listing,
+        groups=listing.groups(exploration),
+        frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
+        picture=picture(exploration, listing, limits),
+        constant=constant_line(exploration),
+        counts=count_line(exploration),
+        mapped=mapped_words(exploration),
+        gap=gap_line(exploration),
+        axes=time_axes(rows),
+        means=[
+            *mean_period_lines(row.frame_period_ticks for row in rows),
+            *filter(None, [reaction_line(exploration, rows)]),
+        ],
+        units=units,
+        deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
+        deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),
+        most_often_right=deadline_line(exploration, limits),
+        given_weights=GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
+        met_classes="" if exploration.classes_are_of_network else MET_CLASSES,
+        has_energy=is_known(rows, ENERGY),
+        energy_text=energy_line(exploration),
+        several_chips=len(exploration.chips) > 1,
+        several_choices=len({row.candidate.choices for row in rows}) > 1,
+        bounds=any(not row.full_response_exact for row in rows),
+    )
+
+
+# All mapped rows of an exploration as a chart with zoom and filters.
+
+
+_FIGURES = (
+    Axis("cores", "cores"),
+    Axis("first", "first response [ms from stimulus onset]"),
+    Axis("full", "full response [ms from stimulus onset]"),
+    Axis("reaction", "worst-case reaction [ms]"),
+    Axis("frequency", "sampling frequency [Hz]"),
+    Axis("energy", "energy [µJ per frame]"),
+)
+
+
+def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
+    """Make the chart of the rows that were mapped."""
+    # gives ``None`` where fewer than two rows were mapped
+    mapped = [row for row in exploration.rows if row.cores is not None]
+    if len(mapped) < 2:
+        return None
+    rows = [_point(row, limits) for row in mapped]
+    axes = [axis for axis in _FIGURES if _is_known(rows, axis.key)]
+    filters = {
+        "front": "front",
+        "execution": "execution",
+        "class": "behaviour class",
+        "chip": "chip",
+        "limits": "limits",
+    }
+    told = [Axis("pattern", "pattern"), Axis("execution", "execution"), Axis("class", "behaviour class"), *axes]
+    return Chart(rows, axes, filters, colour="front", shape="execution", told=told)
+
+
+def _is_known(rows: Iterable[dict[str, Cell]], key: str) -> bool:
+    return any(row[key] is not None for row in rows)
+
+
+def _point(row: ExploredRow, limits: Limits) -> dict[str, Cell]:
+    energy = value_of(row, ENERGY).number
+    tick = 1e3 * row.tick_seconds
+    return {
+        "pattern": row.pattern,
+        "execution": row.candidate.execution,
+        "chip": row.candidate.chip,
+        "class": str(row.behaviour_class),
+        "front": "no" if front_words(row) == "-" else front_words(row),
+        "limits": "within" if limits.allows(row) else "outside",
+        "cores": row.cores,
+        "first": _short(tick * row.first_response_ticks),
+        "full": _short(tick * row.full_response_ticks),
+        "reaction": _short(tick * row.worst_case_reaction_ticks),
+        "frequency": _short(row.sampling_frequency_hz),
+        "energy": None if energy is None else _short(1e6 * energy),
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")

@@ -1,0 +1,307 @@
+"""Rules of all programs, whatever their cores are like.
+
+Every rule is a function from a well-formed program to findings. No rule relies on another one, and none on the mapper:
+what it needs it reads from the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
+from neuromap.arrays.times import largest_gap
+from neuromap.hardware.check.violation import Finding, Place, dead_cores, dead_routes, find
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS
+
+# Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
+
+
+def labels(program: ChipProgram) -> Iterator[Finding]:
+    """``neuron-label``: a label is -1 (then its index is 0), or a neuron of a node."""
+    node, index = program.neuron_node, program.neuron_index
+    wrong_node = (node < -1) | (node >= len(program.nodes))
+    yield find(
+        "neuron-label",
+        wrong_node,
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(node[c, n]),
+            f"-1 or a node 0 to {len(program.nodes) - 1}",
+            "node label",
+        ),
+    )
+    yield find(
+        "neuron-label",
+        ~wrong_node & ((index < 0) | (index >= _sizes(program, node, without=1))),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(index[c, n]),
+            "a neuron of its node, or 0 without a node",
+            "index label",
+        ),
+    )
+
+
+def splitters(program: ChipProgram) -> Iterator[Finding]:
+    """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
+    yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
+
+
+def parts(program: ChipProgram) -> Iterator[Finding]:
+    """``part-label``: a part of a sum bears a label and is a relay; who counts either relies on it."""
+    yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
+
+
+def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
+    if marks is None:
+        return
+    yield find(
+        rule,
+        marks & (~program.is_relay | (program.neuron_node < 0)),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
+            f"a node, and 1: a {kind} is a relay",
+            f"label (node, relay) of a {kind}",
+        ),
+    )
+
+
+def host_rows(program: ChipProgram) -> Iterator[Finding]:
+    """``host-row`` and ``host-arrival``: rows feed axons in use with neurons of nodes, at tick 0 or later."""
+    host = program.host
+    first = host.first_frame.astype(np.int64)
+    wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
+    columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
+        ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
+        (
+            "index",
+            host.index,
+            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=1)),
+            "a neuron of its node, or 0 for bias",
+        ),
+        ("core", host.core, _outside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        (
+            "axon",
+            host.axon,
+            _outside(host.axon, program.chip.axons),
+            f"an axon 0 to {program.chip.axons - 1}",
+        ),
+        ("first frame", host.first_frame, _outside(first, 2), "0 or 1"),
+    ]
+    for what, values, wrong, bound in columns:
+        yield _row_finding("host-row", "host_row", wrong, values, bound, what)
+    # out of int64's reach a product would wrap, so the two bounds are asked one after the other
+    far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
+    part = np.zeros(len(host), np.int64) if host.part is None else host.part
+    earliest = np.where(far, 0, host.arrival) + ticks_of_frames(part, program.period, np.clip(first, 0, 1))
+    yield _row_finding("host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival")
+    yield _row_finding(
+        "host-arrival",
+        "host_row",
+        earliest < 0,
+        earliest,
+        "tick 0 or later",
+        "arrival of the first delivered frame",
+    )
+
+
+def output_rows(program: ChipProgram) -> Iterator[Finding]:
+    """``output-row``: rows read neurons of cores in use as neurons of nodes, no two rows the same neuron."""
+    outputs = program.outputs
+    wrong_node = _outside(outputs.node, len(program.nodes))
+    wrong_index = ~wrong_node & _outside(outputs.index, _sizes(program, outputs.node, without=0))
+    neurons = program.chip.neurons
+    columns = [
+        ("node", outputs.node, wrong_node, "a position in nodes"),
+        ("index", outputs.index, wrong_index, "a neuron of its node"),
+        ("core", outputs.core, _outside(outputs.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        ("neuron", outputs.neuron, _outside(outputs.neuron, neurons), f"a neuron 0 to {neurons - 1}"),
+    ]
+    for what, values, wrong, bound in columns:
+        yield _row_finding("output-row", "output_row", wrong, values, bound, what)
+    places = np.stack([outputs.core, outputs.neuron], axis=1)
+    _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    rows_of_neuron = counts[inverse.reshape(-1)]
+    yield _row_finding(
+        "output-row", "output_row", rows_of_neuron > 1, rows_of_neuron, "1", "number of rows that read its neuron"
+    )
+
+
+def row_kinds(program: ChipProgram) -> Iterator[Finding]:
+    """``node-kind``: the host delivers frames of input nodes, and what is read out is an output node."""
+    kinds = np.array([*(port.kind for port in program.nodes), ""])
+    for table, node, wanted in (
+        ("host_row", program.host.node, "input"),
+        ("output_row", program.outputs.node, "output"),
+    ):
+        kind = kinds[np.where(_outside(node, len(program.nodes)), -1, node)]
+        wrong = np.asarray((kind != wanted) & (kind != ""))
+        yield _row_finding("node-kind", table, wrong, node, f"a node of kind {wanted}", "node")
+
+
+def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:
+    """Size of each entry's node; ``without`` where it has none or names one that does not exist."""
+    sizes = np.array([*(port.size for port in program.nodes), without], dtype=np.int64)
+    return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])
+
+
+def _outside(values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray((values < 0) | (values >= end))
+
+
+def _row_finding(
+    rule: str,
+    table: str,
+    wrong: NDArray[np.bool_],
+    values: NDArray[np.signedinteger],
+    bound: str,
+    what: str,
+) -> Finding:
+    return find(rule, wrong, lambda row: (Place(**{table: row}), int(values[row]), bound, what))
+
+
+TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
+"""Of labels and tables of the host, which all programs have."""
+
+
+# Places and ways on the board; indices that point nowhere are passed over.
+
+
+def coordinates(program: ChipProgram) -> Iterator[Finding]:
+    """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""
+    chip, xy = program.chip, program.coordinates
+    outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
+
+    def found(c: int) -> tuple[int, ...]:
+        return (int(xy[c, 0]), int(xy[c, 1]))
+
+    grid = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
+    yield find("coordinate-on-grid", outside, lambda c: (Place(core=c), found(c), grid, "coordinate"))
+    _, inverse, counts = np.unique(xy, axis=0, return_inverse=True, return_counts=True)
+    yield find(
+        "coordinate-unique",
+        counts[inverse.reshape(-1)] > 1,
+        lambda c: (Place(core=c), found(c), "a place of its own", "coordinate"),
+    )
+
+
+def reach(program: ChipProgram) -> Iterator[Finding]:
+    """``target-reach``: no target lies farther away than the chip's spikes can name."""
+    limit = program.chip.reach
+    if limit is None:
+        return
+    wires = program.wires
+    valid = (wires.target_core >= 0) & (wires.target_core < program.n_cores)
+    xy = program.coordinates.astype(np.int64)
+    if not len(xy):
+        return
+    distance = np.abs(xy[np.where(valid, wires.target_core, 0)] - xy[wires.core])
+    yield find(
+        "target-reach",
+        valid & np.any(distance > np.array(limit), axis=1),
+        lambda w: (
+            Place(core=int(wires.core[w]), neuron=int(wires.neuron[w])),
+            (int(distance[w, 0]), int(distance[w, 1])),
+            f"at most {limit[0]} along x and {limit[1]} along y",
+            "distance to the target",
+        ),
+    )
+
+
+BOARD = (reach, dead_cores, dead_routes)
+"""Of places and ways on the board, which all programs have."""
+
+
+# Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A program by hand may
+# break them and still run.
+
+
+def bias_frames(program: ChipProgram) -> Iterator[Finding]:
+    """``bias-frame``: bias spikes start with frame 1; in frame 0 every node but the inputs is 0."""
+    host = program.host
+    yield find(
+        "bias-frame",
+        (host.node == BIAS) & (host.first_frame != 1),
+        lambda row: (
+            Place(host_row=row),
+            int(host.first_frame[row]),
+            "1 on bias rows",
+            "first frame",
+        ),
+    )
+
+
+def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
+    """``frame-period``: frames follow each other no closer than the execution's label says."""
+    # They may stand farther apart: splitters may ask for more update steps than were chosen.
+    chosen = CHOSEN_PERIOD.fullmatch(program.execution)
+    least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
+    yield find(
+        "frame-period",
+        np.asarray(program.period < least),
+        lambda: (
+            Place(),
+            largest_gap(program.period),
+            f"{least} ticks or more for {program.execution}",
+            "frame period in ticks",
+        ),
+    )
+
+
+def input_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``node-kind``: no neuron computes an input node."""
+    label = program.neuron_node
+    is_input = np.array([*(port.kind == "input" for port in program.nodes), False])
+    yield find(
+        "node-kind",
+        np.asarray(is_input[np.where(_valid(label, len(program.nodes)), label, -1)]),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(label[c, n]),
+            "a node that is no input (the host delivers those)",
+            "node label",
+        ),
+    )
+
+
+def output_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``output-label``: a row reads the neuron that bears its label, and no two rows read the same label."""
+    outputs = program.outputs
+    valid = _valid(outputs.core, program.n_cores) & _valid(outputs.neuron, program.chip.neurons)
+    core, neuron = np.where(valid, outputs.core, 0), np.where(valid, outputs.neuron, 0)
+    if not len(outputs) or not program.n_cores:
+        return
+    node, index = program.neuron_node[core, neuron], program.neuron_index[core, neuron]
+    yield find(
+        "output-label",
+        valid & ((node != outputs.node) | (index != outputs.index) | program.is_relay[core, neuron]),
+        lambda row: (
+            Place(core=int(core[row]), neuron=int(neuron[row]), output_row=row),
+            (int(node[row]), int(index[row])),
+            f"({outputs.node[row]}, {outputs.index[row]}) and no relay",
+            "label (node, index)",
+        ),
+    )
+    pairs = np.stack([outputs.node, outputs.index], axis=1)
+    _, inverse, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    rows_of_label = counts[inverse.reshape(-1)]
+    yield find(
+        "output-label",
+        rows_of_label > 1,
+        lambda row: (
+            Place(output_row=row),
+            int(rows_of_label[row]),
+            "1",
+            "number of rows for its node and index",
+        ),
+    )
+
+
+def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:
+    return np.asarray((values >= 0) & (values < end))

@@ -1,0 +1,254 @@
+"""JSON documents: one description of a document writes it of a value, and gives its published schema.
+
+A :class:`Shape` says what a value of JSON may be (keywords of JSON Schema), how it is made of a value of ours, and
+where in the whole it is found. ``COUNT("Images.", at="n_images")`` is a count that the whole has as ``n_images``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from importlib.resources import files
+from typing import Any
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.render.numbers import as_number, json_count
+
+ABSENT = object()
+"""Found where a member is to be left out that may be ``None`` elsewhere."""
+Source = str | int | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a value of JSON may be, and how it is made of a value of ours."""
+
+    rules: Mapping[str, Any]  # keywords of JSON Schema, with shapes within them
+    write: Callable[[Any], Any] = lambda value: value
+    source: Source | None = None  # in the whole: attributes with dots between, a place, or a function; else the key
+    required: bool = True  # whether every document has the member
+    kept: bool = True  # whether it is written where it is None
+    definition: Shape | None = None  # what ``$ref`` in the rules points at
+
+    def __call__(self, text: str = "", at: Source | None = None, **rules: Any) -> Shape:
+        """Say what it means, where it is found, and what else holds of it; a rule that is ``None`` is dropped."""
+        said = {"description": text} if text else {}
+        return replace(self, rules={**self.rules, **rules, **said}, source=self.source if at is None else at)
+
+    def where(self, rules: Any, then: Any, otherwise: Any) -> Shape:
+        """Give the same with other rules where some hold."""
+        return replace(self, rules={**self.rules, "if": rules, "then": then, "else": otherwise})
+
+    def by(self, write: Callable[[Any], Any]) -> Shape:
+        """Give the same, made by a function of its own."""
+        return replace(self, write=write)
+
+    @property
+    def or_null(self) -> Shape:
+        """Give the same for what may be ``None``."""
+        types, write = self.rules.get("type"), self.write
+        listed = [types] if isinstance(types, str) else types
+        if listed is None:
+            return any_of(self, NULL)
+        rules = {**self.rules, "type": [*listed, "null"]}
+        return replace(self, rules=rules, write=lambda value: None if value is None else write(value))
+
+    @property
+    def optional(self) -> Shape:
+        """Give the same for a member that is left out where it is ``None``."""
+        return replace(self, required=False, kept=False)
+
+    @property
+    def elsewhere(self) -> Shape:
+        """Give the same for a member that only some add: those who print the document."""
+        return replace(self, source=lambda _: None, required=False, kept=False)
+
+    @property
+    def added(self) -> Shape:
+        """Give the same for a member that is always written, but came later: older documents of the format lack it."""
+        return replace(self, required=False)
+
+    def found(self, whole: Any, key: str) -> Any:
+        """Find the member ``key`` of the whole; below what is ``None`` it is ``None``."""
+        if isinstance(self.source, int):
+            return whole[self.source]
+        if callable(self.source):
+            return self.source(whole)
+        for name in (self.source or key).split("."):
+            if whole is None:
+                return None
+            whole = whole[name] if isinstance(whole, Mapping) else getattr(whole, name)
+        return whole
+
+
+def kind(*types: str, **rules: Any) -> Shape:
+    """Describe what is of one of some types of JSON, and is written as it is."""
+    return Shape({"type": types[0] if len(types) == 1 else list(types), **rules})
+
+
+NULL = kind("null")
+ANY, TEXT, FLAG, OBJECT, INTEGER = Shape({}), kind("string"), kind("boolean"), kind("object"), kind("integer")
+COUNT, POSITIVE, NUMBER = INTEGER(minimum=0), INTEGER(minimum=1), replace(kind("number"), write=as_number)
+AMOUNT, RATE, PART = NUMBER(minimum=0), NUMBER(exclusiveMinimum=0), NUMBER(minimum=0, maximum=1)
+BIG_COUNT = replace(kind("integer", "string"), write=json_count)
+"""A decimal string from 2^53 on, because readers that use doubles would round it."""
+
+
+def const(value: Any) -> Shape:
+    """Describe a value that is always the same."""
+    return Shape({"const": value}, source=lambda _: value)
+
+
+def enum(*values: Any) -> Shape:
+    """Describe one of some values."""
+    return Shape({"enum": list(values)})
+
+
+def any_of(*shapes: Shape) -> Shape:
+    """Describe what follows one of some descriptions; it is written as the last one says that is not ``NULL``."""
+    write = [shape.write for shape in shapes if shape is not NULL][-1]
+    return Shape({"anyOf": list(shapes)}, lambda value: None if value is None else write(value))
+
+
+def each(shape: Shape, **rules: Any) -> Shape:
+    """Describe a list."""
+    return Shape({"type": "array", "items": shape, **rules}, lambda values: [shape.write(value) for value in values])
+
+
+def pair(shape: Shape) -> Shape:
+    """Describe a list of two."""
+    return each(shape, minItems=2, maxItems=2)
+
+
+def by_name(shape: Shape, **rules: Any) -> Shape:
+    """Describe an object whose members have any names."""
+
+    def write(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: shape.write(value) for name, value in values.items()}
+
+    return Shape({"type": "object", "additionalProperties": shape, **rules}, write)
+
+
+_NONE: Mapping[str, Shape] = ReadOnlyMapping({})
+
+
+def record(parts: Mapping[str, Shape] = _NONE, /, **more: Shape) -> Shape:
+    """Describe an object by its members, those of ``parts`` first."""
+    every = {**parts, **more}
+
+    def write(whole: Any) -> dict[str, Any]:
+        found = ((key, shape, shape.found(whole, key)) for key, shape in every.items())
+        return {
+            key: shape.write(value)
+            for key, shape, value in found
+            if value is not ABSENT and (shape.kept or value is not None)
+        }
+
+    needed = [key for key, shape in every.items() if shape.required]
+    return Shape(
+        {"type": "object", "properties": every, "required": needed or None, "additionalProperties": False}, write
+    )
+
+
+def define(name: str, shape: Shape) -> Shape:
+    """Give a description a name, under which it stands once in the schema."""
+    return Shape({"$ref": f"#/$defs/{name}"}, shape.write, definition=shape)
+
+
+_OF_TYPES: Mapping[str, Shape] = ReadOnlyMapping(
+    {"int": COUNT, "float": NUMBER, "int | float": NUMBER, "Time": NUMBER, "str": TEXT, "bool": FLAG}
+)
+
+
+def members(
+    cls: type, without: Collection[str] = (), types: Mapping[str, Shape] = _NONE, /, **told: Shape
+) -> dict[str, Shape]:
+    """Describe the fields of a dataclass by their types: counts, numbers, texts, truth values, tuples, ``None``.
+
+    ``types`` are descriptions of some types, ``told`` those of fields; members that are no fields come last.
+    """
+    every = {**_OF_TYPES, **types}
+    names = [field for field in fields(cls) if field.name not in without]
+    return {field.name: told.get(field.name) or _of_type(str(field.type), every) for field in names} | told
+
+
+def record_of(cls: type, without: Collection[str] = (), types: Mapping[str, Shape] = _NONE, /, **told: Shape) -> Shape:
+    """Describe an object that has the fields of a dataclass, as :func:`members` does."""
+    return record(members(cls, without, types, **told))
+
+
+def _of_type(text: str, every: Mapping[str, Shape]) -> Shape:
+    if text in every:
+        return every[text]
+    if text.endswith(" | None"):
+        return _of_type(text.removesuffix(" | None"), every).or_null
+    return each(_of_type(text.removeprefix("tuple[").removesuffix(", ...]"), every))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON document with a published schema; ``meanings.toml`` says what its members mean."""
+
+    name: str
+    shape: Shape
+
+    def of(self, value: Any) -> dict[str, Any]:
+        """Write the document of a value."""
+        found: dict[str, Any] = self.shape.write(value)
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        """Give the schema."""
+        told = tomllib.loads(files(__package__).joinpath("meanings.toml").read_text(encoding="utf-8"))[self.name]
+        named: dict[str, Any] = {}
+        made = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": f"urn:neuromap:{self.name}:{told['$number']}",
+            "title": told["$title"],
+            **_laid_out(self.shape, named),
+        }
+        _explain(made, "", told)
+        for name, part in named.items():
+            _explain(part, f"{name}#", told)
+        return {**made, **({"$defs": named} if named else {})}
+
+
+def document(name: str, parts: Shape | Mapping[str, Shape] = _NONE, /, **more: Shape) -> Document:
+    """Describe a document by its members, or by its shape."""
+    return Document(name, parts if isinstance(parts, Shape) else record(parts, **more))
+
+
+def _laid_out(part: Any, named: dict[str, Any]) -> Any:
+    """Turn shapes within keywords into keywords; those with names go to ``named``."""
+    if isinstance(part, Shape):
+        if part.definition is not None:
+            name = part.rules["$ref"].rpartition("/")[2]
+            if name not in named:
+                named[name] = _laid_out(part.definition, named)
+        part = part.rules
+    if isinstance(part, Mapping):
+        return {key: _laid_out(value, named) for key, value in part.items() if value is not None}
+    return [_laid_out(value, named) for value in part] if isinstance(part, list) else part
+
+
+_INNER = {"items": "[]", "additionalProperties": "{}", "anyOf": "|"}
+
+
+def _explain(part: dict[str, Any], path: str, told: Mapping[str, Any], sign: str = "") -> None:
+    """Add what is told of a part and of those within it; see ``meanings.toml`` for the paths."""
+    if path + sign in told:
+        part["description"] = told[path + sign]
+    for name, inner in part.get("properties", {}).items():
+        _explain(inner, f"{path}.{name}" if path and path[-1] != "#" else path + name, told)
+    for key, inner_sign in _INNER.items():
+        inner = part.get(key, ())
+        for place, one in enumerate(inner if isinstance(inner, list) else [inner]):
+            if isinstance(one, dict) and one != NULL.rules:
+                _explain(one, path or f"{place}#", told, sign + inner_sign)
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Write a document of plain values as JSON: indented, with a line feed at the end."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,137 @@
+"""Pages: one self-contained HTML text from a template, and the style sheets and scripts that all pages share."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.files.messages import counted
+from neuromap.render.numbers import joules, plain, seconds
+from neuromap.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_SHARED = "neuromap.render"
+
+
+def page_environment(package: str) -> Environment:
+    """Make the Jinja environment of a folder with templates: names are escaped, an unknown one is an error."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(folder, "templates") for folder in (package, _SHARED)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        plain=plain, seconds=seconds, joules=joules, counted=counted, markup=Markup, sentence=sentence
+    )
+    return environment
+
+
+def render_page(package: str, template: str, /, filters: Mapping[str, Any] = ReadOnlyMapping({}), **words: Any) -> str:
+    """Make a page of a template of a package; drawings among the words go through the filter ``markup``."""
+    environment = page_environment(package)
+    environment.filters.update(filters)
+    return environment.get_template(template).render(**{"version": __version__, **words})
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+class PageScript(NamedTuple):
+    """Scripts of a page, as one."""
+
+    text: Markup  # what stands between the tags
+    policy: Markup  # the page's content security policy: styles of its own, this very script, nothing from elsewhere
+
+
+def page_script(*names: str, library: str = "") -> PageScript:
+    """Join scripts of ``neuromap.render.scripts``."""
+    from markupsafe import Markup
+
+    folder = files(_SHARED).joinpath("scripts")
+    text = f"\n{library}\n" + "\n".join(folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in names)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return PageScript(
+        Markup(text),  # files of this package
+        Markup(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"),
+    )
+
+
+class DataBlock(NamedTuple):
+    """Data that lies in a page, for people to save."""
+
+    file: str  # name of the file that it is saved as
+    what: str  # what the button calls it
+    text: Markup  # JSON without ``<``, so that nothing in it ends the element
+
+
+def data_block(file: str, what: str, value: str | Any) -> DataBlock:
+    """Put data into a page."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return DataBlock(file, what, Markup(text))  # no sign of HTML is left
+
+
+# Charts with zoom and filters, through the extra ``pages``: Vega-Lite, inlined, for pages of many points. A page has a
+# drawing of the same beside it, which needs neither scripts nor the extra.
+
+
+Cell = float | int | str | None
+
+
+class Axis(NamedTuple):
+    """A figure that can be put on an axis."""
+
+    key: str  # of the rows
+    title: str  # with unit, and time axis where it has one
+
+
+class Chart(NamedTuple):
+    """Points in a plane whose axes are chosen by the reader; the script ``charts`` draws it."""
+
+    rows: Sequence[Mapping[str, Cell]]  # points; a row without a number on a chosen axis is left out
+    axes: Sequence[Axis]  # of which two are chosen; the first two at first
+    filters: Mapping[str, str]  # keys whose values can be switched off, and what they are called
+    # colour, shape: keys that are told by colours and shapes
+    colour: str
+    shape: str
+    told: Sequence[Axis]  # keys of the tooltip
+
+    def document(self) -> dict[str, object]:
+        """Give the chart as plain values, as the script reads it."""
+        return {
+            "rows": [dict(row) for row in self.rows],
+            "axes": [axis._asdict() for axis in self.axes],
+            "filters": dict(self.filters),
+            "colour": self.colour,
+            "shape": self.shape,
+            "told": [axis._asdict() for axis in self.told],
+        }
+
+
+@cache
+def chart_library() -> str | None:
+    """Give the charting library as one script that defines ``vegaEmbed``; ``None`` where the extra is missing."""
+    try:
+        from vl_convert import javascript_bundle
+    except ImportError:
+        return None
+    return str(javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")

@@ -1,0 +1,130 @@
+"""Figures over a parameter, a line for every curve: panels in rows, intervals, a key below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from neuromap.files.messages import counted
+from neuromap.render.numbers import plain
+from neuromap.render.svg import drawing, element, label, line_key, number, shorten
+
+MOST_LINES = 8
+"""Lines that are told apart by colour and dashes."""
+_LEFT, _BETWEEN, _BELOW = 72.0, 24.0, 60.0
+_MOST_LABELS = 12
+
+
+class Point(NamedTuple):
+    """A point of a line."""
+
+    value: str  # of the parameter, as it stands on the axis
+    figure: float | None  # ``None`` for a cross on the axis
+    tip: str  # what is said of it, or why there is no figure
+    # low, high: ends of an interval around the figure
+    low: float | None = None
+    high: float | None = None
+
+
+class Panel(NamedTuple):
+    """A figure over the parameter."""
+
+    title: str
+    lines: Mapping[str, Sequence[Point]]  # by the names of the key
+    top: float  # upper end of the axis of figures, which starts at 0
+    heading: str = ""  # above the title
+
+
+class Plot(NamedTuple):
+    """Panels with one parameter."""
+
+    parameter: str
+    panels: Sequence[Panel | None]  # ``None`` for an empty place
+    what: str  # what a line is, in one word
+    size: tuple[float, float] = (430.0, 230.0)
+    abreast: int = 99
+    beside: float = 0.0  # by how much lines stand beside each other, so that their intervals do not lie on each other
+    radius: tuple[float, float] = (3.2, 1.3)  # of a dot, and what lines that are drawn before others add to it
+
+
+def draw_panels(plot: Plot, description: str) -> str:
+    """Draw all panels as one ``<svg>`` element; values of the parameter stand evenly spaced, as they were given."""
+    panels = [panel for panel in plot.panels if panel is not None]
+    top = 52.0 if any(panel.heading for panel in panels) else 30.0
+    width, height = _LEFT + plot.size[0] + _BETWEEN, top + plot.size[1] + _BELOW - 12
+    parts = []
+    for k, panel in enumerate(plot.panels):
+        place = f"translate({number(width * (k % plot.abreast))} {number(height * (k // plot.abreast))})"
+        if panel is not None:
+            parts.append(element("g", *_Drawn(plot, panel, top).parts(), transform=place))
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    bottom = height * -(-len(plot.panels) // plot.abreast) + 12
+    shown = names[:MOST_LINES]
+    parts += [part for k, name in enumerate(shown) if name for part in line_key(name, k, _LEFT, bottom + 20 * k)]
+    if more := len(names) - len(shown):
+        text = f"and {counted(more, plot.what)} more in the table"
+        parts.append(label(_LEFT, bottom + 20 * len(shown), text, "small", anchor="start"))
+    across = width * min(len(plot.panels), plot.abreast)
+    return drawing(across, bottom + 20 * (len(shown) + bool(more)), parts, description)
+
+
+class _Drawn:
+    """A panel; values of the parameter to the right, figures upwards."""
+
+    def __init__(self, plot: Plot, panel: Panel, top: float) -> None:
+        self._plot, self._panel, self._top = plot, panel, top
+        self._lines = list(panel.lines.items())[:MOST_LINES]
+        points = (point for one in plot.panels if one for line in one.lines.values() for point in line)
+        self._values = list(dict.fromkeys(point.value for point in points))
+
+    def _x(self, value: str, place: int | None = None) -> float:
+        beside = 0.0 if place is None else self._plot.beside * (place - (len(self._lines) - 1) / 2)
+        return _LEFT + self._plot.size[0] * (self._values.index(value) + 0.5) / len(self._values) + beside
+
+    def _y(self, figure: float) -> float:
+        return self._top + self._plot.size[1] * (1 - min(figure, self._panel.top) / self._panel.top)
+
+    def parts(self) -> Iterator[str]:
+        """Draw the axes, then line by line."""
+        width, panel, floor = self._plot.size[0], self._panel, self._top + self._plot.size[1]
+        if panel.heading:
+            yield label(_LEFT, 16, panel.heading, "heading", anchor="start")
+        yield label(_LEFT, 36 if panel.heading else 16, panel.title, "small", anchor="start")
+        for part in range(5):
+            figure = panel.top * part / 4
+            y = self._y(figure)
+            yield element("path", d=f"M{number(_LEFT)} {number(y)}H{number(_LEFT + width)}", class_="grid")
+            yield label(_LEFT - 8, y + 4, plain(figure), "small", anchor="end")
+        for value in self._values[:: -(-len(self._values) // _MOST_LABELS)]:
+            yield label(self._x(value), floor + 18, shorten(value, 12), "small", title=value)
+        yield label(_LEFT + width / 2, floor + 36, self._plot.parameter, "small")
+        for place, (_, points) in enumerate(self._lines):
+            yield from self._line(points, place)
+
+    def _line(self, points: Sequence[Point], place: int) -> Iterator[str]:
+        """Draw one line; it is broken where a figure is not known, which a cross on the axis says."""
+        path, joined = "", False
+        dot, ring = self._plot.radius
+        for point in points:
+            x, y = self._x(point.value, place), self._y(point.figure or 0.0)
+            if point.figure is None:
+                cross = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
+                yield element("path", d=cross, class_="dead-mark", title=point.tip)
+            else:
+                path += f"{'L' if joined else 'M'}{number(x)} {number(y)}"
+                if point.low is not None and point.high is not None:
+                    bar = f"M{number(x)} {number(self._y(point.low))}V{number(self._y(point.high))}"
+                    yield element("path", d=bar, fill="none", class_=f"line{place}", stroke_width=1, stroke_opacity=0.6)
+                radius = dot + ring * (len(self._lines) - 1 - place)  # lines that coincide are rings
+                yield element("circle", class_=f"dot{place}", cx=x, cy=y, r=radius, title=point.tip)
+            joined = point.figure is not None
+        if path:
+            yield element("path", d=path, class_=f"accuracy line{place}")
+
+
+def round_top(most: float) -> float:
+    """Give the upper end of an axis: four equal parts, of 1, 2 or 5 times a power of ten each; of counts whole ones."""
+    part = most / 4 if 0 < most < 1 else max(most / 4, 1.0)
+    power = 10.0 ** math.floor(math.log10(part))
+    return 4 * next(step * power for step in (1, 2, 5, 10) if step * power >= part)

@@ -1,0 +1,272 @@
+"""A table, once: in the terminal, in a notebook, on a page.
+
+Where a terminal is narrow the columns are shared out over several tables, one below the other.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from operator import itemgetter
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from neuromap.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from pandas import DataFrame
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+Row = TypeVar("Row")
+_LONGEST_CELL = 24
+"""Columns of text beyond which a cell is wrapped."""
+_LONGEST_LINE = 1000
+"""Characters of a line of text that are kept."""
+_LONG_CELL = 30
+"""Characters from which on a cell of a page is a sentence."""
+_HEADER = re.compile(r"(.*?)\s*(?:\[(.*)\])?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table."""
+
+    header: str  # with its unit in brackets at the end; line feeds where it may be broken
+    cell: Callable[[Row], str]
+    left: bool = False  # whether it is aligned to the left, as names are
+    wraps: bool = False  # whether long cells are wrapped rather than cut
+    least: int | None = None  # columns of text that it takes at least
+    term: str = ""  # end of the anchor of its definition on a page
+    mark: Callable[[Row], str] | None = None  # gives the class of a cell on a page
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """Rows under columns."""
+
+    columns: Sequence[Column[Row]]
+    rows: Sequence[Row]
+    title: str = ""  # on a page
+    repeated: Collection[int] | None = None  # columns that every part has where there are several; ``None``: one part
+    styles: Callable[[Row], str] | None = None  # of the last column in the terminal
+    is_edged: bool = False  # whether there is a line above and below
+    notes: Sequence[str] = ()
+
+    def cells(self) -> list[list[str]]:
+        """Give all cells."""
+        return [[column.cell(row) for column in self.columns] for row in self.rows]
+
+    def print(self, console: Console, some: Sequence[Row] | None = None) -> None:
+        """Print it, or some of its rows, in several parts where the console is narrow for all."""
+        for block in self.blocks(console.width):
+            console.print(self._part(block, self.rows if some is None else some))
+
+    def text(self, width: int) -> str:
+        """Give what is printed, without a line feed at the end."""
+        return printed(self.print, width).rstrip("\n")
+
+    def blocks(self, width: int) -> list[list[int]]:
+        """Share the columns out over parts that fit a terminal."""
+        if self.repeated is None:
+            return [list(range(len(self.columns)))]
+        gap = 2 if self.is_edged else 3
+        return _in_blocks([column.header for column in self.columns], self.cells(), width, gap, self.repeated)
+
+    def _part(self, block: Sequence[int], rows: Sequence[Row]) -> RichTable:
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        look = {"padding": (0, 1, 0, 0)} if self.is_edged else {"show_edge": False}
+        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, **look)
+        for column in (self.columns[k] for k in block):
+            made.add_column(
+                Text(column.header),
+                justify="left" if column.left else "right",
+                min_width=column.least,
+                no_wrap=self.is_edged and not column.wraps,
+                overflow="fold",
+            )
+        last = len(self.columns) - 1
+        for row in rows:
+            style = self.styles(row) if self.styles is not None else ""
+            made.add_row(*(Text(self.columns[k].cell(row), style=style if k == last else "") for k in block))
+        return made
+
+    def html(self, caption: str, names: int = 1) -> str:
+        """Make a table for notebooks: no style sheet, everything escaped; the first columns name the row."""
+        heads, lefts = [column.header for column in self.columns], [column.left for column in self.columns]
+        return html_table(caption, heads, self.cells(), lefts, names)
+
+    def page(self) -> Markup:
+        """Make the markup of a table for pages: sorted and folded by their scripts, everything escaped."""
+        from markupsafe import Markup
+
+        head = "".join(f"<th{_class('left' * column.left)}>{_head(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{''.join(self._page_cells(row))}</tr>\n" for row in self.rows)
+        title = escape(self.title)
+        notes = "".join(f"<p>{escape(note[:1].upper() + note[1:])}</p>\n" for note in self.notes)
+        return Markup(
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+            f"<table data-sorted>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
+            + (f'<div class="notes">\n{notes}</div>\n' if notes else "")
+        )
+
+    def _page_cells(self, row: Row) -> Iterable[str]:
+        for k, column in enumerate(self.columns):
+            text = column.cell(row)
+            classes = ["left"] * column.left + ["name"] * (k == 0) + ["said-cell"] * (k > 0 and len(text) > _LONG_CELL)
+            classes += [column.mark(row)] if column.mark is not None else []
+            tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
+            yield f"<{tag}{scope}{_class(' '.join(filter(None, classes)))}>{escape(text)}</{tag}>"
+
+
+def _in_blocks(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
+) -> list[list[int]]:
+    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out."""
+    # gives the columns of every block; each block has at least one that is not repeated, however narrow it is
+    widths = [
+        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
+        for k, header in enumerate(headers)
+    ]
+    names = sum(widths[k] for k in repeated)
+    blocks: list[list[int]] = []
+    taken = width + 1
+    for k in range(len(headers)):
+        if k in repeated:
+            continue
+        if taken + widths[k] > width:
+            blocks.append([])
+            taken = names
+        blocks[-1].append(k)
+        taken += widths[k]
+    return [sorted([*repeated, *block]) for block in blocks]
+
+
+def text_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,), **look: Any
+) -> Table[Sequence[str]]:
+    """Make a table of texts; ``left`` are the columns that are aligned to the left."""
+    columns = [Column[Sequence[str]](header, itemgetter(k), k in left) for k, header in enumerate(headers)]
+    return Table(columns, rows, **look)
+
+
+def html_table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], lefts: Sequence[bool], names: int
+) -> str:
+    """Make a table for notebooks; the first columns name the row."""
+    sides = [f'style="text-align:{"left" if left else "right"}"' for left in lefts]
+
+    def line(cells: Sequence[object], names: int) -> str:
+        tags = ("th" if k < names else "td" for k in range(len(cells)))
+        texts = (escape(str(content)).replace("\n", "<br>") for content in cells)
+        inner = (f"<{tag} {side}>{text}</{tag}>" for tag, side, text in zip(tags, sides, texts, strict=True))
+        return f"<tr>{''.join(inner)}</tr>"
+
+    body = "".join(line(row, names) for row in rows)
+    head = f"<thead>{line(heads, len(heads))}</thead>" if any(heads) else ""
+    return f'<table><caption style="text-align:left">{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>'
+
+
+def fact_table(caption: str, facts: Iterable[tuple[str, object]]) -> str:
+    """Make a table of names and values for notebooks."""
+    return html_table(caption, ("", ""), facts, (True, True), 1)
+
+
+def _head(column: Column[Any]) -> str:
+    """Give the head of a column on a page: begun with a capital letter, its unit small below, linked to its meaning."""
+    found = _HEADER.fullmatch(column.header)
+    title, unit = (" ".join((part or "").split()) for part in found.groups()) if found else (column.header, "")
+    title = escape(title[:1].upper() + title[1:])
+    linked = f'<a href="#def-{column.term}">{title}</a>' if column.term else title
+    return linked + (f"<small>{escape(unit)}</small>" if unit else "")
+
+
+def _class(names: str) -> str:
+    return f' class="{names}"' if names else ""
+
+
+def print_text(console: Console, text: str, *, wraps: bool = False) -> None:
+    """Print one line, however long and whatever is in it; or break it between words where it ``wraps``."""
+    line = printable_line(text, _LONGEST_LINE)
+    console.print(fill(line, console.width) if wraps else line, markup=False, highlight=False, soft_wrap=True)
+
+
+def printed(show: Callable[[Console], object], width: int) -> str:
+    """Give what is printed to a console, as lines without colours."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    show(Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+# Text of any origin, made fit to be printed.
+
+
+def escaped(text: str) -> str:
+    """Write what is no printable character, line feeds too, as Python escapes it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_line(text: str, longest: int) -> str:
+    """Make a text fit for one line of a terminal: a text in a file can hold anything."""
+    # longest: characters that are kept, at most
+    return escaped(" ".join(text[: 2 * longest].split())[:longest])
+
+
+# Lines of plain values as CSV, and as a table of pandas.
+
+
+def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Write lines as CSV (RFC 4180)."""
+    # lines: column and cell; columns that a line lacks are empty in it, and so is ``None``. Texts are written as
+    # :func:`csv_cells` says
+    names = _names(lines, columns)
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(csv_cells(names))
+    writer.writerows(csv_cells([line.get(name, "") for name in names]) for line in lines)
+    return stream.getvalue()
+
+
+def csv_cells(values: Sequence[Any]) -> list[Any]:
+    """Give cells of CSV that a spreadsheet shows as they are and never runs."""
+    # gives numbers as they are, negative ones and those written as texts too; ``true`` and ``false``; an apostrophe
+    # before other texts that a spreadsheet would take for a formula, and before those that look like one with
+    # apostrophes before it, so that taking one off gives every text back
+    return [_cell(value) for value in values]
+
+
+def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
+    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes."""
+    try:
+        import pandas
+    except ImportError:
+        raise NotSupportedError(
+            "to_pandas: needs pandas, which is not installed; pip install 'neuromap-rollouts[pandas]', or take to_csv()"
+        ) from None
+    return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
+
+
+def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]")
+"""What a formula begins with (OWASP, CSV injection; its wide forms too), and the same behind apostrophes."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value

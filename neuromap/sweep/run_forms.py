@@ -1,0 +1,197 @@
+"""Forms of a table of runs: text, JSON, CSV, Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from neuromap.errors import NotSupportedError
+from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_file import figure_text
+from neuromap.render.document import COUNT, TEXT, by_name, document, each, record
+from neuromap.render.numbers import joules, plain
+from neuromap.render.parts import ANYTHING, COLUMNS
+from neuromap.render.table import Column, Table, csv_text, print_text, printed
+from neuromap.rollout.schedule.execution import time_axis
+from neuromap.sweep.grouped_runs import value_text
+from neuromap.sweep.run_store import OUTCOME, RUN_FIGURES, RunFigure
+from neuromap.sweep.run_table import RunRow, RunTable
+from neuromap.sweep.sweep_spec import SweepRun
+from neuromap.version import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LAST = ("n_frames", "density", "n_stimuli", "mapping", "asked_by", "network_digest", "neuromap", "key")
+_UNITS = {"": "count", "yes": "true or false"}
+_FIGURES = [{"key": f.key, "title": f.title, "unit": _UNITS.get(f.unit, f.unit)} for f in RUN_FIGURES]
+
+
+def _lines(table: RunTable) -> list[dict[str, Any]]:
+    """Give every run as a line of plain values."""
+    # gives all with the same keys: parameters, what became of the run, figures with their units in the name, and what
+    # else its key stands for; ``None`` where something is not known
+    return [_line(table, row) for row in table.rows]
+
+
+def _line(table: RunTable, row: RunRow) -> dict[str, Any]:
+    outcome = row.outcome
+    return {
+        **{name: table.value(row, name) for name in table.parameters},
+        **{name: None if outcome is None else getattr(outcome, name) for name in OUTCOME},
+        "status": "open" if outcome is None else outcome.status,
+        **{figure.key: row.figures.get(figure.key) for figure in RUN_FIGURES},
+        **{name: getattr(row.run, name) for name in _LAST},
+    }
+
+
+_ROW = record(status=TEXT, stage=TEXT, exit_code=COUNT, message=TEXT, key=TEXT, neuromap=TEXT)(
+    additionalProperties=ANYTHING
+)
+DOCUMENT = document(
+    "runs",
+    neuromap=TEXT(at=lambda _: __version__),
+    store=TEXT(at="name"),
+    runs=COUNT(at=lambda table: len(table.rows)),
+    counts=by_name(COUNT),
+    verified=COUNT(at="n_verified"),
+    parameters=each(TEXT),
+    figures=COLUMNS(at=lambda _: _FIGURES),
+    rows=each(_ROW.by(dict))(at=_lines),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values."""
+
+
+def to_csv(table: RunTable) -> str:
+    """Write a table of runs as CSV (RFC 4180), the columns of its rows; empty where something is not known."""
+    return csv_text(_lines(table), [*table.parameters, "status", *OUTCOME[1:]])
+
+
+_WHOLE = frozenset({"seed", "n_frames", "n_stimuli", "exit_code"})
+
+
+def to_parquet(table: RunTable) -> bytes:
+    """Write a table of runs as Parquet."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise NotSupportedError(
+            "Parquet: needs pyarrow, which is not installed; pip install 'neuromap-rollouts[parquet]', or take CSV"
+        ) from None
+    kinds = {"whole": pyarrow.int64(), "real": pyarrow.float64(), "yes": pyarrow.bool_()}
+    types = {figure.key: kinds[figure.kind] for figure in RUN_FIGURES}
+    types |= dict.fromkeys(_WHOLE, kinds["whole"]) | {"density": kinds["real"]}
+    rows = _lines(table)
+    columns = {}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        kind = types.get(name)
+        columns[name] = pyarrow.array(*((values, kind) if kind else _numbers_or_texts(values, pyarrow)))
+    stream = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(columns), stream)
+    return bytes(stream.getvalue())
+
+
+def _numbers_or_texts(values: list[Any], pyarrow: Any) -> tuple[list[Any], Any]:
+    known = {type(value) for value in values if value is not None}
+    if known == {int}:
+        return values, pyarrow.int64()
+    if known and known <= {int, float}:
+        return values, pyarrow.float64()
+    return [None if value is None else figure_text(value) for value in values], pyarrow.string()
+
+
+# As people read them in a terminal.
+
+
+_HEADER_WIDTH = 12
+_SHOWN = tuple(figure for figure in RUN_FIGURES if figure.is_shown)
+_SEVERAL = {"does not fit": "do not fit"}
+_FROM = "times: from stimulus onset, the least first response over all outputs; per frame: in steady operation"
+
+
+def headline(table: RunTable) -> str:
+    """Say how many runs there are, and what became of them."""
+    words = ", ".join(f"{n} {_SEVERAL.get(status, status)}" for status, n in table.counts.items())
+    mapped = table.counts.get("mapped", 0)
+    verified = f"; verified {table.n_verified} of {mapped} mapped" if mapped else ""
+    return f"{table.name}: {counted(len(table.rows), 'run')}: {words or 'none'}{verified}"
+
+
+def print_runs(table: RunTable, console: Console) -> None:
+    """Print every run as a line of its main figures; parameters that are the same in all stand above."""
+    print_text(console, headline(table))
+    if not table.rows:
+        return
+    names, same = _parameters(table)
+    if same:
+        print_text(console, f"in all runs: {same}")
+    _table_of(table, names).print(console)
+    for note in _notes(table):
+        print_text(console, note)
+
+
+def render_text(table: RunTable, width: int = 160) -> str:
+    """Print a table of runs into a string: lines without colours, ``width`` columns."""
+    return printed(lambda console: print_runs(table, console), width)
+
+
+def _parameters(table: RunTable) -> tuple[list[str], str]:
+    """Tell parameters in which runs differ from those that are the same in all, which need no column."""
+    values = {name: {value_text(table, row, name) for row in table.rows} for name in table.parameters}
+    same = [f"{name} {next(iter(found))}" for name, found in values.items() if len(found) == 1]
+    return [name for name, found in values.items() if len(found) > 1], ", ".join(same)
+
+
+def _table_of(table: RunTable, names: Sequence[str]) -> Table[RunRow]:
+    columns = [
+        *(_parameter(table, name) for name in names),
+        *(_column(figure) for figure in _SHOWN),
+        Column[RunRow]("status", _status, left=True, wraps=True, least=8),
+    ]
+    styles = {True: "green", False: "yellow"}
+    return Table(
+        columns, table.rows, "", range(len(names)), lambda row: styles[bool(row.figures.get("verified"))], is_edged=True
+    )
+
+
+def _parameter(table: RunTable, name: str) -> Column[RunRow]:
+    return Column(name.replace(".", ".\n"), lambda row: value_text(table, row, name), left=True)
+
+
+def _column(figure: RunFigure) -> Column[RunRow]:
+    unit = f"\n[{figure.unit}]" if figure.unit in ("ticks", "Hz", "s", "W") else ""
+    return Column(fill(figure.title, _HEADER_WIDTH) + unit, lambda row: _cell(figure, row.figures.get(figure.key)))
+
+
+def _status(row: RunRow) -> str:
+    return "open" if row.outcome is None else short_message(row.outcome.message) or row.outcome.status
+
+
+def _cell(figure: RunFigure, value: float | bool | None) -> str:
+    if figure.unit == "yes":
+        return "-" if value is None else "yes" if value else "no"
+    return joules(value) if figure.unit == "J" else plain(value)
+
+
+def short_message(message: str) -> str:
+    """Give a message without its remedies, which are in the documents."""
+    return message.partition("; ")[0]
+
+
+def _notes(table: RunTable) -> list[str]:
+    executions = dict.fromkeys(row.run.execution for row in table.rows)
+    stimuli = dict.fromkeys(_stimuli(row.run) for row in table.rows)
+    return [*(f"{execution}: {time_axis(execution)}" for execution in executions), _FROM, *stimuli]
+
+
+def _stimuli(run: SweepRun) -> str:
+    """Say what a run was shown, and what of an explored row is known."""
+    if run.asked_by == "sweep":
+        return f"every run of a sweep: {run.n_frames} random frames of its seed"
+    several = f"{run.n_stimuli} stimuli of " if run.n_stimuli > 1 else ""
+    frames = "given frames" if run.seed is None else "random frames, of its seed" + (" on" if several else "")
+    return f"every row of an exploration: {several}{run.n_frames} {frames}; its times are predicted"

@@ -1,0 +1,90 @@
+"""Forms of a training result: text, JSON, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import fill
+from typing import Any, NamedTuple
+
+from neuromap.files.messages import counted
+from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record, record_of
+from neuromap.render.table import Column, Table, csv_text
+from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult
+
+
+class _Frame(NamedTuple):
+    """A frame of a pattern."""
+
+    pattern: str  # empty but in its first frame
+    number: int
+    # windowed_step, deep_window_step: update steps since onset
+    windowed_step: float
+    deep_window_step: float
+    accuracy: float
+
+
+def _frames(found: PatternAccuracy) -> Iterator[_Frame]:
+    times = zip(found.times.windowed, found.times.deep_window, found.accuracy, strict=True)
+    return (_Frame("" if k else found.pattern, k + 1, *frame) for k, frame in enumerate(times))
+
+
+_FRAMES = each(record(windowed_step=NUMBER, deep_window_step=NUMBER, accuracy=PART))
+DOCUMENT = document(
+    "training",
+    format=const("neuromap training result 1"),
+    network=TEXT,
+    pattern=TEXT,
+    data=TEXT,
+    output=TEXT,
+    parameters=COUNT,
+    options=record_of(TrainingOptions),
+    part=TEXT,
+    images=COUNT(at="n_images"),
+    frames=_FRAMES(at=lambda result: _frames(result.by_pattern[0])),
+    other_patterns=each(record(pattern=TEXT, frames=_FRAMES(at=_frames)))(at="others"),
+    history=each(record_of(EpochFigures, accuracy=each(PART))),
+    chip=TEXT.or_null.elsewhere,
+    chosen=each(TEXT).elsewhere,
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values."""
+
+
+def to_csv(result: TrainingResult) -> str:
+    """Write loss (nats), seconds and validation accuracy by frame of every epoch as CSV text (RFC 4180, UTF-8)."""
+    return csv_text([_epoch(epoch) for epoch in result.history])
+
+
+def _epoch(epoch: EpochFigures) -> dict[str, Any]:
+    accuracies = {f"accuracy.{k}": accuracy for k, accuracy in enumerate(epoch.accuracy)}
+    return {"epoch": epoch.epoch, "loss": epoch.loss, "seconds": epoch.seconds, **accuracies}
+
+
+_COLUMNS: tuple[Column[_Frame], ...] = (
+    Column("pattern", lambda frame: frame.pattern, left=True),
+    Column("frame", lambda frame: str(frame.number)),
+    Column("windowed\n[update steps]", lambda frame: str(frame.windowed_step)),
+    Column("deep window\n[update steps]", lambda frame: str(frame.deep_window_step)),
+    Column("accuracy", lambda frame: f"{frame.accuracy:.3f}"),
+)
+
+
+def render_text(result: TrainingResult, width: int = 100) -> str:
+    """Write the accuracy by frame, on both time axes, under a line that says what was trained."""
+    columns = (
+        _COLUMNS if result.others else (Column("frame", lambda frame: str(frame.number), left=True), *_COLUMNS[2:])
+    )
+    rows = [frame for found in result.by_pattern for frame in _frames(found)]
+    patterns = ", ".join(found.pattern for found in result.by_pattern)
+    head = (
+        f"{result.network} ({patterns}) on {result.data}: {result.parameters:,} parameters, "
+        f"{counted(len(result.history), 'epoch')}"
+    )
+    if result.history:
+        head += f", loss {result.history[-1].loss:.4f} nats"
+    note = (
+        f"accuracy: fraction of {result.n_images:,} {result.part} images that the frame alone names rightly; "
+        f"frame 1 is the first response of {result.output}; steps since onset of the stimulus"
+    )
+    return f"{fill(head, width)}\n\n{Table(columns, rows).text(width)}\n\n{fill(note, width)}\n"
