@@ -5,8 +5,6 @@ from __future__ import annotations
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.forms.documents import csv_text
 
-__all__ = ["to_csv"]
-
 
 def to_csv(found: Accuracy) -> str:
     """Write frame, update step and tick since the onset, correct images and accuracy as CSV text (RFC 4180, UTF-8)."""

@@ -8,8 +8,6 @@ from typing import Any
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.forms.documents import json_text
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(found: Accuracy) -> dict[str, Any]:
     """Give an accuracy as plain values; times are since the onset of the stimulus, costs per frame."""

@@ -9,8 +9,6 @@ from typing import Any
 from neuromap.arrays.value import Value
 from neuromap.network.network import Network
 
-__all__ = ["Imported"]
-
 
 @dataclass(frozen=True, eq=False)
 class Imported(Value):

@@ -9,8 +9,6 @@ from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, InCach
 from neuromap.forms.documents import json_text
 from neuromap.forms.schemas import load_schema
 
-__all__ = ["BENCH_SCHEMA_ID", "bench_schema", "bench_to_dict", "bench_to_json"]
-
 BENCH_SCHEMA_ID = "neuromap-bench-1"
 """What the member ``format`` of a bench says."""
 

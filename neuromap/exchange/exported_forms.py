@@ -8,8 +8,6 @@ from neuromap.exchange.imported import Exported, note_dicts, note_lines
 from neuromap.files.messages import counted
 from neuromap.forms.documents import json_text
 
-__all__ = ["render_text", "to_dict", "to_json"]
-
 _FILES_SHOWN = 12
 
 

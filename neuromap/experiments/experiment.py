@@ -9,8 +9,6 @@ from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions
 
-__all__ = ["Curve", "Experiment", "Published"]
-
 
 @dataclass(frozen=True)
 class Published(Card):

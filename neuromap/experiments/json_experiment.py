@@ -8,8 +8,6 @@ from typing import Any
 from neuromap.experiments.experiment_result import CurvePoints, ExperimentResult, first_answers, is_over_networks
 from neuromap.forms.documents import json_text
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(result: ExperimentResult) -> dict[str, Any]:
     """Give an experiment's result as plain values; accuracies are fractions of test images, by frame."""

@@ -8,8 +8,6 @@ from neuromap.faults.confidence import Estimate
 from neuromap.faults.fault_study import FaultPoint, FaultStudy
 from neuromap.forms.documents import csv_text
 
-__all__ = ["to_csv"]
-
 
 def to_csv(study: FaultStudy) -> str:
     """Write the points of a study as CSV (RFC 4180)."""

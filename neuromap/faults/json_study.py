@@ -10,8 +10,6 @@ from neuromap.faults.fault_study import FaultPoint, FaultRun, FaultStudy
 from neuromap.forms.documents import json_text
 from neuromap.forms.schemas import load_schema
 
-__all__ = ["FORMAT", "schema", "to_dict", "to_json"]
-
 FORMAT = "neuromap-faults-1"
 
 

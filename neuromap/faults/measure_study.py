@@ -32,8 +32,6 @@ from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, desc
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
 
-__all__ = ["DEFAULT_RATES", "MOST_SEEDS", "ShownImages", "study_faults"]
-
 DEFAULT_RATES = (0.0, 0.01, 0.02, 0.05, 0.1)
 MOST_SEEDS = 1000
 """Chips of a point, at most."""

@@ -8,8 +8,6 @@ from typing import Any
 from neuromap.forms.documents import json_text
 from neuromap.quantise.quantisation import Quantisation
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(found: Quantisation) -> dict[str, Any]:
     """Give a quantisation as plain values; errors are relative, times in seconds."""

@@ -12,8 +12,6 @@ from neuromap.quantise.quantisation import Quantisation
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["render_text"]
-
 
 def render_text(found: Quantisation, width: int = 100) -> str:
     """Write what became of neurons and synapses, and how far the spike trains are from the float original's."""

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
-__all__ = [
-    "RandomFrames",
-    "check_stimulus_count",
-    "choose_frames",
-    "choose_stimuli",
-    "describe_frames",
-    "describe_stimuli",
-]
-
 
 @dataclass(frozen=True)
 class RandomFrames(Card):

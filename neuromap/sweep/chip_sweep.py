@@ -13,8 +13,6 @@ from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.version import __version__
 
-__all__ = ["ChipSweep", "SweepColumn", "SweepRow"]
-
 
 class SweepColumn(NamedTuple):
     """A figure of every row.

@@ -6,8 +6,6 @@ from neuromap.forms.documents import csv_text
 from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.sweep.chip_sweep import ChipSweep
 
-__all__ = ["to_csv"]
-
 
 def to_csv(sweep: ChipSweep) -> str:
     """Write a sweep as CSV (RFC 4180)."""

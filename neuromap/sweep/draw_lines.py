@@ -10,8 +10,6 @@ from neuromap.files.messages import counted
 from neuromap.forms.numbers import plain
 from neuromap.forms.svg import drawing, element, label, line_key, number, shorten
 
-__all__ = ["LinePanel", "LinePoint", "draw_lines"]
-
 _LEFT, _TOP, _WIDTH, _HEIGHT = 72.0, 30.0, 430.0, 230.0
 _PANEL = _LEFT + _WIDTH + 24.0
 _BELOW = 60.0

@@ -7,8 +7,6 @@ from neuromap.forms.standalone_svg import standalone
 from neuromap.sweep.draw_lines import LinePanel, LinePoint, draw_lines
 from neuromap.sweep.grouped_runs import OverPoint, RunsOver
 
-__all__ = ["to_svg"]
-
 
 def to_svg(over: RunsOver) -> str:
     """Draw a figure over its parameters."""

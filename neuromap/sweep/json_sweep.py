@@ -7,8 +7,6 @@ from typing import Any
 from neuromap.forms.documents import json_text
 from neuromap.sweep.chip_sweep import ChipSweep, SweepRow
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(sweep: ChipSweep) -> dict[str, Any]:
     """Make the JSON-ready form of a sweep."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from neuromap.forms.documents import csv_text
 from neuromap.training.training_result import TrainingResult
 
-__all__ = ["to_csv"]
-
 
 def to_csv(result: TrainingResult) -> str:
     """Write loss (nats), seconds and validation accuracy by frame of every epoch as CSV text (RFC 4180, UTF-8)."""

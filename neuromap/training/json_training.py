@@ -8,8 +8,6 @@ from typing import Any
 from neuromap.forms.documents import json_text
 from neuromap.training.training_result import PatternAccuracy, TrainingResult
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(result: TrainingResult) -> dict[str, Any]:
     """Give a training result as plain values."""

@@ -8,8 +8,6 @@ from typing import Any
 from neuromap.backends.brian2.chip_report import ChipReport
 from neuromap.forms.documents import json_text
 
-__all__ = ["to_dict", "to_json"]
-
 
 def to_dict(found: ChipReport) -> dict[str, Any]:
     """Give a report as plain values: times in seconds and ticks, energy in joules."""

@@ -15,17 +15,6 @@ from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program import Program
 
-__all__ = [
-    "coordinates",
-    "leaks",
-    "output_targets",
-    "potentials",
-    "reach",
-    "stochastic_modes",
-    "thresholds",
-    "weights",
-]
-
 
 def coordinates(program: ChipProgram) -> Iterator[Finding]:
     """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""

@@ -18,20 +18,6 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import MAX_TICKS
 
-__all__ = [
-    "axon_types",
-    "delays",
-    "host_rows",
-    "labels",
-    "noise_bits",
-    "output_rows",
-    "parts",
-    "reset_modes",
-    "row_kinds",
-    "splitters",
-    "targets",
-]
-
 
 def axon_types(program: Program) -> Iterator[Finding]:
     """``axon-type``: every axon's type is one of the chip's."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.program import ListProgram
 
-__all__ = ["decays", "host_axons", "joins", "list_targets", "refractory_periods", "starts", "synapses"]
-
 Ints = NDArray[np.int64]
 
 

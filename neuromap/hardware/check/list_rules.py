@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.program import ListProgram
 
-__all__ = [
-    "axons",
-    "biases",
-    "initial_state",
-    "output_axons",
-    "synapse_memory",
-    "thresholds",
-    "weights",
-]
-
 Ints = NDArray[np.int64]
 
 

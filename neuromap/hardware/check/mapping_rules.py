@@ -19,17 +19,6 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import CHOSEN_PERIOD
 
-__all__ = [
-    "axon_sources",
-    "bias_frames",
-    "chosen_periods",
-    "input_labels",
-    "output_labels",
-    "part_targets",
-    "potential_widths",
-    "unused_neurons",
-]
-
 _PARTS_AT_ONCE = 4096
 """Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons)."""
 _CORES_AT_ONCE = 64

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 
-__all__ = ["BEST", "EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axes", "time_axis"]
-
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
 

@@ -8,8 +8,6 @@ from neuromap.errors import InputError
 from neuromap.files.given import whole_number
 from neuromap.forms.card import Card
 
-__all__ = ["HardwareOptions"]
-
 _MOST_SHIFT = 16
 
 
