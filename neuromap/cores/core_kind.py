@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-__all__ = ["DEFAULT", "CoreFigures", "CoreKind", "core_kind", "core_kinds"]
 
 _GROUP = "neuromap.core_kinds"
 _OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]
 
 UNITS = {
     "cores": "of {usable_cores}",
