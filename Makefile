@@ -19,7 +19,9 @@ DEMO_REPORT := report examples/digits/sr.toml \
 	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
 DIGITS_TRAINING := --for truenorth --pattern streaming --pattern sequential --no-bias --epochs 300 --batch 64 --frames 5 \
 	--preceding 3 --optimiser adam --learning-rate 1e-2 --schedule cosine --seed 1 --threads 1 --test --with-validation
-# What is never imported need not be compiled: half of the time of an installation.
+# What is never imported need not be compiled: half of the time of an installation. What is imported is compiled once, even
+# where the environment forbids to keep it (images for containers do): every process would do it again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 # The build of PyTorch for processors: that of the registry takes gigabytes of CUDA with it on Linux. Where wheels are at
@@ -83,7 +85,7 @@ lint: $(TEST_STAMP)  ## Check style and types
 test: lint  ## Check style and types, then run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-thorough: lint  ## The same with three times as many random examples
+test-thorough: lint  ## The same with six times as many random examples
 	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
 
 fuzz: $(TEST_STAMP)  ## Read damaged files with every reader for FUZZ_SECONDS (600), other ones every time

@@ -41,7 +41,7 @@ class Network:
     potential : ndarray of int32, shape (C, N)
         V before tick 0.
     leak, threshold, reset, delay : int
-        As in :class:`neuromap.hardware.program.program.Program`, equal for all neurons.
+        As in :class:`neuromap.cores.crossbar.program.Program`, equal for all neurons.
     """
 
     crossbar: NDArray[np.uint8]
@@ -81,7 +81,7 @@ def write_network(program: Any, folder: Path) -> None:
 
     Parameters
     ----------
-    program : neuromap.hardware.program.program.Program
+    program : neuromap.cores.crossbar.program.Program
         Resets of mode 0, no leak reversal, nothing stochastic, one source per axon, one leak, threshold, reset and
         delay for all neurons.
     folder : Path

@@ -8,52 +8,21 @@ from __future__ import annotations
 
 import _thread
 import errno
+import importlib
 import io
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any, TextIO
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
 import neuromap
-from neuromap.cli.commands.accuracy import EXAMPLES as ACCURACY_EXAMPLES
-from neuromap.cli.commands.accuracy import accuracy
-from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
-from neuromap.cli.commands.bench import bench
-from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
-from neuromap.cli.commands.chips import chips
-from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
-from neuromap.cli.commands.experiment import experiment
-from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
-from neuromap.cli.commands.explore import explore
-from neuromap.cli.commands.export_command import EXAMPLES as EXPORT_EXAMPLES
-from neuromap.cli.commands.export_command import export_command
-from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
-from neuromap.cli.commands.faults import faults
-from neuromap.cli.commands.import_command import EXAMPLES as IMPORT_EXAMPLES
-from neuromap.cli.commands.import_command import import_command
-from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
-from neuromap.cli.commands.map import map_command
-from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
-from neuromap.cli.commands.report import report
-from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
-from neuromap.cli.commands.rollouts import rollouts
-from neuromap.cli.commands.simulate import EXAMPLES as SIMULATE_EXAMPLES
-from neuromap.cli.commands.simulate import simulate
-from neuromap.cli.commands.studio import EXAMPLES as STUDIO_EXAMPLES
-from neuromap.cli.commands.studio import studio
-from neuromap.cli.commands.sweep import EXAMPLES as SWEEP_EXAMPLES
-from neuromap.cli.commands.sweep import sweep
-from neuromap.cli.commands.train import EXAMPLES as TRAIN_EXAMPLES
-from neuromap.cli.commands.train import train
-from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
-from neuromap.cli.commands.verify import verify
-from neuromap.cli.commands.watch import EXAMPLES as WATCH_EXAMPLES
-from neuromap.cli.commands.watch import watch
 from neuromap.cli.printing.pattern_figures import error_object, print_json
 from neuromap.cli.printing.text_output import one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError
@@ -86,8 +55,45 @@ def _program(
     """Map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove their latency."""
 
 
+COMMANDS = {
+    "rollouts": "Count and list rollout patterns, with times.",
+    "chips": "List packaged chips, or show one in full.",
+    "map": "Map a rolled-out network onto a chip.",
+    "simulate": "Run a program on input frames.",
+    "watch": "A run in the terminal, while it goes.",
+    "verify": "Check that the chip computes the rollout.",
+    "report": "Responses and costs per pattern.",
+    "explore": "Which rollout to run: Pareto fronts.",
+    "sweep": "Many runs at once, into one store.",
+    "accuracy": "How often a chip is right, by tick.",
+    "faults": "What a network does on a chip with faults.",
+    "studio": "Patterns and a running chip in the browser.",
+    "bench": "How fast this machine runs a chip.",
+    "train": "Train a network under a rollout pattern.",
+    "experiment": "Patterns trained and compared.",
+    "import": "A network from another tool.",
+    "export": "A program or trace for another tool.",
+}
+"""What the help of the program says of each; the module of a command is called as it is."""
+_MODULES = {"import": "import_command", "export": "export_command"}
+"""But for words that are Python's."""
+
+
+class _Commands(TyperGroup):
+    """The commands, each imported when it runs or its help is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        module = importlib.import_module(f"neuromap.cli.commands.{_MODULES.get(str(name), name)}")
+        run = getattr(module, str(name), None) or getattr(module, f"{name}_command")
+        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        one.command(name, epilog=module.EXAMPLES)(run)
+        return name, typer.main.get_command(one), rest
+
+
 app = typer.Typer(
     name="neuromap",
+    cls=_Commands,
     callback=_program,
     epilog=_EPILOG,
     no_args_is_help=False,
@@ -96,23 +102,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("rollouts", short_help="Count and list rollout patterns, with times.", epilog=ROLLOUTS_EXAMPLES)(rollouts)
-app.command("chips", short_help="List packaged chips, or show one in full.", epilog=CHIPS_EXAMPLES)(chips)
-app.command("map", short_help="Map a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_command)
-app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
-app.command("watch", short_help="A run in the terminal, while it goes.", epilog=WATCH_EXAMPLES)(watch)
-app.command("verify", short_help="Check that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
-app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
-app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
-app.command("sweep", short_help="Many runs at once, into one store.", epilog=SWEEP_EXAMPLES)(sweep)
-app.command("accuracy", short_help="How often a chip is right, by tick.", epilog=ACCURACY_EXAMPLES)(accuracy)
-app.command("faults", short_help="What a network does on a chip with faults.", epilog=FAULTS_EXAMPLES)(faults)
-app.command("studio", short_help="Patterns and a running chip in the browser.", epilog=STUDIO_EXAMPLES)(studio)
-app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
-app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
-app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)
-app.command("import", short_help="A network from another tool.", epilog=IMPORT_EXAMPLES)(import_command)
-app.command("export", short_help="A program or trace for another tool.", epilog=EXPORT_EXAMPLES)(export_command)
+for _name, _short in COMMANDS.items():
+    app.command(_name, short_help=_short)(lambda: None)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -148,14 +139,12 @@ def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> 
     return exit_code
 
 
-def _message_of(error: BaseException, words: Sequence[str] = ()) -> tuple[str, int]:
+def _message_of(error: BaseException) -> tuple[str, int]:
     """Name the fault of any exception, and its exit code."""
     if isinstance(error, NeuromapError):
         return str(error), error.exit_code
     if isinstance(error, _UsageError):
-        text = error.format_message()  # type: ignore[attr-defined]
-        text = not_a_number(text, getattr(getattr(error, "param", None), "opts", ()), words) or text
-        return f"{text.rstrip('.')}; see neuromap --help", _USAGE
+        return f"{error.format_message().rstrip('.')}; see neuromap --help", _USAGE  # type: ignore[attr-defined]
     if isinstance(error, MemoryError):
         return "out of memory; use a smaller network or fewer frames", _INTERNAL
     if isinstance(error, RecursionError):
@@ -296,54 +285,10 @@ def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
             return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
         if os.environ.get("NEUROMAP_DEBUG"):
             raise
-        message, exit_code = _message_of(error, words)
+        message, exit_code = _message_of(error)
         return _fail(error, message, exit_code, as_json)
     finally:
         sys.unraisablehook = hook
     if result == _INTERRUPTED:
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     return result if isinstance(result, int) else 0
-
-
-# Numbers at the command line that are none: told in the program's own words, with what is allowed.
-
-
-_SEED = "a whole number, 0 or more"
-_ALLOWED = {
-    "--seed": _SEED,
-    "--mapping-seed": _SEED,
-    "--noise-seed": _SEED,
-    "--frames": "a whole number, 2 or more",
-    "--seeds": "a whole number from 1 to 1000",
-    "--stimuli": "a whole number from 1 to 100",
-    "--threads": "a whole number from 1 to 1024",
-    "--processes": "a whole number, 1 or more",
-    "--ticks-per-step": "a whole number from 1 to 1024",
-    "--density": "a number from 0 to 1, such as 0.2",
-    "--energy-tolerance": "a part from 0 to below 1, such as 0.02",
-    "--seconds": "a number above 0, such as 2.5",
-}
-"""What options take; the functions behind them refuse what is beyond."""
-
-
-def not_a_number(message: str, options: Sequence[str], words: Sequence[str]) -> str | None:
-    """Say what an option takes that was given something else than a number."""
-    # gives one line; ``None`` where the fault is another one
-    if "valid integer" not in message and "valid float" not in message and "valid number" not in message:
-        return None
-    allowed = next((_ALLOWED[name] for name in options if name in _ALLOWED), None)
-    if allowed is None:
-        allowed = "a whole number" if "integer" in message else "a number"
-    found = _given(options, words)
-    return None if found is None else f"{found[0]} {found[1]}: must be {allowed}"
-
-
-def _given(options: Sequence[str], words: Sequence[str]) -> tuple[str, str] | None:
-    """Find the option as it was typed, and its value; of several the last."""
-    for k in range(len(words) - 1, -1, -1):
-        name, sign, value = words[k].partition("=")
-        if name in options and sign:
-            return name, value
-        if name in options and k + 1 < len(words):
-            return name, words[k + 1]
-    return None

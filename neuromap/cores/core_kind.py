@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
-    from neuromap.faults.struck_program import Faults
+    from neuromap.faults.options import Faults
     from neuromap.files.toml_table import TomlTable
     from neuromap.hardware.check.violation import Rules
     from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-__all__ = ["DEFAULT", "CoreFigures", "CoreKind", "core_kind", "core_kinds"]
 
 _GROUP = "neuromap.core_kinds"
 _OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}

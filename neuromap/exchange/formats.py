@@ -309,7 +309,7 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             suffixes=(".mat",),
             holds="a trace as Neo's block: a spike train of every neuron, epochs of frames, potentials; read it with "
             "NeoMatlabIO",
-            function="exchange.neo_trace.export_neo",
+            function="exchange.spike_traces.export_neo",
             package="neo",
             extra="neo",
             source="trace",
@@ -320,7 +320,7 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             called="SONATA",
             suffixes=(".h5",),
             holds="a trace as a spike file with a population of every node, for libsonata, BMTK and others",
-            function="exchange.sonata_trace.export_sonata",
+            function="exchange.spike_traces.export_sonata",
             package="h5py",
             extra="hdf5",
             source="trace",

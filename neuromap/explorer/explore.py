@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from neuromap.arrays.value import Value
-from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
@@ -20,10 +17,11 @@ from neuromap.explorer.answer.objectives import ACCURACY
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.candidates.asked import Asked, asked_for, check_are_axes, mapping_choices
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, patterns_on_curve
+from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, few_patterns, pattern_space
 from neuromap.explorer.candidates.schedules import Graph, graph_of, schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
-from neuromap.explorer.search.best_first import Effort, Progress, check_tolerance, map_best_first, measured_tolerance
+from neuromap.explorer.search.best_first import Effort, map_best_first, measured_tolerance
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.front import OpenRows, front_of, open_rows, unlisted_rows
 from neuromap.explorer.search.gap import gap_of
@@ -32,58 +30,22 @@ from neuromap.explorer.search.measurements import Measurements, fingerprint_of_s
 from neuromap.explorer.search.search_rows import asked_networks, check_deadline, deadline_of, names_with, search_rows
 from neuromap.explorer.search.setting import Setting
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.runners import Workers
 from neuromap.mapping.options.budget import Budget
 from neuromap.network.build import require_frames, require_weights
 from neuromap.network.network import Network
+from neuromap.options import keywords_of
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.class_numbers import ClassNumbers, all_class_numbers, class_numbers
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.rollout.schedule.phases import best_in_class
-from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 FOR_SCHEDULES, FOR_BOUNDS = 0.25, 0.5
 """Parts of the seconds asked for by which schedules of candidates end, and bounds on their cores after them."""
 
 
-def explore(
-    network: Network,
-    chips: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = None,
-    given: RolloutPattern | str = "streaming",
-    *,
-    chip: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = None,
-    executions: Sequence[str] = EXECUTIONS,
-    splitters: Sequence[str] = ("slack",),
-    ticks_per_step: Sequence[int | None] = (None,),
-    wide: Sequence[str | int] | str | int = "refuse",
-    phases: str = "least",
-    within: str = "all",
-    objectives: Sequence[str] | str | None = None,
-    limits: Callable[[ExploredRow], bool] | Any = None,
-    trained: Any = None,
-    images: ImageSet | None = None,
-    deadline: float | None = None,
-    frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    n_frames: int = DEFAULT_FRAMES,
-    seed: int = 0,
-    density: float | None = None,
-    n_stimuli: int = DEFAULT_STIMULI,
-    energy_tolerance: float | None = None,
-    seconds: float | None = None,
-    most_mapped: int | None = None,
-    processes: int = 1,
-    scheduler: str | None = None,
-    store: str | Path | None = None,
-    verify: bool = True,
-    engine: str = "fast",
-    threads: int | None = 1,
-    noise_seed: int = 0,
-    progress: Progress | None = None,
-) -> Exploration:
+@keywords_of(ExploreOptions)
+def explore(network: Network, search: ExploreOptions) -> Exploration:
     """Search the rollouts of a network for those that no other is better than.
 
     The times of all patterns are computed from their schedules; then rows are mapped, the most promising first, until a
@@ -192,35 +154,35 @@ def explore(
     """
     needs("explore", network, Network)
     require_frames(network, "explore", "its one rollout is streaming, a frame a tick; a report shows its times")
-    weights = asked_networks(network, trained, images, deadline)
+    weights = asked_networks(network, search.trained, search.images, search.deadline)
     if not weights:
         require_weights(network)
+    limits = search.limits
     if limits is not None and not callable(getattr(limits, "allows", limits)):
         needs("explore: limits", limits, Limits)
-    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within, wide, phases, objectives)
+    asked = asked_for(search)
     check_are_axes(asked.objectives, limits)
-    if objectives is not None and ACCURACY in asked.objectives and not weights:
+    if search.objectives is not None and ACCURACY in asked.objectives and not weights:
         raise InputError(f"objective {ACCURACY.title}: takes trained, images and deadline; give them, or drop it")
-    effort = Effort(seconds, most_mapped)
-    workers = Workers(processes, scheduler).check()
-    names = names_with(network, given, weights)
+    effort = Effort(search.seconds, search.most_mapped)
+    workers = Workers(search.processes, search.scheduler).check()
+    names = names_with(network, search.given, weights)
     if asked.within == "class":
         weights = tuple(one for one in weights if class_key(one.pattern) == class_key(names.given))
     by_class = {class_key(one.pattern): one.network for one in weights}
-    shown = None if images is None or deadline is None else (deadline, images)
-    accuracy = DeadlineAccuracy(*shown, weights, seed) if weights and shown else None
-    tolerance = check_tolerance(energy_tolerance)
-    stimuli, stimulus = choose_stimuli(
-        weights[0].network if weights else network, frames, RandomFrames(n_frames, seed, density), n_stimuli
+    shown = None if search.images is None or search.deadline is None else (search.deadline, search.images)
+    accuracy = DeadlineAccuracy(*shown, weights, search.seed) if weights and shown else None
+    tolerance = search.energy_tolerance
+    stimuli, stimulus = search.stimuli(weights[0].network if weights else network)
+    setting = Setting(
+        network, {chip.name: chip for chip in asked.chips}, stimuli, search.verify, search.choice, by_class, stimulus
     )
-    choice = EngineChoice(engine, threads, noise_seed)
-    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice, by_class, stimulus)
-    measurements = Measurements(setting, names.name_of, store, workers, effort.until)
+    measurements = Measurements(setting, names.name_of, search.store, workers, effort.until)
 
     graph, n_classes = graph_of(network), count_behaviour_classes(network)
     for_bounds = Budget(None if effort.seconds is None else FOR_BOUNDS * effort.seconds)
     with measurements:
-        for searched in searched_spaces(graph, names, asked, seed):
+        for searched in searched_spaces(graph, names, asked, search.seed):
             # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
             space, numbers = searched.space, searched.numbers
             if effort.seconds is not None and not weights:
@@ -240,9 +202,9 @@ def explore(
 
             # search: map rows until no other can be on a front
             if tolerance is None:
-                tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), progress)
+                tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), search.progress)
             still_open = open_rows(rows, _allowed_by(limits), tolerance, asked.objectives)
-            complete = map_best_first(still_open, measurements, effort, progress)
+            complete = map_best_first(still_open, measurements, effort, search.progress)
             unlisted = None if weights or space.is_complete else unlisted_rows(choices, names, asked, n_classes)
             gap = gap_of(still_open, space, complete, limits is not None, unlisted)
             if gap.is_exact or searched.is_last or effort.is_late():
@@ -267,13 +229,6 @@ def explore(
         deadline=reached,
         axes=asked.objectives,
     )
-
-
-def _one_of(chips: Any, chip: Any) -> Any:
-    if chips is not None and chip is not None:
-        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
-    found = chips if chip is None else chip
-    return "truenorth" if found is None else found
 
 
 def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:

@@ -12,9 +12,9 @@ _HOMES = {
     "FaultPoint": "fault_study",
     "FaultRun": "fault_study",
     "FaultStudy": "fault_study",
-    "Faults": "struck_program",
-    "KINDS": "struck_program",
-    "ShownImages": "measure_study",
+    "Faults": "options",
+    "KINDS": "options",
+    "ShownImages": "options",
     "SilentCore": "edited_program",
     "ThresholdEdit": "edited_program",
     "WeightEdit": "edited_program",
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from neuromap.faults.fault_study import FaultPoint as FaultPoint
     from neuromap.faults.fault_study import FaultRun as FaultRun
     from neuromap.faults.fault_study import FaultStudy as FaultStudy
-    from neuromap.faults.measure_study import ShownImages as ShownImages
     from neuromap.faults.measure_study import study_faults as study_faults
+    from neuromap.faults.options import KINDS as KINDS
+    from neuromap.faults.options import Faults as Faults
+    from neuromap.faults.options import ShownImages as ShownImages
     from neuromap.faults.output_frames import struck_frames as struck_frames
-    from neuromap.faults.struck_program import KINDS as KINDS
-    from neuromap.faults.struck_program import Faults as Faults
     from neuromap.faults.struck_program import strike as strike
 
 __all__ = sorted(_HOMES)

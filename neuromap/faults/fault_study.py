@@ -19,8 +19,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import StimulusError
 from neuromap.faults.confidence import Estimate, mean_of, share_of
+from neuromap.faults.options import Faults
 from neuromap.faults.output_frames import StruckFrames, frames_of, output_frames
-from neuromap.faults.struck_program import Faults, strike, without_ways
+from neuromap.faults.struck_program import strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.jobs.results_file import ResultKind

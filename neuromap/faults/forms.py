@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.faults.confidence import LEVEL, Estimate
 from neuromap.faults.fault_study import FaultPoint, FaultRun, FaultStudy
-from neuromap.faults.struck_program import KINDS
+from neuromap.faults.options import KINDS
 from neuromap.files.messages import counted
 from neuromap.render.document import (
     AMOUNT,

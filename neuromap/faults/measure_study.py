@@ -5,73 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.accuracy.measure import ImageFrames
-from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.faults.fault_study import RESULTS, FaultJob, FaultRun, FaultSetup, FaultStudy, run_job, set_up
-from neuromap.faults.struck_program import KINDS, check_kinds, check_rates
-from neuromap.files.given import needs, whole_number
+from neuromap.faults.options import KINDS, ShownImages, StudyOptions, check_kinds, check_rates
+from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import ResultsFile
-from neuromap.jobs.runners import Workers, check_processes, job_runner
-from neuromap.jobs.silent import silent
+from neuromap.jobs.runners import Workers, job_runner
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import require_weights
+from neuromap.options import keywords_of
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
-from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
-
-__all__ = ["DEFAULT_RATES", "MOST_SEEDS", "ShownImages", "study_faults"]
-
-DEFAULT_RATES = (0.0, 0.01, 0.02, 0.05, 0.1)
-MOST_SEEDS = 1000
-"""Chips of a point, at most."""
 
 
-class ShownImages(NamedTuple):
-    """Labelled images as stimuli.
-
-    Attributes
-    ----------
-    images : ImageSet
-        All of them are shown, each from the program's initial state.
-    n_frames : int
-        Frames of the output that are compared, from its first response on; the last one names a class.
-    seed : int
-        Of what the encoding draws.
-    """
-
-    images: ImageSet
-    n_frames: int = 1
-    seed: int = 0
-
-
-def study_faults(
-    rollouts: Sequence[Rollout],
-    chip: str | Path | ChipSpec = "truenorth",
-    *,
-    kinds: Sequence[str] = tuple(KINDS),
-    rates: Sequence[float] = DEFAULT_RATES,
-    seeds: int = 5,
-    stimuli: Mapping[str, ArrayLike] | str | Path | RandomFrames | ShownImages | None = None,
-    n_stimuli: int = DEFAULT_STIMULI,
-    options: MappingOptions | None = None,
-    choice: EngineChoice = DEFAULT_ENGINE,
-    results: str | Path | None = None,
-    processes: int = 1,
-    progress: Callable[..., object] = silent,
-) -> FaultStudy:
+@keywords_of(StudyOptions)
+def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy:
     """Map rollouts onto a whole chip, let faults strike it, and measure what becomes of their outputs.
 
     Every chip has faults of one kind. What fails by a seed at one rate fails by it at every higher rate, and the same
@@ -127,23 +84,22 @@ def study_faults(
     >>> [(point.rate, point.error.value > 0, point.no_response.value) for point in study.points]
     [(0.0, False, 0.0), (1.0, True, 1.0)]
     """
-    network = _network_of(rollouts)
-    kinds, rates, n_seeds = check_kinds(kinds), check_rates(rates), _check_seeds(seeds)
+    network, progress, processes = _network_of(rollouts), asked.progress, asked.processes
+    kinds, rates = check_kinds(asked.kinds), check_rates(asked.rates)
     if not kinds:
         raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(KINDS)}")
-    check_processes(processes)
-    spec, kept = load_chip(chip), ResultsFile(results, RESULTS)
-    how, setups = replace(choice, threads=1) if processes > 1 else choice, []
+    spec, kept = load_chip(asked.chip), ResultsFile(asked.results, RESULTS)
+    how, setups = replace(asked.choice, threads=1) if processes > 1 else asked.choice, []
     for rollout in rollouts:
         progress(f"mapping {rollout.pattern.name}, {rollout.execution}")
-        mapped = map_with_stages(rollout, spec, options or MappingOptions())
-        shown, said = _shown(mapped.rollout, stimuli, n_stimuli)
+        mapped = map_with_stages(rollout, spec, asked.options)
+        shown, said = _shown(mapped.rollout, asked.stimuli, asked.n_stimuli)
         setups.append(set_up(mapped.rollout, mapped.program, shown, how))
     keys = [setup.fingerprint() for setup in setups]
-    asked = [_Chip(number, kind, rate, seed) for number in range(len(setups)) for kind in kinds for rate in rates
-             for seed in range(n_seeds)]  # fmt: skip
-    _measure(asked, setups, keys, kept, processes, progress)
-    runs = ((chip, kept.get(chip.key(keys[chip.setup]))) for chip in asked)
+    chips = [_Chip(number, kind, rate, seed) for number in range(len(setups)) for kind in kinds for rate in rates
+             for seed in range(asked.seeds)]  # fmt: skip
+    _measure(chips, setups, keys, kept, processes, progress)
+    runs = ((chip, kept.get(chip.key(keys[chip.setup]))) for chip in chips)
     return FaultStudy(
         network=network,
         chip=spec.name,
@@ -151,7 +107,7 @@ def study_faults(
         stimuli=said,
         kinds=kinds,
         rates=rates,
-        seeds=n_seeds,
+        seeds=asked.seeds,
         images=0 if setups[0].labels is None else len(setups[0].labels),
         runs=tuple(_of(chip, run, setups[chip.setup]) for chip, run in runs if run is not None),
     )
@@ -224,9 +180,3 @@ def _network_of(rollouts: Sequence[Rollout]) -> str:
             raise InputError(f"study_faults: rollouts of {rollouts[0].network.name} and of another network; give one")
     require_weights(rollouts[0].network)
     return rollouts[0].network.name
-
-
-def _check_seeds(seeds: int) -> int:
-    if not 1 <= whole_number("seeds", seeds) <= MOST_SEEDS:
-        raise InputError(f"seeds = {seeds}: must be 1 to {MOST_SEEDS} chips of every kind and rate")
-    return seeds

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.faults.struck_program import Count, Faults, Struck, fails, strike, without_ways
+from neuromap.faults.options import Faults
+from neuromap.faults.struck_program import Count, Struck, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from neuromap.errors import NeuromapError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+MOST_PROCESSES = 1024
+"""Processes of this machine, at most."""
 
 
 class Ahead(Generic[Job, Result]):
@@ -32,10 +35,7 @@ class Ahead(Generic[Job, Result]):
         while name not in self._ended:
             self._ended |= {ended: result for (ended, _), result in self._runner.next_done()}
         self._begun.remove(name)
-        found = self._ended.pop(name)
-        if isinstance(found, Failed):
-            raise found.error
-        return not_lost(found)
+        return not_lost(_not_failed(self._ended.pop(name)))
 
 
 # Jobs whose results come as they are done: what local processes and a cluster have in common.
@@ -101,7 +101,7 @@ class JobRunner(ABC, Generic[Job, Result]):
         """Do all jobs; they are taken from their iterable as workers come free, no more than these need."""
         todo, n_under_way = iter(jobs), 0
         while True:
-            for job in _some(todo, self.enough - n_under_way):
+            for job in islice(todo, max(0, self.enough - n_under_way)):
                 self.give(job)
                 n_under_way += 1
             if not n_under_way:
@@ -116,12 +116,6 @@ def not_lost(result: Result | Lost) -> Result:
     if isinstance(result, Lost):
         raise NeuromapError(result.message)
     return result
-
-
-def _some(jobs: Iterator[Job], n: int) -> Iterator[Job]:
-    """Take up to n jobs, one by one."""
-    for _, job in zip(range(n), jobs, strict=False):
-        yield job
 
 
 def _not_failed(result: Result | Lost | Failed) -> Result | Lost:

@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 
-__all__ = ["ResultKind", "ResultsFile", "with_checksum"]
-
 Result = TypeVar("Result")
 
 _MOST_BYTES = 1 << 30
@@ -36,7 +34,6 @@ class ResultKind(Generic[Result]):
     to_record: Callable[[Result], Mapping[str, Any]]  # result -> members of its JSON object, all but ``"key"``
     # JSON object -> result; ``None`` where it is wrong in any way
     from_record: Callable[[Mapping[str, Any]], Result | None]
-    older: tuple[str, ...] = ()  # formats of earlier versions, whose files are refused with what to do
 
     @property
     def first_line(self) -> str:
@@ -103,21 +100,12 @@ class ResultsFile(Generic[Result]):
                     raise self._foreign(path) from None
                 continue  # cut off, maybe with the next line behind it
             if number == 0:
-                self._check_format(entry, path)
+                if not isinstance(entry, dict) or entry.get("format") != self._kind.format:
+                    raise self._foreign(path)
             elif entry != {"format": self._kind.format}:  # else of two that began the file at the same moment
                 self._take_up(entry, f"results {path}: line {number + 1}")
         if torn:
             self._torn = (len(data), len(data) - len(torn))
-
-    def _check_format(self, entry: object, path: Path) -> None:
-        found = entry.get("format") if isinstance(entry, dict) else None
-        if found in self._kind.older:
-            raise InputError(
-                f"results {path}: is of format {found}, whose lines have no checksums; name a new file, in which the "
-                "work is done again"
-            )
-        if found != self._kind.format:
-            raise self._foreign(path)
 
     def _take_up(self, entry: object, where: str) -> None:
         if isinstance(entry, dict) and entry.get("checksum") != _checksum(entry):

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.given import whole_number
-from neuromap.jobs.ahead import EndedJob, Failed, JobRunner, Lost
+from neuromap.jobs.ahead import MOST_PROCESSES, EndedJob, Failed, JobRunner, Lost
 
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
@@ -219,7 +219,6 @@ def _same(value: Shared) -> Shared:
 
 MOST_TRIES = 3
 """Processes that a job may cost: what ends three of them is likely to end the next one too."""
-_MOST_PROCESSES = 1024
 
 
 @dataclass
@@ -399,6 +398,6 @@ def _end_with_parent() -> None:
 def check_processes(processes: int, name: str = "processes =") -> int:
     """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it."""
     whole_number("processes", processes)
-    if not 1 <= processes <= _MOST_PROCESSES:
-        raise InputError(f"{name} {processes}: must be 1 to {_MOST_PROCESSES}")
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise InputError(f"{name} {processes}: must be 1 to {MOST_PROCESSES}")
     return processes

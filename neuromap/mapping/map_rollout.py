@@ -159,7 +159,7 @@ def _placed(
             progress=progress,
         )
         known[name] = where
-        budget.is_over("placement")
+        budget.record("placement")
     found: Ints = known[name]
     return found
 

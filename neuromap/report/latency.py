@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import ArrayLike
 
 from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
 from neuromap.datasets.tracks import ImageSet
@@ -21,6 +19,7 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
+from neuromap.options import keywords_of
 from neuromap.render.numbers import as_number
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
@@ -30,9 +29,8 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period, time_axis
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.sequential import MostSequential, most_sequential_summary
-from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, describe_frames
-from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
+from neuromap.simulation.choose_frames import describe_frames
+from neuromap.simulation.run.run_options import RunOptions
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 from neuromap.sweep.map_each import (
     CORE_BOUND,
@@ -145,25 +143,22 @@ DEFAULT_ACCURACY_FRAMES = 8
 """Frames of the output whose accuracy is measured, where nothing else is asked for."""
 
 
-def latency_report(
-    network: Network,
-    chip: str | Path | ChipSpec = "truenorth",
-    patterns: Sequence[str | RolloutPattern] | None = None,
-    executions: Sequence[str] | None = None,
-    *,
-    frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    n_frames: int = DEFAULT_FRAMES,
-    seed: int = 0,
-    density: float | None = None,
-    n_stimuli: int = DEFAULT_STIMULI,
-    engine: str = "fast",
-    threads: int | None = None,
-    noise_seed: int = 0,
-    options: MappingOptions | None = None,
-    images: ImageSet | None = None,
-    n_accuracy_frames: int = DEFAULT_ACCURACY_FRAMES,
-    progress: Callable[[str, int, int], object] | None = None,
-) -> LatencyReport:
+@dataclass(frozen=True, eq=False)
+class ReportOptions(RunOptions):
+    """What is asked of a report; explained at :func:`latency_report`."""
+
+    chip: str | Path | ChipSpec = "truenorth"
+    patterns: Sequence[str | RolloutPattern] | None = None
+    executions: Sequence[str] | None = None
+    _: KW_ONLY
+    options: MappingOptions | None = None
+    images: ImageSet | None = None
+    n_accuracy_frames: int = DEFAULT_ACCURACY_FRAMES
+    progress: Callable[[str, int, int], object] | None = None
+
+
+@keywords_of(ReportOptions)
+def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     """Map every pattern in every execution; predict, measure, observe and verify each.
 
     An invalid pattern, or one that does not fit the chip, gives a row that says so; the others still run.
@@ -228,19 +223,20 @@ def latency_report(
     2
     """
     needs("latency_report", network, Network)
-    needs("latency_report: options", MappingOptions() if options is None else options, MappingOptions)
+    options = MappingOptions() if asked.options is None else asked.options
+    needs("latency_report: options", options, MappingOptions)
     require_weights(network)
-    spec = load_chip(chip)
+    spec, progress = load_chip(asked.chip), asked.progress
     default = network.pattern_names[:2]
-    chosen, summary = _patterns(network, default if patterns is None else patterns)
-    wanted = _executions(EXECUTIONS[: len(default)] if executions is None else executions)
-    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
-    choice = EngineChoice(engine, threads, noise_seed)
-    if images is not None:  # what cannot be measured is told before anything is mapped
-        ImageFrames.of(Rollout(network, "streaming"), images, n_accuracy_frames, seed)
+    chosen, summary = _patterns(network, default if asked.patterns is None else asked.patterns)
+    wanted = _executions(EXECUTIONS[: len(default)] if asked.executions is None else asked.executions)
+    stimuli, stimulus = asked.stimuli(network)
+    choice = asked.choice
+    if asked.images is not None:  # what cannot be measured is told before anything is mapped
+        ImageFrames.of(Rollout(network, "streaming"), asked.images, asked.n_accuracy_frames, asked.seed)
 
     rows: list[ReportRow] = []
-    tilings = Tilings(options or MappingOptions())  # remembers what is alike in several rollouts
+    tilings = Tilings(options)  # remembers what is alike in several rollouts
     total = len(chosen) * len(wanted)
     for pattern in chosen:
         for execution in wanted:
@@ -255,15 +251,16 @@ def latency_report(
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
             known = row_of_program(mapped.rollout, mapped.program, tilings)
             row = make_row(mapped.rollout, mapped.program, stimuli, choice, known)
-            if images is not None:
-                how = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
+            if asked.images is not None:
                 found = accuracy_on_chip(
                     mapped.rollout,
                     mapped.program,
-                    images,
-                    n_accuracy_frames,
-                    seed=seed,
-                    **how,  # type: ignore[arg-type]
+                    asked.images,
+                    asked.n_accuracy_frames,
+                    seed=asked.seed,
+                    engine=choice.engine,
+                    threads=choice.threads,
+                    noise_seed=choice.noise_seed,
                 )
                 row = replace(row, accuracy=found)
             rows.append(row)
@@ -273,19 +270,8 @@ def latency_report(
     return _report(network, spec, rows, stimulus, summary)
 
 
-def report_on_program(
-    rollout: Rollout,
-    program: ChipProgram,
-    *,
-    frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    n_frames: int = DEFAULT_FRAMES,
-    seed: int = 0,
-    density: float | None = None,
-    n_stimuli: int = DEFAULT_STIMULI,
-    engine: str = "fast",
-    threads: int | None = None,
-    noise_seed: int = 0,
-) -> LatencyReport:
+@keywords_of(RunOptions)
+def report_on_program(rollout: Rollout, program: ChipProgram, asked: RunOptions) -> LatencyReport:
     """Hold a program, perhaps edited since it was mapped, against the prediction of a rollout.
 
     Parameters
@@ -313,8 +299,8 @@ def report_on_program(
     needs("report_on_program", rollout, Rollout)
     needs("report_on_program", program, ChipProgram)
     network = rollout.network
-    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
-    row = make_row(rollout, program, stimuli, EngineChoice(engine, threads, noise_seed))
+    stimuli, stimulus = asked.stimuli(network)
+    row = make_row(rollout, program, stimuli, asked.choice)
     summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
     return _report(network, program.chip, [row], stimulus, summary)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError
+from neuromap.options import option
 from neuromap.render.value import Card
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
@@ -18,23 +19,21 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
-__all__ = [
-    "RandomFrames",
-    "check_stimulus_count",
-    "choose_frames",
-    "choose_stimuli",
-    "describe_frames",
-    "describe_stimuli",
-]
-
 
 @dataclass(frozen=True)
 class RandomFrames(Card):
     """Which random frames are made where none are given."""
 
-    n_frames: int = DEFAULT_FRAMES  # frames, including frame 0
-    seed: int = 0  # zero or more
-    density: float | None = None  # probability of a 1; ``None`` where every frame draws its own
+    n_frames: int = option(
+        "--frames, --random N  Without --stimulus: make N random frames, frame 0 included.",
+        DEFAULT_FRAMES,
+        needs="a whole number, 2 or more",
+    )
+    seed: int = option("N  Seed of random frames.", 0, needs="a whole number, 0 or more")
+    density: float | None = option(
+        "P  Fraction of the input neurons that spike in a random frame; by default every frame has its own.",
+        needs="a number from 0 to 1, such as 0.2",
+    )
 
 
 def choose_frames(
@@ -67,18 +66,13 @@ def choose_stimuli(
 ) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
     """Take the frames that are given as the only stimulus, or make several of random ones."""
     # shapes: stimuli (n_frames, size)
-    check_stimulus_count(n_stimuli)
+    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
+        raise InputError(f"n_stimuli = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
     first, stimulus = choose_frames(source, frames, random)
     asked = RandomFrames() if random is None else random
     seeds = range(asked.seed + 1, asked.seed + n_stimuli) if frames is None else range(0)
     stimuli = (first, *(choose_frames(source, None, replace(asked, seed=seed))[0] for seed in seeds))
     return stimuli, {**stimulus, "n_stimuli": len(stimuli)}
-
-
-def check_stimulus_count(n_stimuli: int, name: str = "n_stimuli") -> None:
-    """Refuse numbers of stimuli that are no whole number from 1 to 100."""
-    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
-        raise InputError(f"{name} = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
 
 
 def describe_frames(stimulus: Mapping[str, Any]) -> str:

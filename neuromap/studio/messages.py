@@ -127,17 +127,10 @@ class Viewer:
 
     def _with_runs(self, look: dict[str, Any]) -> dict[str, Any]:
         classes = [self._classes(k) for k in range(len(self._runs))]
-        looks = [
-            look_at(run, raster_rows(run.program), self._since, None if known is None else len(known))
+        runs = [
+            vars(look_at(run, raster_rows(run.program), self._since, None if known is None else len(known)))
             for run, known in zip(self._runs, classes, strict=True)
         ]
-        runs = [
-            {
-                "cores": seen.cores, "nodes": seen.nodes, "last": seen.last_nodes, "columns": seen.columns,
-                "outputs": seen.outputs, "strays": seen.strays,
-            }
-            for seen in looks
-        ]  # fmt: skip
         self._since = self._session.stage.now
         return {**look, "runs": runs, "sampled": self._sampled()}
 
@@ -191,13 +184,13 @@ def raster_rows(program: ChipProgram) -> RasterRows:
 
 @dataclass(frozen=True)
 class Look(Card):
-    """What is to be seen of a run."""
+    """What is to be seen of a run; it travels by the names of its fields."""
 
     now: int  # the tick that runs next
     cores: tuple[float, ...]  # spikes per tick of every core, the mean of the last ``CHIP_TICKS`` ticks
     # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
     nodes: tuple[float, ...]
-    last_nodes: tuple[int, ...]  # spikes of every node of the raster in the last tick
+    last: tuple[int, ...]  # spikes of every node of the raster in the last tick
     # ticks that were not seen yet, and the rows of the raster that spike in them
     columns: tuple[tuple[int, tuple[int, ...]], ...]
     # frames of outputs that were not seen yet: node, frame, tick, votes, and the class that is named
@@ -215,7 +208,7 @@ def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -
         now=live.now,
         cores=tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
         nodes=tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
-        last_nodes=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
+        last=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
         columns=_columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
         outputs=tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
         strays=live.n_strays,

@@ -112,8 +112,8 @@ CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)
 
 def test_the_classes_are_found():
     assert len(CLASSES) >= 10
-    assert {"neuromap.hardware.program.program.Program", "neuromap.network.node.Node"} <= set(CLASSES)
-    assert len(array_fields(CLASSES["neuromap.hardware.program.program.NeuronTable"])) == 12
+    assert {"neuromap.cores.crossbar.program.Program", "neuromap.network.node.Node"} <= set(CLASSES)
+    assert len(array_fields(CLASSES["neuromap.cores.crossbar.program.NeuronTable"])) == 12
     assert array_fields(CLASSES["neuromap.formats.ranc.case.RancCase"])["expected"] == (np.int64, True)
 
 

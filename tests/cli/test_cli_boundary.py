@@ -216,6 +216,7 @@ def test_interrupt_while_the_program_is_imported(ending):
         "    def find_spec(self, name, *rest):\n"
         "        if name == 'neuromap.cli.commands.map': os.kill(os.getpid(), signal.ENDING)\n"
         "sys.meta_path.insert(0, Interrupter())\n"
+        "sys.argv[1:] = ['map', '--help']\n"
         "sys.exit(main())\n"
     )
     done = subprocess.run(

@@ -1,13 +1,23 @@
 """Help is complete: every command explains itself with examples that can be run."""
 
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from neuromap.cli.arguments.command import Given
 from neuromap.cli.main import app
+from neuromap.explorer.answer.limits import Limits
+from neuromap.faults.options import StudyOptions
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.training.options.hardware_options import HardwareOptions
+from neuromap.training.options.training_options import TrainingOptions
 
 COMMANDS = [command.name for command in app.registered_commands]
 
@@ -121,8 +131,21 @@ def test_version(neuromap):
     assert neuromap("--version").out == f"neuromap {package.__version__}\n"
 
 
-def test_defaults_of_train_are_those_of_the_library():
-    from neuromap.cli.arguments.training_flags import TrainingFlags
-    from neuromap.training import TrainingOptions
+@pytest.mark.parametrize(
+    "options", [MappingOptions, TrainingOptions, HardwareOptions, EngineChoice, RandomFrames, StudyOptions, Limits]
+)
+def test_nothing_typed_is_the_default_of_the_library_and_so_is_its_default_typed(options):
+    class Flags(Given[options]):
+        pass
 
-    assert TrainingFlags().options() == TrainingOptions()
+    assert Flags().made() == options()
+    for name, said in Flags.said.items():
+        assert getattr(Flags(), name) == said.default
+        if isinstance(said.default, str | int | float) and said.kind != "bool":
+            assert said.read(str(said.default)) == said.default, name
+
+
+def test_the_page_has_the_options_of_the_mapper_as_they_are():
+    root = Path(__file__).parents[2]
+    made = runpy.run_path(str(root / "docs" / "refresh_options.py"))["page"]()
+    assert (root / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run python docs/refresh_options.py"

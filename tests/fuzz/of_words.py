@@ -22,9 +22,10 @@ def read_pattern(path, net):
 
 
 def read_execution(path, net):
-    from neuromap.cli.arguments.typed_lists import split_executions
+    from neuromap.explorer.candidates.options import ExploreOptions
+    from neuromap.options import options_of
 
-    for word in split_executions([text_of(path)]):
+    for word in options_of(ExploreOptions)["executions"].read([text_of(path)]):
         nm.Rollout(net, "streaming", execution=word)
 
 
@@ -64,18 +65,15 @@ def check_message(error):
 
 
 def read_lists(path, _):
-    from neuromap.cli.arguments import typed_lists
+    from neuromap.explorer.candidates.options import ExploreOptions
+    from neuromap.faults.options import StudyOptions
+    from neuromap.options import options_of
     from neuromap.simulation import Recording
 
     text = text_of(path)
-    every(
-        lambda: typed_lists.split_ticks([text]),
-        lambda: typed_lists.split_rates([text], "--rates"),
-        lambda: typed_lists.split_wide([text]),
-        lambda: typed_lists.split_words([text], "--record"),
-        lambda: typed_lists.split_names([text], "--kind", ["streaming", "dead-cores"]),
-        lambda: Recording(text),
-    )
+    said = options_of(ExploreOptions) | options_of(StudyOptions)
+    names = ("ticks_per_step", "rates", "wide", "objectives", "kinds", "splitters")
+    every(*(lambda one=said[name]: one.read([text]) for name in names), lambda: Recording(text))
 
 
 def read_strategies(path, _):

@@ -13,7 +13,7 @@ PRELOADED = (
     "h5py",
     "numba",
     "onnx",
-    "neuromap.cli.arguments.typed_lists",
+    "neuromap.options",
     "neuromap.datasets",
     "neuromap.exchange.layers.onnx_file",
     "neuromap.exchange.nir",

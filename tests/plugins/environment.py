@@ -1,4 +1,4 @@
-"""What every test finds around it, whoever starts the suite: some cores, no terminal, no settings, signals that end.
+"""What every test finds around it, whoever starts the suite: some cores, no terminal, no settings, signals, bytecode.
 
 It imports nothing but the standard library: libraries for linear algebra count the cores when they are first imported.
 Processes that tests start inherit all of it.
@@ -6,6 +6,7 @@ Processes that tests start inherit all of it.
 
 import os
 import signal
+import sys
 
 WORKER, WORKERS = "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"
 OF_THE_TERMINAL = ("TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -29,6 +30,12 @@ def forget_terminal_and_settings() -> None:
         os.environ.pop(name, None)
 
 
+def keep_bytecode() -> None:
+    """Python keeps what it compiles: else each of some hundred processes takes twice as long to import the package."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
 def hear_signals() -> None:
     """Let interrupts reach the processes that tests start: a job in the background and ``nohup`` begin deaf to them.
 
@@ -44,4 +51,5 @@ def hear_signals() -> None:
 
 take_share_of_the_cores()
 forget_terminal_and_settings()
+keep_bytecode()
 hear_signals()

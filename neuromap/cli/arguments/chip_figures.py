@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
-from neuromap.cli.arguments.options import said_option
 from neuromap.errors import ChipError, InputError
 from neuromap.files.toml_file import parse_toml
+from neuromap.options import option
 
-__all__ = ["SetOption", "is_sweep", "one_value_each", "read_figures", "refuse_in_sweep"]
-
-SetOption = Annotated[
-    list[str] | None,
-    said_option(
-        "--set",
-        metavar="FIGURE=VALUES",
-        text="Give the chip another figure, called as in chip files: core.axons=512. Of several values, with commas "
-        "between, each makes a chip, and with several --set every combination: one table of all, at most 256 chips.",
-    ),
-]
+OTHER_FIGURES = option(
+    "--set FIGURE=VALUES  Give the chip another figure, called as in chip files: core.axons=512. Of several values, "
+    "with commas between, each makes a chip, and with several --set every combination: one table of all, at most 256 "
+    "chips."
+)
 
 
 def read_figures(given: list[str] | None) -> dict[str, list[Any]]:

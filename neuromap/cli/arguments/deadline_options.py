@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.arguments.options import said_option
+from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.errors import InputError
+from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["DeadlineOptions"]
 
+class DeadlineOptions(Given[None]):
+    """Options of accuracy at a deadline."""
 
-@dataclass(frozen=True)
-class DeadlineOptions:
-    """Options of accuracy at a deadline; one parameter of the command (see ``option_blocks``)."""
-
-    deadline: Annotated[
-        str | None,
-        said_option(
-            "--deadline",
-            metavar="TIME",
-            text="With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known "
-            "by then becomes an objective.",
-        ),
-    ] = None
-    trained: Annotated[
-        list[str] | None,
-        said_option(
-            "--trained",
-            metavar="PATTERN=FILE",
-            text="With --deadline: a network of this graph that was trained under this pattern (a name, its streaming "
-            "edges, or R of every edge as digits); its weights are those "
-            "of the pattern's behaviour class. May be repeated; only classes with such weights are searched.",
-        ),
-    ] = None
-    data: Annotated[
-        str | None,
-        said_option(
-            "--data",
-            metavar="SOURCE",
-            text="With --deadline: labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits]",
-        ),
-    ] = None
-    part: Annotated[
-        str | None,
-        said_option(
-            "--part",
-            metavar="PART",
-            text="With --deadline: which images, test, validation or train.  [default: test]",
-        ),
-    ] = None
-    limit: Annotated[
-        int | None, said_option("--limit", metavar="N", text="With --deadline: only the first N images.")
-    ] = None
+    deadline: str | None = option(
+        "TIME  With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known by "
+        "then becomes an objective."
+    )
+    trained: list[str] | None = option(
+        "PATTERN=FILE  With --deadline: a network of this graph that was trained under this pattern (a name, its "
+        "streaming edges, or R of every edge as digits); its weights are those of the pattern's behaviour class. May "
+        "be repeated; only classes with such weights are searched."
+    )
+    data: str = option(
+        "SOURCE  With --deadline: labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.", "digits"
+    )
+    part: str = option("PART  With --deadline: which images, test, validation or train.", "test")
+    limit: int | None = option("N  With --deadline: only the first N images.")
 
     @property
     def files(self) -> dict[str, str]:
@@ -73,17 +46,13 @@ class DeadlineOptions:
             return {}
         seconds = parse_quantity(self.deadline or "", "s", "--deadline")
         pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained or [])]
-        images = load_images(self.data or "digits", self.part or "test", limit=self.limit)
+        images = load_images(self.data, self.part, limit=self.limit)
         return {"trained": pairs, "images": images, "deadline": seconds}
 
     def _are_asked_for(self) -> bool:
         """Whether there is a deadline; what goes with it is refused without."""
         if self.deadline is None:
-            given = {"trained": self.trained, "data": self.data, "part": self.part, "limit": self.limit}
-            for name, value in given.items():
-                if value is not None and value != []:
-                    shown = ", ".join(value) if isinstance(value, list) else value
-                    raise InputError(f"--{name} {shown}: goes with a deadline; give --deadline TIME, or drop it")
+            self.refuse("goes with a deadline; give --deadline TIME, or drop it")
             return False
         if not self.trained:
             raise InputError(

@@ -8,8 +8,6 @@ from pathlib import Path
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.whole_file import check_target
 
-__all__ = ["check_destinations"]
-
 
 def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
     """Refuse files that cannot be written, or must not be, before long work begins."""

@@ -6,22 +6,19 @@ import atexit
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
-from neuromap.cli.arguments.engine_options import EngineOptions
-from neuromap.cli.arguments.options import NoiseSeedOption, said_option
+from neuromap.cli.arguments.command import Given
 from neuromap.errors import InputError, NeuromapError
+from neuromap.options import option
+from neuromap.simulation.engine.engine_choice import ENGINES, MAX_THREADS, EngineChoice
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from neuromap.simulation.trace.checkpoints import Checkpoints
 
-__all__ = ["CheckpointOptions", "RunOptions", "Runner"]
 
 _RANK_0_SECONDS = 1.0
 """What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak."""
@@ -38,37 +35,25 @@ class Runner(NamedTuple):
     speaks: bool  # whether this process prints and writes: of several ranks the first
 
 
-@dataclass(frozen=True)
-class RunOptions(EngineOptions):
+class RunFlags(Given[EngineChoice]):
     """Engine, threads and seed of ``simulate``, which also runs on ranks."""
 
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="What runs the ticks: fast, numpy, or mpi on ranks that --ranks R or mpiexec -n R starts; the results "
-            "are the same.",
-        ),
-    ] = "fast"
-    threads: Annotated[
-        int | None,
-        said_option(
-            "--threads",
-            metavar="N",
-            text="Threads to run on, of a rank with mpi; the results are the same.  [default: the cores of the "
-            "machine; 1 with mpi]",
-        ),
-    ] = None
-    noise_seed: NoiseSeedOption = 0
-    ranks: Annotated[
-        int | None,
-        said_option(
-            "--ranks",
-            metavar="R",
-            text="Divide the run among so many processes of this machine, with --engine mpi; the results are the same.",
-        ),
-    ] = None
+    engine: str = option(
+        "NAME  What runs the ticks: fast, numpy, or mpi on ranks that --ranks R or mpiexec -n R starts; the results "
+        "are the same.",
+        "fast",
+        choices=(*ENGINES, "mpi"),
+        must=f"is not known; engines are {', '.join(ENGINES)}, mpi",
+    )
+    threads: int | None = option(
+        "N  Threads to run on, of a rank with mpi; the results are the same.  [default: the cores of the machine; 1 "
+        "with mpi]",
+        within=(1, MAX_THREADS),
+        must=f"must be a whole number from 1 to {MAX_THREADS}",
+    )
+    ranks: int | None = option(
+        "R  Divide the run among so many processes of this machine, with --engine mpi; the results are the same."
+    )
 
     @property
     def on_ranks(self) -> bool:
@@ -92,12 +77,9 @@ class RunOptions(EngineOptions):
     def runner(self) -> Iterator[Runner]:
         """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that."""
         import neuromap as nm
-        from neuromap.simulation.engine.engine_choice import ENGINES
 
-        if self.engine not in (*ENGINES, "mpi"):
-            raise InputError(f"--engine {self.engine}: is not known; engines are {', '.join(ENGINES)}, mpi")
         if not self.on_ranks:
-            how = self.arguments()
+            how = self.keywords
             yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
             return
         from neuromap.simulation.mpi.mpi_exchange import MpiExchange
@@ -108,8 +90,7 @@ class RunOptions(EngineOptions):
         if self.ranks is not None and self.ranks != exchange.size:
             raise InputError(f"--ranks {self.ranks}: mpiexec has started {exchange.size}; leave one of the two out")
         with _ending_all(exchange.rank, exchange.abort):
-            inside = replace(self, engine="fast", threads=1 if self.threads is None else self.threads)
-            how = {"exchange": exchange, **inside.arguments()}
+            how = {"exchange": exchange, "threads": 1, **self.keywords, "engine": "fast"}
             yield Runner(
                 partial(simulate_on_ranks, **how),
                 partial(simulate_on_ranks_to_file, **how),
@@ -132,30 +113,16 @@ def _ending_all(rank: int, abort: Callable[[int], object]) -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True)
-class CheckpointOptions:
-    """Checkpoints of a run; one parameter of such a command (see ``option_blocks``)."""
+class CheckpointFlags(Given[None]):
+    """Checkpoints of a run."""
 
-    checkpoint: Annotated[
-        str | None,
-        said_option(
-            "--checkpoint",
-            metavar="FILE",
-            text="Write checkpoints to this file, each in the place of the one before, and what is recorded beside it.",
-        ),
-    ] = None
-    every: Annotated[
-        int | None,
-        said_option("--every", metavar="N", text="Ticks from one checkpoint to the next.  [default: 1000000]"),
-    ] = None
-    resume: Annotated[
-        str | None,
-        said_option(
-            "--resume",
-            metavar="FILE",
-            text="Go on from this checkpoint of the same run; engine, threads and ranks may be others.",
-        ),
-    ] = None
+    checkpoint: str | None = option(
+        "FILE  Write checkpoints to this file, each in the place of the one before, and what is recorded beside it."
+    )
+    every: int | None = option("N  Ticks from one checkpoint to the next.  [default: 1000000]")
+    resume: str | None = option(
+        "FILE  Go on from this checkpoint of the same run; engine, threads and ranks may be others."
+    )
 
     def asked(self) -> Checkpoints:
         """Say which checkpoints are asked for."""
@@ -172,10 +139,10 @@ class CheckpointOptions:
         from neuromap.simulation.trace.checkpoint import is_part
 
         written = {"--output": output, "--checkpoint": self.checkpoint}
-        for option, path in written.items():
+        for flag, path in written.items():
             for kept in (self.checkpoint, self.resume):
                 if path is not None and kept is not None and is_part(path, kept):
-                    raise InputError(f"{option} {path}: is a part of checkpoint {kept}; give another file")
+                    raise InputError(f"{flag} {path}: is a part of checkpoint {kept}; give another file")
         for name, source in read.items():
             if source is not None and self.checkpoint is not None and is_part(source, self.checkpoint):
                 raise InputError(

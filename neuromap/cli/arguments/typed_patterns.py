@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["read_pattern", "read_rollout", "split_patterns"]
-
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
     """Read one pattern; :func:`neuromap.rollout.pattern.pattern_of_text`, imported when it is needed."""

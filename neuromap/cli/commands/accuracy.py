@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.engine_options import EngineOptions
 from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import (
-    ChipOption,
-    ExecutionOption,
-    JsonFlag,
-    NetworkFile,
-    PatternOption,
-    chosen_chip,
-    said_option,
-)
-from neuromap.cli.arguments.training_flags import DataOption
+from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
-
-__all__ = ["EXAMPLES", "accuracy"]
+from neuromap.options import option
+from neuromap.simulation.engine.engine_choice import EngineChoice
 
 EXAMPLES = """\
 \b
@@ -37,29 +25,22 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def accuracy(
-    network: NetworkFile,
-    data: DataOption = "digits",
-    pattern: PatternOption = "streaming",
-    execution: ExecutionOption = "windowed",
-    chip: ChipOption = None,
-    part: Annotated[
-        str, typer.Option("--part", metavar="PART", help="Which images: test, validation or train.")
-    ] = "test",
-    frames: Annotated[
-        int,
-        typer.Option("--frames", metavar="N", help="Frames of the output to decide on, from its first response on."),
-    ] = 1,
-    limit: Annotated[int | None, said_option("--limit", metavar="N", text="Only the first N images.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of what the encoding draws.")] = 0,
+    network: Path = NETWORK,
+    data: str = DATA,
+    pattern: str = PATTERN,
+    execution: str = EXECUTION,
+    chip: str | None = CHIP,
+    part: str = option("PART  Which images: test, validation or train.", "test"),
+    frames: int = option("N  Frames of the output to decide on, from its first response on.", 1),
+    limit: int | None = option("N  Only the first N images."),
+    seed: int = option("N  Seed of what the encoding draws.", 0),
     *,
-    engine: EngineOptions,
+    engine: Given[EngineChoice],
     flags: MappingFlags,
-    csv: Annotated[
-        str | None, said_option("--csv", metavar="FILE", text="Write the accuracy of every frame to this file.")
-    ] = None,
-    as_json: JsonFlag = False,
+    csv: str | None = option("FILE  Write the accuracy of every frame to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.
 
@@ -72,7 +53,6 @@ def accuracy(
     from neuromap.files.whole_file import write_whole
     from neuromap.mapping.map_rollout import map_with_stages
 
-    how = engine.arguments()
     check_destinations({"--csv": csv}, {"network file": network})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
@@ -85,7 +65,9 @@ def accuracy(
         mapping = map_with_stages(rollout, spec, options, progress)
     check_run_length(frames * len(images.images), mapping.program)
     with progress_bar("simulating (images)") as progress:
-        found = accuracy_on_chip(mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **how)
+        found = accuracy_on_chip(
+            mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **engine
+        )
     if csv is not None:
         write_whole(csv, found.to_csv())
     if as_json:

@@ -6,20 +6,19 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import DEFAULT_CHIP, JsonFlag, chip_file_of, file_option, said_option
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, chip_file_of
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
+from neuromap.options import Option, option
 
 if TYPE_CHECKING:
     from neuromap.cores.crossbar.program import Program
 
-__all__ = ["EXAMPLES", "bench"]
 
 EXAMPLES = """\
 \b
@@ -30,10 +29,6 @@ Examples:
   neuromap bench --program sr.nmp --ticks 100 --json-file bench.json
 """
 
-_DEFAULTS: dict[str, Any] = {
-    "cores": 4096, "rate": 20.0, "synapses": 128, "delays": "1", "at_rest": 0.0, "heterogeneous": False, "seed": 0,
-    "chip": DEFAULT_CHIP,
-}  # fmt: skip
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
@@ -41,60 +36,59 @@ _Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[i
 """Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
-def _asks(text: str, default: str, metavar: str = "N") -> Any:
-    return said_option(metavar=metavar, text=f"{text}  [default: {default}]")
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
+def _read_delays(said: Option, text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (_is_number(first) and (_is_number(last) or text == first)):
+        raise InputError(f"{said.flag} {one_line(text)}: must be a number of ticks, or two with a dash between: 1-15")
+    return int(first), int(last or first)
+
+
+class NetworkFlags(Given[None]):
+    """The characterisation network."""
+
+    cores: int = option("N  Cores of the characterisation network.", 4096)
+    rate_hz: float = option("--rate HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
+    synapses: int = option("N  Synapses of every axon.", 128)
+    delay: Any = option("--delays D|D-D  Delay in ticks, or its range.  [default: 1]", (1, 1), reads=_read_delays)
+    at_rest: float = option("P  Fraction of the cores that is silent.  [default: 0]", 0.0)
+    heterogeneous: bool = option("Give every neuron parameters of its own.", False)
+    seed: int = option("N  Seed of the network.  [default: 0]", 0)
+    chip: str = option("CHIP  A packaged chip or a chip file.", DEFAULT_CHIP)
+
+
+@command
 def bench(
-    cores: Annotated[int | None, _asks("Cores of the characterisation network.", "4096")] = None,
-    rate: Annotated[float | None, _asks("Spikes per neuron and second of network time.", "20", "HZ")] = None,
-    synapses: Annotated[int | None, _asks("Synapses of every axon.", "128")] = None,
-    delays: Annotated[str | None, _asks("Delay in ticks, or its range.", "1", "D|D-D")] = None,
-    at_rest: Annotated[float | None, _asks("Fraction of the cores that is silent.", "0", "P")] = None,
-    heterogeneous: Annotated[
-        bool, typer.Option("--heterogeneous", help="Give every neuron parameters of its own.")
-    ] = False,
-    seed: Annotated[int | None, _asks("Seed of the network.", "0")] = None,
-    chip: Annotated[str | None, _asks("A packaged chip or a chip file.", DEFAULT_CHIP, "CHIP")] = None,
-    program_file: Annotated[
-        Path | None,
-        said_option("--program", metavar="FILE", text="Measure this program, on random frames."),
-    ] = None,
-    threads: Annotated[str | None, _asks("Numbers of threads.", "1 and all of the machine", "N,N")] = None,
-    engine: Annotated[str, typer.Option(metavar="ENGINE", help="fast or numpy.")] = "fast",
-    ticks: Annotated[
-        int | None, typer.Option(metavar="N", help="Measure N ticks, or a few more.", show_default=False)
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        _asks("Without --ticks: measure each program and number of threads for about so long.", "2", "S"),
-    ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Rounds over which medians are taken.")] = 7,
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all).",
-            show_default=False,
-        ),
-    ] = None,
-    json_file: Annotated[str | None, file_option("--json-file", holds="the figures as JSON")] = None,
-    as_json: JsonFlag = False,
+    asked: NetworkFlags,
+    program_file: Path | None = option("--program FILE  Measure this program, on random frames."),
+    threads: str | None = option("N,N  Numbers of threads.  [default: 1 and all of the machine]"),
+    engine: str = option("ENGINE  fast or numpy.", "fast"),
+    ticks: int | None = option("N  Measure N ticks, or a few more."),
+    seconds: float | None = option(
+        "S  Without --ticks: measure each program and number of threads for about so long.  [default: 2]"
+    ),
+    rounds: int = option("N  Rounds over which medians are taken.", 7),
+    scaling: str | None = option(
+        "WHAT  Compare: cores (16 to --cores), rate (2, 20, 100 Hz) or threads (1 to all).",
+        choices=_SCALINGS,
+        must=f"is not known; give {', '.join(_SCALINGS)}",
+    ),
+    json_file: str | None = option("FILE  Write the figures as JSON to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
     from neuromap.bench.forms import print_bench
     from neuromap.files.whole_file import write_whole
 
-    asked = {
-        "cores": cores, "rate": rate, "synapses": synapses, "delays": delays, "at_rest": at_rest,
-        "heterogeneous": heterogeneous or None, "seed": seed, "chip": chip,
-    }  # fmt: skip
     _check_scaling(scaling, program_file)
     if ticks is not None and seconds is not None:
         raise InputError(f"--ticks {ticks} and --seconds {seconds:g}: give one of them")
     check_destinations(
-        {"--json-file": json_file}, {"program file": program_file, "chip file": chip_file_of(chip or DEFAULT_CHIP)}
+        {"--json-file": json_file}, {"program file": program_file, "chip file": chip_file_of(asked.chip)}
     )
     counts = _thread_counts(threads, engine, scaling)
     with progress_bar("bench") as progress:
@@ -124,22 +118,18 @@ def bench(
 
 
 def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
-    if scaling is not None and scaling not in _SCALINGS:
-        raise InputError(f"--scaling {scaling}: is not known; give {', '.join(_SCALINGS)}")
     if program_file is not None and scaling in ("cores", "rate"):
         raise InputError(
             f"--scaling {scaling} and --program: a program has its {scaling} already; leave one of them out"
         )
 
 
-def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
+def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:
     from neuromap.cores.crossbar.program import Program
     from neuromap.hardware.program_file import load_program
 
-    for name, value in asked.items():
-        if value is not None:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} and --program: a program is what it is; leave one of them out")
+    for name in asked:
+        raise InputError(f"{asked.said[name].flag} and --program: a program is what it is; leave one of them out")
     program = load_program(program_file)
     if not isinstance(program, Program):
         raise InputError(
@@ -149,26 +139,18 @@ def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
     return [program], [[]], None
 
 
-def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callable[..., None]) -> _Made:
+def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[..., None]) -> _Made:
     """Make the networks that are asked for, with their settings."""
     from neuromap.bench.characterisation import characterisation_program
 
-    chosen = {name: _DEFAULTS[name] if value is None else value for name, value in asked.items()}
-    least, greatest = _delay_range(chosen["delays"])
+    chosen = {name: getattr(asked, name) for name in asked.said}
     programs: list[Program] = []
     settings: list[list[tuple[str, object]]] = []
     same_kind: list[Callable[[int], Program]] = []
     for change in _changes(chosen, scaling):
         one = {**chosen, **change}
-        make = partial(
-            characterisation_program,
-            rate_hz=one["rate"],
-            synapses=one["synapses"],
-            delay=(least, greatest),
-            heterogeneous=one["heterogeneous"],
-            chip=one["chip"],
-            seed=one["seed"],
-        )
+        kind = {name: one[name] for name in one if name not in ("cores", "at_rest")}
+        make: Callable[..., Program] = partial(characterisation_program, **kind)
         programs.append(
             make(
                 one["cores"],
@@ -177,27 +159,17 @@ def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callabl
             )
         )
         same_kind.append(make)
-        settings.append([("cores", one["cores"]), ("rate_hz", one["rate"]), ("synapses", one["synapses"]),
-                         ("delay", [least, greatest]), ("at_rest", one["at_rest"]),
-                         ("heterogeneous", one["heterogeneous"]), ("seed", one["seed"]),
-                         ("chip", one["chip"])])  # fmt: skip
+        settings.append(list({**one, "delay": list(one["delay"])}.items()))
     return programs, settings, same_kind
 
 
 def _changes(chosen: dict[str, Any], scaling: str | None) -> list[dict[str, Any]]:
     if scaling == "rate":
-        return [{"rate": rate} for rate in _SCALED_RATES]
+        return [{"rate_hz": rate} for rate in _SCALED_RATES]
     if scaling == "cores":
         smaller = (_LEAST_CORES * 4**k for k in range(12))
         return [*({"cores": n} for n in smaller if n < chosen["cores"]), {}]
     return [{}]
-
-
-def _delay_range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    if not (_is_number(first) and (_is_number(last) or text == first)):
-        raise InputError(f"--delays {one_line(text)}: must be a number of ticks, or two with a dash between: 1-15")
-    return int(first), int(last or first)
 
 
 def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[int]:
@@ -213,7 +185,3 @@ def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[i
         powers = (2**k for k in range(11))
         return [*(n for n in powers if n < most), most]
     return list(dict.fromkeys([1, most]))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from neuromap.cli.arguments.options import JsonFlag
+from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import text_console
+from neuromap.options import argument
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["EXAMPLES", "chips"]
 
 EXAMPLES = """\
 \b
@@ -24,16 +23,12 @@ Examples:
 """
 
 
+@command
 def chips(
-    chip: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME|PATH]",
-            help="A packaged chip or a chip file; by default all packaged chips are listed.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    chip: str | None = argument(
+        "[NAME|PATH]  A packaged chip or a chip file; by default all packaged chips are listed.", None
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """List the packaged chips, or show one chip in full with its sources."""
     from neuromap.hardware.chip.chip_file import list_chips, load_chip

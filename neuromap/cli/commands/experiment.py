@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
-from neuromap.cli.arguments.training_flags import LimitOption
+from neuromap.cli.arguments.options import AS_JSON, LIMIT
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
-
-__all__ = ["EXAMPLES", "experiment"]
+from neuromap.options import argument, option
 
 EXAMPLES = """\
 \b
@@ -25,37 +21,21 @@ Examples:
 """
 
 
+@command
 def experiment(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="Name of an experiment, or its file; without one, those that there are."),
-    ] = None,
-    data: Annotated[
-        str | None,
-        said_option(
-            "--data", metavar="SOURCE", text="Where the images are, such as mnist:PATH.  [default: digits, if those]"
-        ),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        said_option(
-            "--folder",
-            metavar="FOLDER",
-            text="Holds checkpoints and results; what is done there is not done again.  [default: build/NAME]",
-        ),
-    ] = None,
-    processes: Annotated[int, typer.Option("--processes", metavar="N", help="Runs at the same time.")] = 1,
-    repetitions: Annotated[
-        int | None, said_option("--repetitions", metavar="N", text="Runs of every curve.  [default: the experiment's]")
-    ] = None,
-    epochs: Annotated[
-        int | None, said_option("--epochs", metavar="N", text="Epochs of every run.  [default: the experiment's]")
-    ] = None,
-    limit: LimitOption = None,
-    csv: Annotated[str | None, file_option("--csv", holds="the points")] = None,
-    svg: Annotated[str | None, file_option("--svg", holds="the figure")] = None,
-    save: Annotated[str | None, file_option("-o", "--save", holds="the whole result, as JSON,")] = None,
-    as_json: JsonFlag = False,
+    name: str | None = argument("[NAME]  Name of an experiment, or its file; without one, those that there are.", None),
+    data: str | None = option("SOURCE  Where the images are, such as mnist:PATH.  [default: digits, if those]"),
+    folder: Path | None = option(
+        "FOLDER  Holds checkpoints and results; what is done there is not done again.  [default: build/NAME]"
+    ),
+    processes: int = option("N  Runs at the same time.", 1),
+    repetitions: int | None = option("N  Runs of every curve.  [default: the experiment's]"),
+    epochs: int | None = option("N  Epochs of every run.  [default: the experiment's]"),
+    limit: int | None = LIMIT,
+    csv: str | None = option("FILE  Write the points to this file."),
+    svg: str | None = option("FILE  Write the figure to this file."),
+    save: str | None = option("-o, --save FILE  Write the whole result, as JSON, to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Train every curve of an experiment as often as it asks for, and hold the accuracies against published ones.
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag, said_option
+from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
+from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
-
-__all__ = ["EXAMPLES", "export_command"]
+from neuromap.options import argument, option
 
 EXAMPLES = """\
 \b
@@ -28,47 +24,24 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def export_command(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir); "
-            "trace file (to perfetto, neo, sonata), see neuromap simulate -o.",
-            show_default=False,
-        ),
-    ],
+    source: Path = argument(
+        "SOURCE  Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir); trace file "
+        "(to perfetto, neo, sonata), see neuromap simulate -o."
+    ),
     *,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="FORMAT",
-            help="For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DEST",
-            help="Where to write: a folder (ranc, ranc-vectors, sanafe), a file (others). All files appear, or none.",
-            show_default=False,
-        ),
-    ],
-    fed: FrameOptions,
-    program: Annotated[
-        Path | None,
-        said_option(
-            "--program",
-            metavar="PROGRAM",
-            text="Program file of a trace (to perfetto): names chips and places of cores, which else have numbers.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    to: str = option("FORMAT  For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.", ...),
+    output: str = option(
+        "--output, -o DEST  Where to write: a folder (ranc, ranc-vectors, sanafe), a file (others). All files appear, "
+        "or none.",
+        ...,
+    ),
+    fed: FrameFlags,
+    program: Path | None = option(
+        "PROGRAM  Program file of a trace (to perfetto): names chips and places of cores, which else have numbers."
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Write a program, network or trace for another tool, and say what was kept, approximated and refused.
 
@@ -81,7 +54,7 @@ def export_command(
 
     known = format_named(to, EXPORT_FORMATS)
     random = fed.random()
-    files = {f"{known.source} file": source, "stimulus file": fed.stimulus, "program file of the trace": program}
+    files = {f"{known.source} file": source, "stimulus file": fed.frames, "program file of the trace": program}
     if known.folder:
         if output.startswith("-"):
             raise InputError(f"--output {output}: is no folder; give a name (./{output} for this one)")
@@ -90,13 +63,13 @@ def export_command(
         check_destinations({"--output": output}, files)
     if known.fed:
         check_run_length(fed.n_frames)
-    elif fed != FrameOptions():
+    elif fed:
         raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
     found = export_file(
         source,
         to,
         output,
-        frames=fed.stimulus if known.fed else None,
+        frames=fed.frames if known.fed else None,
         random=random if known.fed else None,
         program=program,
     )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, said_option
+from neuromap.cli.arguments.options import AS_JSON, chip_file_of
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
+from neuromap.options import argument, option
 
 if TYPE_CHECKING:
     from neuromap.exchange.imported import Imported
 
-__all__ = ["EXAMPLES", "import_command"]
 
 EXAMPLES = """\
 \b
@@ -30,41 +29,23 @@ Examples:
 """
 
 
+@command
 def import_command(
-    format: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2, nir, onnx.", show_default=False)
-    ],
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file, or the script.", show_default=False)],
-    output: Annotated[str | None, file_option("--output", "-o", holds="the integer network")] = None,
-    chip: Annotated[
-        str | None,
-        said_option(
-            "--chip",
-            metavar="CHIP",
-            text="A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
-            "that of the script, or loihi1; of onnx none]",
-        ),
-    ] = None,
-    dt: Annotated[
-        float | None,
-        said_option(
-            "--dt",
-            metavar="SECONDS",
-            text="Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
-        ),
-    ] = None,
-    tool: Annotated[
-        str | None,
-        said_option(
-            "--tool",
-            metavar="TOOL",
-            text="Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
-        ),
-    ] = None,
-    html: Annotated[
-        str | None, file_option("--html", holds="the summary with pictures as one self-contained HTML page")
-    ] = None,
-    as_json: JsonFlag = False,
+    format: str = argument("FORMAT  Whose file or script it is: brian2, nir, onnx."),
+    source: Path = argument("SOURCE  The file, or the script."),
+    output: str | None = option("--output, -o FILE  Write the integer network to this file."),
+    chip: str | None = option(
+        "CHIP  A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
+        "that of the script, or loihi1; of onnx none]"
+    ),
+    dt: float | None = option(
+        "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]"
+    ),
+    tool: str | None = option(
+        "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
+    ),
+    html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Take over a network from another tool, and say what was kept, approximated and refused.
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Keys", "pressed_keys"]
-
 Keys = Callable[[float], str]
 """Waits for a key so many seconds and gives it; an empty text where none was pressed."""
 

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuromap.cli.arguments.chip_figures import SetOption, is_sweep, one_value_each, read_figures, refuse_in_sweep
+from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
+from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import (
-    ChipOption,
-    ExecutionOption,
-    JsonFlag,
-    NetworkFile,
-    PatternOption,
-    chip_file_of,
-    chosen_chip,
-    file_option,
-)
+from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTION, NETWORK, PATTERN, chip_file_of, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.mapping.diagnosis.apply_remedy import Request
     from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.options.budget import Budget
 
-__all__ = ["EXAMPLES", "map_command"]
 
 EXAMPLES = """\
 \b
@@ -51,29 +43,26 @@ TRYING = 10.0
 """Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say."""
 
 
-@with_option_blocks
+@command
 def map_command(
-    network: NetworkFile,
-    pattern: PatternOption = "streaming",
-    execution: ExecutionOption = "windowed",
-    chip: ChipOption = None,
-    other_figures: SetOption = None,
+    network: Path = NETWORK,
+    pattern: str = PATTERN,
+    execution: str = EXECUTION,
+    chip: str | None = CHIP,
+    other_figures: list[str] | None = OTHER_FIGURES,
     *,
     flags: SeededMappingFlags,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Only say whether it fits and, if not, what would; place and write nothing. Remedies are applied and "
-            f"tried, for {TRYING:g} seconds or --seconds.",
-        ),
-    ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every figure of the program, not six of them.")] = False,
-    output: Annotated[str | None, file_option("--output", "-o", holds="the program")] = None,
-    html: Annotated[
-        str | None, file_option("--html", holds="the table of several chips (--set) as one self-contained HTML page")
-    ] = None,
-    as_json: JsonFlag = False,
+    dry_run: bool = option(
+        "Only say whether it fits and, if not, what would; place and write nothing. Remedies are applied and tried, "
+        f"for {TRYING:g} seconds or --seconds.",
+        False,
+    ),
+    every: bool = option("--all  Print every figure of the program, not six of them.", False),
+    output: str | None = option("--output, -o FILE  Write the program to this file."),
+    html: str | None = option(
+        "FILE  Write the table of several chips (--set) as one self-contained HTML page to this file."
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Map a rolled-out network onto a chip, print what it takes, and write the program.
 
@@ -143,10 +132,9 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.hardware.program.ports import left_out_line
+    from neuromap.hardware.program.usage import copies_line, count_copies
     from neuromap.mapping.bounds.lower_bounds import core_bound
     from neuromap.render.table import text_table
-    from neuromap.report.figures.row import copies_line
-    from neuromap.report.measure_row import count_copies
 
     program = mapping.program
     nodes = count_copies(program)

@@ -6,8 +6,6 @@ from collections import deque
 
 from neuromap.cli.printing.watch_screen import Pace
 
-__all__ = ["FASTEST", "Player"]
-
 FASTEST = 0.0
 """Wanted speed that means as fast as it goes."""
 _SPAN = 2.0

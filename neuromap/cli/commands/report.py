@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from neuromap.cli.arguments.chip_figures import SetOption, is_sweep, one_value_each, read_figures, refuse_in_sweep
+from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.engine_options import EngineOptions
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
+from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import (
-    ChipOption,
-    ExecutionsOption,
-    JsonFlag,
-    StimuliOption,
-    chip_file_of,
-    chosen_chip,
-    file_option,
-    said_option,
-)
-from neuromap.cli.arguments.training_flags import LimitOption
-from neuromap.cli.arguments.typed_lists import split_executions
+from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTIONS, LIMIT, chip_file_of, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
-from neuromap.cli.printing.fault_section import FaultSection, check_fault_frames
+from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-
-__all__ = ["EXAMPLES", "report"]
+from neuromap.options import argument, option
+from neuromap.simulation.engine.engine_choice import EngineChoice
 
 EXAMPLES = """\
 \b
@@ -52,70 +39,41 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def report(
-    network: Annotated[
-        Path | None,
-        typer.Argument(metavar="[NET]", help="Network file (TOML); none with --from.", show_default=False),
-    ] = None,
-    patterns: Annotated[
-        list[str] | None,
-        said_option(
-            "--patterns",
-            metavar="PATTERNS",
-            text="Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
-            "May be repeated. By default streaming, sequential and those of the file.",
-        ),
-    ] = None,
-    executions: ExecutionsOption = None,
-    chip: ChipOption = None,
-    other_figures: SetOption = None,
-    program_file: Annotated[
-        Path | None,
-        said_option(
-            "--program",
-            metavar="FILE",
-            text="Report on this program instead of mapping; one row, whose prediction is that of --patterns and "
-            "--executions, by default of the names in the program.",
-        ),
-    ] = None,
+    network: Path | None = argument("[NET]  Network file (TOML); none with --from.", None),
+    patterns: list[str] | None = option(
+        "PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). May be "
+        "repeated. By default streaming, sequential and those of the file."
+    ),
+    executions: list[str] | None = EXECUTIONS,
+    chip: str | None = CHIP,
+    other_figures: list[str] | None = OTHER_FIGURES,
+    program_file: Path | None = option(
+        "--program FILE  Report on this program instead of mapping; one row, whose prediction is that of --patterns "
+        "and --executions, by default of the names in the program."
+    ),
     *,
-    fed: FrameOptions,
-    stimuli: StimuliOption = None,
-    engine: EngineOptions,
+    fed: StimuliFlags,
+    engine: Given[EngineChoice],
     flags: MappingFlags,
-    html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
-    csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
-    json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
-    data: Annotated[
-        str | None,
-        said_option(
-            "--data",
-            metavar="SOURCE",
-            text="Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
-            "accuracy over ticks.",
-        ),
-    ] = None,
-    accuracy_frames: Annotated[
-        int | None,
-        said_option(
-            "--accuracy-frames",
-            metavar="N",
-            text="With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
-        ),
-    ] = None,
-    limit: LimitOption = None,
+    html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
+    csv: str | None = option("FILE  Write the report as CSV to this file."),
+    json_file: str | None = option("FILE  Write the report as JSON to this file."),
+    data: str | None = option(
+        "SOURCE  Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
+        "accuracy over ticks."
+    ),
+    accuracy_frames: int | None = option(
+        "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]"
+    ),
+    limit: int | None = LIMIT,
     struck: FaultSection,
     kept: StoreOptions,
-    figure_folder: Annotated[
-        str | None,
-        said_option(
-            "--figures",
-            metavar="FOLDER",
-            text="Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    figure_folder: str | None = option(
+        "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF."
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Report response times, sampling frequency, energy and costs for every pattern and execution.
 
@@ -136,7 +94,7 @@ def report(
     from neuromap.report.text import print_report
 
     if kept.store is not None:
-        mapped = (network, patterns, executions, chip, other_figures, program_file, stimuli, html, data)
+        mapped = (network, patterns, executions, chip, other_figures, program_file, html, data)
         kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
         report_on_store(kept, csv, json_file, as_json=as_json)
         return
@@ -151,15 +109,13 @@ def report(
         struck.require_none("is of one chip, and --set gives several; give one value each")
     if program_file is not None:
         struck.require_none("is of programs that are mapped; drop --program")
-    struck.arguments()
     if figures and program_file is not None:
         raise InputError(f"--program and --set {next(iter(figures))}: give one of them, a program holds its chip")
-    how = engine.arguments()
     written = {"--html": html, "--csv": csv, "--json-file": json_file, "--fault-results": struck.fault_results}
     read = {
         "network file": network,
         "program file": program_file,
-        "stimulus file": fed.stimulus,
+        "stimulus file": fed.frames,
         "chip file": chip_file_of(chip),
         **flags.files,
     }
@@ -172,12 +128,12 @@ def report(
                     check_no_figure(path, figure_folder)
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
-    check_run_length(fed.n_frames)
+    fed.random()
     _check_data_options(data, accuracy_frames, limit, program_file)
     net = nm.load_network(network)
-    wanted = split_executions(executions) if executions else []
+    wanted = executions or []
     named = split_patterns(patterns or []) or list(patterns or [])
-    arguments = {**stimuli_arguments(fed, stimuli), **how}
+    arguments = {**fed, **engine}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
@@ -204,8 +160,8 @@ def report(
         with progress_bar("report") as progress:
             made = nm.latency_report(net, spec, chosen, wanted or None, progress=progress, **shown)
             if struck.faults is not None:
-                to_show = check_fault_frames(fed, stimuli, images, accuracy_frames)
-                made = struck.added(made, options, to_show, how, progress)
+                to_show = shown_to_faults(fed, images, accuracy_frames)
+                made = struck.added(made, options, to_show, engine.made(), progress)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn: list[tuple[Path, str | bytes]] = []

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from neuromap.cli.arguments.options import JsonFlag, NetworkFile, said_option
+from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.options import AS_JSON, NETWORK
 from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import InputError
+from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["EXAMPLES", "rollouts"]
 
 EXAMPLES = """\
 \b
@@ -33,41 +33,24 @@ _MOST_LISTED = 100_000
 _TICKS_OF_SLOWEST = 1000
 
 
+@command
 def rollouts(
-    network: NetworkFile,
-    pattern: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pattern",
-            metavar="PATTERN",
-            help="Only this pattern: a name, several names separated by commas, or streaming edges "
-            "('H1 -> O, H2 -> O'). May be repeated. By default streaming, sequential and those of the file.",
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="List every valid pattern, up to --limit.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists, at most 100000.")
-    ] = 100,
-    node_times: Annotated[
-        str | None,
-        said_option(
-            "--node-times",
-            metavar="WHICH",
-            text="work: every node takes as long as its multiply-accumulates, which the table work of the network file "
-            "holds; times are ticks.  [default: an update step for every node]",
-        ),
-    ] = None,
-    work_per_tick: Annotated[
-        int | None,
-        said_option(
-            "--work-per-tick",
-            metavar="N",
-            text="Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest "
-            "node takes 1000 ticks]",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    network: Path = NETWORK,
+    pattern: list[str] | None = option(
+        "PATTERN  Only this pattern: a name, several names separated by commas, or streaming edges ('H1 -> O, H2 -> "
+        "O'). May be repeated. By default streaming, sequential and those of the file."
+    ),
+    every: bool = option("--all  List every valid pattern, up to --limit.", False),
+    limit: int = option("N  Most patterns that --all lists, at most 100000.", 100),
+    node_times: str | None = option(
+        "WHICH  work: every node takes as long as its multiply-accumulates, which the table work of the network file "
+        "holds; times are ticks.  [default: an update step for every node]"
+    ),
+    work_per_tick: int | None = option(
+        "N  Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest node "
+        "takes 1000 ticks]"
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
 

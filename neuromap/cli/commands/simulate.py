@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, read_stimuli
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
-from neuromap.cli.arguments.run_options import CheckpointOptions, Runner, RunOptions
+from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length, read_stimuli
+from neuromap.cli.arguments.options import AS_JSON
+from neuromap.cli.arguments.run_options import CheckpointFlags, RunFlags, Runner
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
 from neuromap.errors import InputError
+from neuromap.options import argument, option
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
 
-__all__ = ["EXAMPLES", "simulate"]
 
 EXAMPLES = """\
 \b
@@ -36,40 +36,26 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def simulate(
     context: typer.Context,
-    program_file: Annotated[
-        Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
-    ],
+    program_file: Path = argument("PROGRAM  Program file (see neuromap map -o)."),
     *,
-    fed: FrameOptions,
-    record: Annotated[
-        str,
-        typer.Option(
-            "--record",
-            metavar="NEURONS",
-            help="Whose spikes are recorded: outputs, all, node:NAME, core:3 or core:3-7, separated by commas.",
-        ),
-    ] = "outputs",
-    record_potentials: Annotated[
-        str | None,
-        said_option(
-            "--record-potentials",
-            metavar="NEURONS",
-            text="Whose potential is recorded after every tick, given as for --record; by default none.",
-        ),
-    ] = None,
-    record_counts: Annotated[
-        bool, typer.Option("--record-counts", help="Count the spikes of every neuron of the program.")
-    ] = False,
-    engine: RunOptions,
-    checkpoints: CheckpointOptions,
-    output: Annotated[
-        str | None,
-        file_option("--output", "-o", holds="what was recorded (HDF5 where it ends in .h5, else safetensors)"),
-    ] = None,
-    as_json: JsonFlag = False,
+    fed: FrameFlags,
+    record: str = option(
+        "NEURONS  Whose spikes are recorded: outputs, all, node:NAME, core:3 or core:3-7, separated by commas.",
+        "outputs",
+    ),
+    record_potentials: str | None = option(
+        "NEURONS  Whose potential is recorded after every tick, given as for --record; by default none."
+    ),
+    record_counts: bool = option("Count the spikes of every neuron of the program.", False),
+    engine: RunFlags,
+    checkpoints: CheckpointFlags,
+    output: str | None = option(
+        "--output, -o FILE  Write what was recorded (HDF5 where it ends in .h5, else safetensors) to this file."
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Run a program on input frames and count the spikes of its outputs, frame by frame.
 
@@ -88,11 +74,11 @@ def simulate(
 
 def _simulate(
     program_file: Path,
-    fed: FrameOptions,
+    fed: FrameFlags,
     recorded: tuple[Any, ...],
-    engine: RunOptions,
+    engine: RunFlags,
     runner: Runner,
-    checkpoints: CheckpointOptions,
+    checkpoints: CheckpointFlags,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -101,7 +87,7 @@ def _simulate(
     from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
 
     recording, asked = nm.Recording(*recorded), checkpoints.asked()
-    read = {"program file": program_file, "stimulus file": fed.stimulus}
+    read = {"program file": program_file, "stimulus file": fed.frames}
     check_destinations({"--output": output, "--checkpoint": checkpoints.checkpoint}, read)
     checkpoints.check_parts(output, {**read, "checkpoint": checkpoints.resume})
     check_destinations({"--output": output}, {"checkpoint": checkpoints.resume})
@@ -109,13 +95,13 @@ def _simulate(
     check_run_length(fed.n_frames, program)
     random = fed.random()
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
-    if fed.stimulus is not None and (stimuli := read_stimuli(fed.stimulus, program)) is not None:
+    if fed.frames is not None and (stimuli := read_stimuli(fed.frames, program)) is not None:
         checkpoints.refuse_for_batches(engine.on_ranks)
         if into_hdf5:
             raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
-        _run_batch(program, stimuli, recording, engine.arguments(), output, as_json)
+        _run_batch(program, stimuli, recording, engine.keywords, output, as_json)
         return
-    frames, made = choose_frames(program, fed.stimulus, random)
+    frames, made = choose_frames(program, fed.frames, random)
     check_run_length(made["n_frames"], program)
     with progress_bar("simulating (ticks)") as progress:
         how = {"record": recording, "progress": progress, "checkpoints": asked}

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from neuromap.cli.arguments.options import ChipOption, ExecutionOption, chosen_chip, said_option
+from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.options import CHIP, EXECUTION, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.options import argument, option
 
 if TYPE_CHECKING:
     from neuromap.datasets.tracks import ImageSet
     from neuromap.network.network import Network
 
-__all__ = ["EXAMPLES", "studio"]
 
 EXAMPLES = """\
 \b
@@ -34,53 +33,29 @@ _VARIABLE = "NEUROMAP_STUDIO_TOKEN"
 _LONGEST_TOKEN_FILE = 2**20
 
 
+@command
 def studio(
-    networks: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[NET]...", help="Network files (TOML); the first is shown.", show_default=False),
-    ] = None,
-    patterns: Annotated[
-        list[str] | None,
-        said_option(
-            "--pattern",
-            metavar="PATTERN",
-            text="Rollout pattern: streaming, sequential, a name from the file, or its streaming edges; given twice, "
-            "two patterns run side by side.  [default: streaming]",
-        ),
-    ] = None,
-    execution: ExecutionOption = "windowed",
-    chip: ChipOption = None,
-    data: Annotated[
-        str | None,
-        said_option(
-            "--data",
-            metavar="SOURCE",
-            text="Labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits, if scikit-learn "
-            "is installed]",
-        ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Where to listen; beyond loopback it needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port to listen on.")] = 8765,
-    token_file: Annotated[
-        Path | None,
-        said_option(
-            "--token-file",
-            metavar="FILE",
-            text="File with the token that whoever opens the page must know: 16 letters, digits, - or _, or more.  "
-            "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]",
-        ),
-    ] = None,
-    token: Annotated[str | None, typer.Option("--token", hidden=True)] = None,
-    folder: Annotated[
-        Path | None,
-        said_option(
-            "--sessions",
-            metavar="FOLDER",
-            text="Where sessions are kept.  [default: neuromap/studio in $XDG_STATE_HOME or ~/.local/state]",
-        ),
-    ] = None,
+    networks: list[Path] | None = argument("[NET]...  Network files (TOML); the first is shown.", None),
+    patterns: list[str] | None = option(
+        "--pattern PATTERN  Rollout pattern: streaming, sequential, a name from the file, or its streaming edges; "
+        "given twice, two patterns run side by side.  [default: streaming]"
+    ),
+    execution: str = EXECUTION,
+    chip: str | None = CHIP,
+    data: str | None = option(
+        "SOURCE  Labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits, if scikit-learn "
+        "is installed]"
+    ),
+    host: str = option("HOST  Where to listen; beyond loopback it needs a token.", "127.0.0.1"),
+    port: int = option("PORT  Port to listen on.", 8765),
+    token_file: Path | None = option(
+        "FILE  File with the token that whoever opens the page must know: 16 letters, digits, - or _, or more.  "
+        "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]"
+    ),
+    token: str | None = option("TOKEN  Refused: others can read it.", hidden=True),
+    folder: Path | None = option(
+        "--sessions FOLDER  Where sessions are kept.  [default: neuromap/studio in $XDG_STATE_HOME or ~/.local/state]"
+    ),
 ) -> None:
     """Open a studio in the browser: edit patterns, run the chip live, change it while it runs, record and replay.
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import JsonFlag, SchedulerOption, check_workers, said_option
+from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_workers
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import leave_with
 from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.files.messages import counted
+from neuromap.jobs.ahead import MOST_PROCESSES
+from neuromap.options import argument, option
 
 if TYPE_CHECKING:
     from neuromap.sweep.run_table import RunTable
     from neuromap.sweep.sweep_spec import SweepSpec
 
-__all__ = ["EXAMPLES", "sweep"]
 
 EXAMPLES = """\
 \b
@@ -30,32 +30,27 @@ Examples:
 """
 
 
+class WorkerFlags(Given[None]):
+    """Who does the runs."""
+
+    processes: int | None = option(
+        "N  Runs at the same time, each on one thread; the rows are the same.  [default: the cores of the machine]",
+        within=(1, MOST_PROCESSES),
+    )
+    scheduler: str | None = SCHEDULER
+
+
+@command
 def sweep(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="Sweep file (TOML).", show_default=False)],
-    store: Annotated[
-        str | None,
-        said_option(
-            "-o",
-            "--store",
-            metavar="FILE",
-            text="Keep the rows in this file (SQLite, on a disk of this machine); runs that are done there are not "
-            "done again.  [default: NAME.sqlite of SPEC's name]",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        said_option(
-            "--processes",
-            metavar="N",
-            text="Runs at the same time, each on one thread; the rows are the same.  "
-            "[default: the cores of the machine]",
-        ),
-    ] = None,
-    scheduler: SchedulerOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the file and count its runs, and those that are left; do none.")
-    ] = False,
-    as_json: JsonFlag = False,
+    spec: Path = argument("SPEC  Sweep file (TOML)."),
+    store: str | None = option(
+        "-o, --store FILE  Keep the rows in this file (SQLite, on a disk of this machine); runs that are done there "
+        "are not done again.  [default: NAME.sqlite of SPEC's name]"
+    ),
+    *,
+    workers: WorkerFlags,
+    dry_run: bool = option("Check the file and count its runs, and those that are left; do none.", False),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Map, simulate and verify every combination of networks, patterns, executions, chips, their figures and seeds.
 
@@ -66,7 +61,7 @@ def sweep(
     from neuromap.simulation.engine.engine_choice import thread_count
     from neuromap.sweep.spec_file import load_sweep
 
-    workers = check_workers(processes, scheduler) or {"processes": thread_count()}
+    check_workers(workers)
     asked = load_sweep(spec)
     file = f"{asked.name}.sqlite" if store is None else store
     check_destinations({"--store": file}, {"sweep file": spec})
@@ -74,7 +69,7 @@ def sweep(
         _print_plan(asked, file, as_json=as_json)
         return
     with progress_bar("sweep") as progress:
-        table = run_sweep(asked, file, progress=progress, **workers)
+        table = run_sweep(asked, file, progress=progress, **(workers or {"processes": thread_count()}))
     _print_summary(table, file, as_json=as_json)
 
 

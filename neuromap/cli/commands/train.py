@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag, NetworkFile, file_option, said_option
-from neuromap.cli.arguments.training_flags import DataOption, LimitOption, TrainingFlags
+from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
-
-__all__ = ["EXAMPLES", "train"]
+from neuromap.options import option
+from neuromap.training.options.hardware_options import HardwareOptions
+from neuromap.training.options.training_options import TrainingOptions
 
 EXAMPLES = """\
 \b
@@ -29,67 +26,31 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def train(
-    network: NetworkFile,
-    data: DataOption = "digits",
-    pattern: Annotated[
-        list[str] | None,
-        said_option(
-            "--pattern",
-            metavar="PATTERN",
-            text="Rollout pattern: streaming, sequential, a name from the file, or its streaming edges "
-            "('H1 -> O, H2 -> O'). Given several times: one set of weights for all, in turn.  [default: streaming]",
-        ),
-    ] = None,
+    network: Path = NETWORK,
+    data: str = DATA,
+    pattern: list[str] | None = option(
+        "PATTERN  Rollout pattern: streaming, sequential, a name from the file, or its streaming edges ('H1 -> O, H2 "
+        "-> O'). Given several times: one set of weights for all, in turn.  [default: streaming]"
+    ),
     *,
-    flags: TrainingFlags,
-    limit: LimitOption = None,
-    test: Annotated[
-        bool,
-        typer.Option("--test", help="Measure on the test images at the end, instead of the validation images."),
-    ] = False,
-    with_validation: Annotated[
-        bool,
-        typer.Option("--with-validation", help="With --test: train on the validation images too, measure at the end."),
-    ] = False,
-    checkpoint: Annotated[
-        str | None,
-        said_option(
-            "--checkpoint",
-            metavar="FILE",
-            text="Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it.",
-        ),
-    ] = None,
-    chip: Annotated[
-        str | None,
-        said_option(
-            "--for",
-            metavar="CHIP",
-            text="Train integer weights and thresholds for this chip: a packaged one or a chip file.",
-        ),
-    ] = None,
-    shift: Annotated[
-        int | None,
-        said_option(
-            "--shift", metavar="N", text="With --for: move every training image by up to N pixels.  [default: 0]"
-        ),
-    ] = None,
-    no_bias: Annotated[
-        bool,
-        typer.Option("--no-bias", help="With --for: keep thresholds within what the leak holds: no axons for biases."),
-    ] = False,
-    output: Annotated[
-        str | None,
-        said_option(
-            "-o",
-            "--output",
-            metavar="NAME.toml",
-            text="With --for: write the trained network to this file, and its weights beside it.",
-        ),
-    ] = None,
-    csv: Annotated[str | None, file_option("--csv", holds="loss and accuracy of every epoch")] = None,
-    as_json: JsonFlag = False,
+    flags: Given[TrainingOptions],
+    limit: int | None = LIMIT,
+    test: bool = option("Measure on the test images at the end, instead of the validation images.", False),
+    with_validation: bool = option("With --test: train on the validation images too, measure at the end.", False),
+    checkpoint: str | None = option(
+        "FILE  Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it."
+    ),
+    chip: str | None = option(
+        "--for CHIP  Train integer weights and thresholds for this chip: a packaged one or a chip file."
+    ),
+    hardware: Given[HardwareOptions],
+    output: str | None = option(
+        "-o, --output NAME.toml  With --for: write the trained network to this file, and its weights beside it."
+    ),
+    csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Train a network under a rollout pattern, or under several, and print its accuracy frame by frame.
 
@@ -104,11 +65,10 @@ def train(
     from neuromap.training.chip_training import train_for_chip
     from neuromap.training.forms import render_text
     from neuromap.training.network_training import train_network
-    from neuromap.training.options.hardware_options import HardwareOptions
     from neuromap.training.options.training_options import require_torch
 
-    options = flags.options()
-    _check_chip_options(chip, shift, no_bias, output)
+    options = flags.made()
+    _check_chip_options(chip, hardware, output)
     if with_validation and not test:
         raise InputError(
             "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
@@ -127,8 +87,7 @@ def train(
         if chip is None:
             found = train_network(rollouts, images, options, checkpoint, progress)
         else:
-            hardware = HardwareOptions(0 if shift is None else shift, no_bias)
-            made = train_for_chip(rollouts, nm.load_chip(chip), images, options, hardware, checkpoint, progress)
+            made = train_for_chip(rollouts, nm.load_chip(chip), images, options, hardware.made(), checkpoint, progress)
             found = made.result
             if output is not None:
                 made.network.save(output)
@@ -150,14 +109,9 @@ def _weights(output: str | None) -> str | None:
     return None if output is None else str(Path(output).with_suffix(".safetensors"))
 
 
-def _check_chip_options(chip: str | None, shift: int | None, no_bias: bool, output: str | None) -> None:
-    given = (
-        None if shift is None else f"--shift {shift}",
-        "--no-bias" if no_bias else None,
-        None if output is None else f"--output {output}",
-    )
-    for option in filter(None, given):
+def _check_chip_options(chip: str | None, hardware: Given[HardwareOptions], output: str | None) -> None:
+    for words in (*hardware.words, *(() if output is None else (f"--output {output}",))):
         if chip is None:
-            raise InputError(f"{option}: is of training for a chip; give --for truenorth, or drop it")
+            raise InputError(f"{words}: is of training for a chip; give --for truenorth, or drop it")
     if output is not None and not output.endswith(".toml"):
         raise InputError(f"--output {output}: is no network file; give a name that ends in .toml")

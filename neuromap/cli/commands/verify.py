@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-from neuromap.cli.arguments.engine_options import EngineOptions
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.command import Given, command
+from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import (
-    ChipOption,
-    JsonFlag,
-    NetworkFile,
-    chosen_chip,
-    said_option,
-)
+from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import text_console
-
-__all__ = ["EXAMPLES", "verify"]
+from neuromap.options import option
+from neuromap.simulation.engine.engine_choice import EngineChoice
 
 EXAMPLES = """\
 \b
@@ -35,36 +27,23 @@ Examples:
 """
 
 
-@with_option_blocks
+@command
 def verify(
-    network: NetworkFile,
-    pattern: Annotated[
-        str | None,
-        said_option(
-            "--pattern",
-            metavar="PATTERN",
-            text="Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  "
-            "[default: that of --program, else streaming]",
-        ),
-    ] = None,
-    execution: Annotated[
-        str | None,
-        said_option(
-            "--execution",
-            metavar="EXECUTION",
-            text="windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]",
-        ),
-    ] = None,
-    chip: ChipOption = None,
-    program_file: Annotated[
-        Path | None,
-        said_option("--program", metavar="FILE", text="Verify this program instead of mapping."),
-    ] = None,
+    network: Path = NETWORK,
+    pattern: str | None = option(
+        "PATTERN  Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  [default: that of --program, else "
+        "streaming]"
+    ),
+    execution: str | None = option(
+        "EXECUTION  windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]"
+    ),
+    chip: str | None = CHIP,
+    program_file: Path | None = option("--program FILE  Verify this program instead of mapping."),
     *,
-    fed: FrameOptions,
-    engine: EngineOptions,
+    fed: FrameFlags,
+    engine: Given[EngineChoice],
     flags: MappingFlags,
-    as_json: JsonFlag = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
 
@@ -79,7 +58,6 @@ def verify(
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
-    how = engine.arguments()
     check_run_length(fed.n_frames)
     net = nm.load_network(network)
     program = None if program_file is None else nm.load_program(program_file)
@@ -89,7 +67,7 @@ def verify(
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = flags.chip(chip)
-    frames, made = choose_frames(net, fed.stimulus, fed.random())
+    frames, made = choose_frames(net, fed.frames, fed.random())
     if program is None:
         options = flags.options(net, spec)
         with progress_bar("mapping") as progress:
@@ -97,7 +75,7 @@ def verify(
         rollout, program = mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
-        found = nm.verify(rollout, program, frames, **how)
+        found = nm.verify(rollout, program, frames, **engine)
 
     if as_json:
         rolled = found.rollout_period_ticks

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from neuromap.cli.arguments.engine_options import EngineOptions
-from neuromap.cli.arguments.frame_options import MAX_TICKS, FrameOptions, check_run_length
-from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import said_option
+from neuromap.cli.arguments.command import Given, command
+from neuromap.cli.arguments.frame_options import MAX_TICKS, FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.errors import InputError
+from neuromap.options import argument, option
+from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from neuromap.simulation.run.live_run import LiveRun
     from neuromap.simulation.run.sources import FrameSource
 
-__all__ = ["EXAMPLES", "watch"]
 
 EXAMPLES = """\
 \b
@@ -44,49 +42,30 @@ _SIZE_WITHOUT = 24
 """Rows of text of a terminal that does not say how many it has."""
 
 
-@dataclass(frozen=True)
-class WatchFrames(FrameOptions):
+class WatchFrames(FrameFlags):
     """Input frames of a watched run, which need not end."""
 
-    n_frames: Annotated[
-        int | None,
-        said_option(
-            "--frames",
-            "--random",
-            metavar="N",
-            text="Without --stimulus: make N random frames, frame 0 included, and end after them, as simulate does.  "
-            "[default: without end in a terminal, else 32]",
-        ),
-    ] = None
+    n_frames: int = option(
+        "--frames, --random N  Without --stimulus: make N random frames, frame 0 included, and end after them, as "
+        "simulate does.  [default: without end in a terminal, else 32]",
+        DEFAULT_FRAMES,
+        needs="a whole number, 2 or more",
+    )
 
 
-@with_option_blocks
+@command
 def watch(
-    program_file: Annotated[
-        Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
-    ],
+    program_file: Path = argument("PROGRAM  Program file (see neuromap map -o)."),
     *,
     fed: WatchFrames,
-    ticks: Annotated[
-        int | None, said_option("--ticks", metavar="N", text="End after so many ticks, whatever the frames.")
-    ] = None,
-    speed: Annotated[
-        float | None,
-        said_option(
-            "--speed",
-            metavar="S",
-            text="Ticks per second of wall time; 0 for as fast as it goes.  [default: 10 in a terminal, else 0]",
-        ),
-    ] = None,
-    classes: Annotated[
-        int | None,
-        said_option(
-            "--classes",
-            metavar="C",
-            text="Name the class of every frame of an output whose neurons C classes share equally: most spikes wins.",
-        ),
-    ] = None,
-    engine: EngineOptions,
+    ticks: int | None = option("N  End after so many ticks, whatever the frames.", within=(1, MAX_TICKS)),
+    speed: float | None = option(
+        "S  Ticks per second of wall time; 0 for as fast as it goes.  [default: 10 in a terminal, else 0]"
+    ),
+    classes: int | None = option(
+        "C  Name the class of every frame of an output whose neurons C classes share equally: most spikes wins."
+    ),
+    engine: Given[EngineChoice],
 ) -> None:
     """Run a program tick by tick and show what it does: spikes of nodes, busy cores, frames of outputs, pace.
 
@@ -94,14 +73,10 @@ def watch(
     every frame of an output is a line, and a stimulus ends after its last frame.
     """
     import neuromap as nm
-    from neuromap.simulation.engine.engine_choice import EngineChoice
     from neuromap.simulation.run.live_run import LiveRun
 
     in_terminal = sys.stdout.isatty()
     wanted = _checked_speed(speed, _SPEED if in_terminal else 0.0)
-    if ticks is not None and not 1 <= ticks <= MAX_TICKS:
-        raise InputError(f"--ticks {ticks}: must be 1 to {MAX_TICKS}")
-    how = engine.arguments()
     random = fed.random()
     program = nm.load_program(program_file)
     _check_classes(program, classes)
@@ -109,8 +84,7 @@ def watch(
     source, n_ticks = _source(program, fed, random, in_terminal)
     if ticks is not None:
         n_ticks = ticks
-    choice = EngineChoice(how["engine"], how["threads"], how["noise_seed"])
-    run = LiveRun(program, source, choice)
+    run = LiveRun(program, source, engine.made())
     if in_terminal:
         _show(run, n_ticks, wanted, classes)
     else:
@@ -134,20 +108,19 @@ def _check_classes(program: ChipProgram, classes: int | None) -> None:
 
 
 def _source(
-    program: ChipProgram, fed: WatchFrames, random: object, in_terminal: bool
+    program: ChipProgram, fed: WatchFrames, random: RandomFrames, in_terminal: bool
 ) -> tuple[FrameSource | None, int | None]:
     """Choose the input frames, and the ticks after which they end."""
-    from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+    from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.run.sources import GivenFrames, RandomSource
     from neuromap.simulation.run.tick_run import ticks_to_run
 
-    assert isinstance(random, RandomFrames)
-    if in_terminal and fed.stimulus is None and fed.n_frames is None:
+    if in_terminal and fed.frames is None and "n_frames" not in fed:
         density = RandomSource(program, seed=fed.seed).density if fed.density is None else fed.density
         return RandomSource(program, density, fed.seed), None
-    frames, made = choose_frames(program, fed.stimulus, random)
+    frames, made = choose_frames(program, fed.frames, random)
     check_run_length(made["n_frames"], program)
-    is_endless = in_terminal and fed.stimulus is not None
+    is_endless = in_terminal and fed.frames is not None
     return GivenFrames(program, frames), None if is_endless else ticks_to_run(program, made["n_frames"])
 
 

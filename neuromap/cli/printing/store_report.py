@@ -4,71 +4,48 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import file_option, said_option
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
+from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.sweep.grouped_runs import RunsOver
     from neuromap.sweep.run_table import RunTable
 
-__all__ = ["StoreOptions", "leave_with", "report_on_store"]
 
+class StoreOptions(Given[None]):
+    """A store and what is shown of it."""
 
-@dataclass(frozen=True)
-class StoreOptions:
-    """A store and what is shown of it; one parameter of the command (see ``option_blocks``)."""
-
-    store: Annotated[
-        str | None,
-        said_option(
-            "--from",
-            metavar="STORE",
-            text="Report on the rows in this file, which neuromap sweep or neuromap explore wrote.",
-        ),
-    ] = None
-    over: Annotated[
-        str | None,
-        said_option(
-            "--over",
-            metavar="PARAMETERS",
-            text="With --from: take runs together that have the same values of one parameter or two, such as "
-            "core.axons,pattern.",
-        ),
-    ] = None
-    figure: Annotated[
-        str | None,
-        said_option(
-            "--figure",
-            metavar="KEY",
-            text="With --over: the figure, called as in the CSV.  [default: measured_first_response_ticks]",
-        ),
-    ] = None
-    svg: Annotated[
-        str | None,
-        file_option("--svg", holds="with --over: the figure over the first parameter, a line for every second value,"),
-    ] = None
-    parquet: Annotated[
-        str | None, file_option("--parquet", holds="with --from: all runs as Parquet (extra parquet)")
-    ] = None
+    store: str | None = option(
+        "--from STORE  Report on the rows in this file, which neuromap sweep or neuromap explore wrote."
+    )
+    over: str | None = option(
+        "PARAMETERS  With --from: take runs together that have the same values of one parameter or two, such as "
+        "core.axons,pattern."
+    )
+    figure: str | None = option(
+        "KEY  With --over: the figure, called as in the CSV.  [default: measured_first_response_ticks]"
+    )
+    svg: str | None = option(
+        "FILE  Write with --over: the figure over the first parameter, a line for every second value, to this file."
+    )
+    parquet: str | None = option("FILE  Write with --from: all runs as Parquet (extra parquet) to this file.")
 
     def require_none(self) -> None:
         """Refuse options that are about a store where none is given."""
-        for field in fields(self):
-            if (value := getattr(self, field.name)) is not None:
-                raise InputError(f"--{field.name} {value}: is about runs of a store; give one with --from")
+        self.refuse("is about runs of a store; give one with --from")
 
-    def require_alone(self, others: Sequence[object], blocks: Sequence[object]) -> None:
+    def require_alone(self, others: Sequence[object], groups: Sequence[Given[Any]]) -> None:
         """Refuse all that says how to map or simulate, and what needs another option."""
         # others: what was typed of other options; ``None`` where they were not
-        if any(other is not None for other in others) or any(block != type(block)() for block in blocks):
+        if any(other is not None for other in others) or any(groups):
             raise InputError(
                 f"--from {self.store}: the runs are done; only --over, --figure, --svg, --csv, --parquet, --json-file "
                 "and --json go with it, leave the others and NET away"

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
-from neuromap.faults.struck_program import Faults, fails
+from neuromap.faults.options import Faults
+from neuromap.faults.struck_program import fails
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]

@@ -20,8 +20,7 @@ from neuromap.cores.synapse_list.list_pending import (
 )
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
-from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.noise import check_seed
+from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
 Ints = NDArray[np.int64]

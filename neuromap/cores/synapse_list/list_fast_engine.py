@@ -28,10 +28,8 @@ from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
+from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
-from neuromap.simulation.engine.noise import check_seed
-
-__all__ = ["ListFastEngine"]
 
 Ints = NDArray[np.int64]
 

@@ -13,12 +13,19 @@ from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, o
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.given import real_number
+from neuromap.options import Option, option
 from neuromap.render.value import Card
 
 _TOLERANCE = 1e-9
 """A response of 9 ticks of 1 ms is 9.000000000000001 ms in floating point, and within 9 ms."""
 _LONGEST = 200
 _ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
+
+
+def _read_bound(said: Option, words: str) -> float:
+    """Read a bound that was typed."""
+    objective = next(objective for objective in OBJECTIVES if objective.name == said.name)
+    return parse_bound(words, objective, said.flag)
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,23 @@ class Limits(Card):
     'full response <= 5 ms, cores <= 200'
     """
 
-    first_response_seconds: float | None = None
-    full_response_seconds: float | None = None
-    worst_case_reaction_seconds: float | None = None
-    sampling_frequency_hz: float | None = None
-    accuracy_at_deadline: float | None = None
-    cores: int | None = None
-    energy_joules: float | None = None
+    first_response_seconds: float | None = option(
+        "--max-first-response TIME  First response, at most, such as 5ms.", reads=_read_bound
+    )
+    full_response_seconds: float | None = option("--max-full-response TIME  Full response, at most.", reads=_read_bound)
+    worst_case_reaction_seconds: float | None = option(
+        "--max-reaction TIME  Worst-case reaction, at most.", reads=_read_bound
+    )
+    sampling_frequency_hz: float | None = option(
+        "--min-sampling-frequency FREQUENCY  Sampling frequency, at least, such as 300Hz.", reads=_read_bound
+    )
+    accuracy_at_deadline: float | None = option(
+        "--min-accuracy PART  With --deadline: accuracy then, at least, such as 90%.", reads=_read_bound
+    )
+    cores: int | None = option("--max-cores N  Cores, at most.", reads=_read_bound)
+    energy_joules: float | None = option(
+        "--max-energy ENERGY  Energy per frame, at most, such as 100uJ.", reads=_read_bound
+    )
 
     def __post_init__(self) -> None:
         for objective, bound in self:

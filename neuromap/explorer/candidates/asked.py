@@ -15,6 +15,7 @@ from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective, objective_named
 from neuromap.explorer.candidates.named_patterns import least_full_response
+from neuromap.explorer.candidates.options import MAX_PERIOD, ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, RowTable, row_table
 from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class
 from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedules_of, sharing_of
@@ -66,11 +67,7 @@ class MappingChoice(Value):
     """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
 
     chip: ChipSpec  # the chip
-    splitters: str  # where splitters may stand
-    ticks_per_step: int | None  # as asked for
-    wide: str  # what becomes of nodes that are wider than a core
-    wide_ticks: int | None  # ticks of partial sums
-    phases: str  # whether phases are those at least cost
+    options: MappingOptions  # splitters, ticks of an update step as asked for, wide nodes, phases
     table: RowTable  # the distinct schedules
     step_ticks: Ints  # (rows,): ticks of an update step, row by row
     # core_bound, neuron_bound: cores and neurons that no mapping of any row can do without; the neurons are those of
@@ -86,15 +83,14 @@ class MappingChoice(Value):
     @property
     def may_change_schedule(self) -> bool:
         """Whether splitters or partial sums may lengthen delays, so that times of a row are known by bounds only."""
-        return _may_change_schedule(self.splitters, self.wide)
+        return _may_change_schedule(self.options)
 
     def maps_like(self, other: MappingChoice) -> bool:
         """Whether another choice for the same chip makes the same programs of all rows."""
         # As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
         return (
-            (self.splitters, self.wide, self.wide_ticks, self.phases)
-            == (other.splitters, other.wide, other.wide_ticks, other.phases)
-            and (self.ticks_per_step == other.ticks_per_step or not self.may_change_schedule)
+            replace(self.options, ticks_per_step=None) == replace(other.options, ticks_per_step=None)
+            and (self.options.ticks_per_step == other.options.ticks_per_step or not self.may_change_schedule)
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
 
@@ -113,7 +109,7 @@ class MappingChoice(Value):
             return self.exact_times(slice(None))
         table = self.table
         # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
-        least = np.full(len(table), self.ticks_per_step or 1)
+        least = np.full(len(table), self.options.ticks_per_step or 1)
         chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
         # a frame period of the user's own counts in the unit of the schedule that is made
         period = np.where(chosen, table.period, (table.period - 1) * least + 1)
@@ -136,20 +132,20 @@ def mapping_choices(
         bounds = {wide: core_bound_of_all(network, chip, wide, budget) for wide in wides}
         of_chip: list[MappingChoice] = []
         for options in asked.options:
-            table = tables[_may_change_schedule(options.splitters, options.wide)]
+            table = tables[_may_change_schedule(options)]
             steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
             in_class = bound.total
-            if not _may_change_schedule(options.splitters, options.wide) and CORES in asked.objectives:
+            if not _may_change_schedule(options) and CORES in asked.objectives:
                 in_class = core_bound_of_class(given, chip, bound.total, budget)
-            choice = MappingChoice(chip, *options, table, steps, bound.total, bound.neurons, in_class, least)
+            choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip
     return choices
 
 
-def _may_change_schedule(splitters: str, wide: str) -> bool:
-    return splitters == "anywhere" or wide != "refuse"
+def _may_change_schedule(options: MappingOptions) -> bool:
+    return options.splitters == "anywhere" or options.wide != "refuse"
 
 
 def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
@@ -162,7 +158,7 @@ def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: C
         sharing = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
-    needed = dict.fromkeys(_may_change_schedule(options.splitters, options.wide) for options in asked.options)
+    needed = dict.fromkeys(_may_change_schedule(options) for options in asked.options)
     return {
         by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights, numbers)
         for by_pattern in needed
@@ -205,20 +201,8 @@ def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
 # What is asked to be searched: executions and mapping choices, checked.
 
 
-MAX_PERIOD = 1000
-"""Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
 FEW_TICKS: tuple[int | None, ...] = (None, 64, 16, 4)
 """Ticks of partial sums that are tried where nobody says which: all that they count, then fewer by factors of four."""
-
-
-class AskedOptions(NamedTuple):
-    """With a chip, a mapping choice: places of splitters, ticks of an update step, wide nodes, their ticks, phases."""
-
-    splitters: str
-    ticks_per_step: int | None
-    wide: str
-    wide_ticks: int | None
-    phases: str = "least"
 
 
 @dataclass(frozen=True)
@@ -227,7 +211,7 @@ class Asked:
 
     chips: tuple[ChipSpec, ...]  # chips, each name once; without their energies where these are of different terms
     executions: tuple[str, ...]  # executions
-    options: tuple[AskedOptions, ...]  # with a chip, a mapping choice each
+    options: tuple[MappingOptions, ...]  # with a chip, a mapping choice each
     within: str  # whether all patterns are searched, or those of the given one's behaviour class
     objectives: tuple[Objective, ...] = OBJECTIVES  # axes of the front, in their usual order
 
@@ -242,32 +226,28 @@ class Asked:
         return len(self.chips) * len(self.executions) * len(self.options)
 
 
-def asked_for(
-    chips: Any,
-    executions: Any,
-    splitters: Any,
-    ticks_per_step: Any,
-    within: Any,
-    wide: Any = "refuse",
-    phases: Any = "least",
-    objectives: Any = None,
-) -> Asked:
+def asked_for(search: ExploreOptions) -> Asked:
     """Check what the user asks to be searched; single values stand for lists of one."""
-    specs, wanted = _chips(chips), _executions(executions)
+    specs, wanted = _chips(_one_of(search.chips, search.chip)), _executions(search.executions)
     options = [
-        AskedOptions(s, t, *w, phases)
-        for s in dict.fromkeys(_listed(splitters))
-        for t in dict.fromkeys(_listed(ticks_per_step))
-        for w in dict.fromkeys(_wide(_listed(wide)))
+        MappingOptions(splitters=s, ticks_per_step=t, wide=w, wide_ticks=k, phases=search.phases)  # type: ignore[arg-type]
+        for s in dict.fromkeys(_listed(search.splitters))
+        for t in dict.fromkeys(_listed(search.ticks_per_step))
+        for w, k in dict.fromkeys(_wide(_listed(search.wide)))
     ]
-    for asked in options:
-        MappingOptions(**asked._asdict())
-    if within not in ("all", "class"):
-        raise InputError(f"within {within!r}: unknown; choose 'all' or 'class'")
-    axes = read_objectives(objectives)
+    if search.within not in ("all", "class"):
+        raise InputError(f"within {search.within!r}: unknown; choose 'all' or 'class'")
+    axes = read_objectives(search.objectives)
     if ENERGY not in axes:  # then nothing is run for it
         specs = [replace(chip, energy={}, energy_included=()) for chip in specs]
-    return Asked(tuple(specs), tuple(wanted), tuple(options), within, axes)
+    return Asked(tuple(specs), tuple(wanted), tuple(options), search.within, axes)
+
+
+def _one_of(chips: Any, chip: Any) -> Any:
+    if chips is not None and chip is not None:
+        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
+    found = chips if chip is None else chip
+    return "truenorth" if found is None else found
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:

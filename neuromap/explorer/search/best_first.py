@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from neuromap.errors import InputError
+from neuromap.explorer.candidates.options import Progress
 from neuromap.explorer.search.deadline_accuracy import RowPlace
 from neuromap.explorer.search.front import OpenRows
 from neuromap.explorer.search.measurements import Measurements
@@ -20,16 +21,6 @@ from neuromap.render.value import Card
 UNMEASURED = ALIKE
 """Tolerance where no spread is known: of a single stimulus, or where nothing may be mapped."""
 _LEAST, _MOST = 1e-6, 0.5
-
-
-def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> float | None:
-    """Check a tolerance that was asked for."""
-    if tolerance is None:
-        return None
-    real_number(name, tolerance)
-    if not 0 <= tolerance < 1:
-        raise InputError(f"{name} = {tolerance!r}: must be a part from 0 to below 1, such as 0.02")
-    return float(tolerance)
 
 
 def measured_tolerance(
@@ -60,10 +51,6 @@ def _rounded_up(part: float) -> float:
 
 
 # The search: rows are mapped one after the other, the most promising first, until none is open.
-
-
-Progress = Callable[[str, int, int], object]
-"""Called with what is mapped next, the rows mapped so far, and the rows that are open."""
 
 
 @dataclass(frozen=True)

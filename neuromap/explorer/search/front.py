@@ -370,7 +370,7 @@ def _step_times_of_all(choice: MappingChoice, asked: Asked) -> Iterator[StepTime
 
 def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
     """Put times in steps into seconds, at no more ticks per step than a row of the choice may have."""
-    step = choice.ticks_per_step or 1
+    step = choice.options.ticks_per_step or 1
     first, full, period = times.first * step, times.full * step, times.period * step
     if choice.may_change_schedule:  # as for the rows of a table
         first, full = choice.least.first * step, max(choice.least.full, choice.least.first) * step

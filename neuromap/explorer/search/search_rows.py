@@ -116,20 +116,22 @@ class SearchRows:
         choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
-        options = (choice.splitters, choice.ticks_per_step, choice.wide, choice.wide_ticks, choice.phases)
+        asked = choice.options
+        options = (asked.splitters, asked.ticks_per_step, asked.wide, asked.wide_ticks, asked.phases)
         return Candidate(values, execution, choice.chip.name, *options)
 
     def fingerprint(self, place: RowPlace) -> str:
         """Digest of all that the result of a row depends on."""
         choice, row = self.groups[place.group].choice, place.row
+        options = choice.options
         text = (
-            f"{self.fingerprints[choice]} {choice.splitters} {choice.step_ticks[row]} "
-            f"{choice.ticks_per_step if choice.may_change_schedule else ''} {choice.table.key_text(row)}"
+            f"{self.fingerprints[choice]} {options.splitters} {choice.step_ticks[row]} "
+            f"{options.ticks_per_step if choice.may_change_schedule else ''} {choice.table.key_text(row)}"
         )
-        if choice.wide != "refuse":
-            text += f" {choice.wide} {choice.wide_ticks}"
-        if choice.phases != "least":
-            text += f" {choice.phases} phases"
+        if options.wide != "refuse":
+            text += f" {options.wide} {options.wide_ticks}"
+        if options.phases != "least":
+            text += f" {options.phases} phases"
         return sha256(text.encode()).hexdigest()
 
     def core_bound(self, place: RowPlace) -> int:

@@ -14,8 +14,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.render.value import Card
 
-__all__ = ["KINDS", "Operator", "TensorShape", "settings_of_frame"]
-
 TensorShape = tuple[int, ...]
 
 KINDS: Mapping[str, str] = ReadOnlyMapping(
@@ -98,15 +96,3 @@ class Operator(Card):
     def setting(self, key: str, default: Any = None) -> Any:
         """Give one setting, or what holds where the source does not say."""
         return self.settings.get(key, default)
-
-
-def settings_of_frame(
-    kind: str, settings: Mapping[str, Any], source: TensorShape | None, batch: int
-) -> Mapping[str, Any]:
-    """Give the settings that hold for one frame of a batch of several."""
-    # gives none where frames are cut apart, or change places with something else: one frame does not say what follows
-    if batch == 1 or not source or source[0] != batch or kind not in ("slice", "transpose"):
-        return settings
-    axes = (0, -len(source))
-    is_mixed = settings.get("axis") in axes or settings.get("order", (0,))[0] not in axes
-    return {} if is_mixed else settings

@@ -6,8 +6,11 @@ leaves ``x + (step(x) - x)`` behind. In a network these are functions of a node,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -183,3 +186,90 @@ def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[O
             wanted.update(one.reads)
             kept.append(one)
     return tuple(reversed(kept))
+
+
+# What is known while a source is read, one call of its operators after the other.
+
+
+class GraphReading:
+    """Tensors and operators that are known so far, and the call that is being read."""
+
+    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+    # shapes: of tensors, for the whole batch
+
+    def __init__(self, constants: dict[str, Any], shapes: dict[str, TensorShape | None]) -> None:
+        self.constants, self.shapes = constants, shapes
+        self.operators: list[Operator] = []
+        self.unread: list[str] = []
+        self.origins: dict[str, str] = {}
+        """What constants are called in the source, or those that they are computed from."""
+        self._label = self._word = self._gives = ""
+
+    def begin(self, label: str, word: str, gives: str) -> None:
+        """Turn to a call: how it is labelled, what the source calls what it does, the tensor that it gives."""
+        self._label, self._word, self._gives = label, word, gives
+
+    def add(
+        self,
+        kind: str,
+        reads: Sequence[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        constants: Sequence[NDArray[Any]] = (),
+        work: int | None = 0,
+        gives: str = "",
+        shape: TensorShape | None = None,
+        called: str = "",
+    ) -> str:
+        """Take the call over as an operator, and name the tensor that it gives."""
+        tensor = gives or self._gives
+        if shape is not None:
+            self.shapes[tensor] = shape
+        whole, word = self.shapes.get(tensor), called or self._word
+        self.operators.append(
+            Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, tuple(constants))
+        )
+        return tensor
+
+    def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> bool:
+        """Take the call over as a function; one whose constants are not at hand has no name: it cannot be computed."""
+        known = [array for array in constants if array is not None]
+        settings = {"function": name} if name and len(known) == len(constants) else {}
+        self.add("function", [source], settings=settings, constants=known if settings else ())
+        return True
+
+    def graph(
+        self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str
+    ) -> OperatorGraph:
+        """Give all that was read, for one frame of the batch."""
+
+        def of_frame(tensor: str) -> TensorShape | None:
+            shape = self.shapes.get(tensor)
+            return (1, *shape[1:]) if shape and shape[0] == batch else shape
+
+        return OperatorGraph(
+            name=name,
+            inputs={tensor: of_frame(tensor) for tensor in inputs},
+            operators=tuple(
+                replace(
+                    one,
+                    shape=of_frame(one.gives),
+                    work=None if one.work is None else one.work // batch,
+                    settings=_of_frame(one, self.shapes.get(one.reads[0]) if one.reads else None, batch),
+                )
+                for one in self.operators
+            ),
+            outputs=tuple(dict.fromkeys(outputs)),
+            producer=producer,
+            unread=tuple(dict.fromkeys(self.unread)),
+        )
+
+
+def _of_frame(one: Operator, source: TensorShape | None, batch: int) -> Mapping[str, Any]:
+    """Give the settings that hold for one frame of a batch of several."""
+    # gives none where frames are cut apart, or change places with something else: one frame does not say what follows
+    if batch == 1 or not source or source[0] != batch or one.kind not in ("slice", "transpose"):
+        return one.settings
+    axes = (0, -len(source))
+    is_mixed = one.setting("axis") in axes or one.setting("order", (0,))[0] not in axes
+    return {} if is_mixed else one.settings

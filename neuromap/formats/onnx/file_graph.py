@@ -1,4 +1,4 @@
-"""An ONNX file as a graph of operators. Nothing in it is executed; subgraphs and functions are not entered."""
+"""An ONNX file as a graph of operators. Constants alone are computed; subgraphs and functions are not entered."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _read(path: Path) -> OperatorGraph:
     constants, sizes, unread = _stored(graph, path.parent)
     shapes, not_found = tensor_shapes(model)
     batch = _batch_of([shapes.get(name) for name in inputs])
-    reading = Reading(shapes, constants, sizes, batch)
+    reading = Reading(shapes, constants, sizes)
     reading.unread += [*unread, *not_found]
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
@@ -70,13 +70,12 @@ def _read(path: Path) -> OperatorGraph:
         known.update(gives)
     outputs = [info.name for info in graph.output if not reading.is_constant(info.name)]
     producer = " ".join(part for part in (model.producer_name, model.producer_version) if part)
-    return OperatorGraph(
-        name=graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
-        inputs={name: reading.frame_shape(name) for name in inputs},
-        operators=tuple(reading.operators),
-        outputs=tuple(dict.fromkeys(outputs)),
+    return reading.graph(
+        graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
+        inputs,
+        outputs,
+        batch=batch,
         producer=producer if producer.isprintable() else "",
-        unread=tuple(dict.fromkeys(reading.unread)),
     )
 
 
@@ -101,8 +100,9 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
     if not gives:
         return
     before = len(reading.operators)
+    reading.begin(label, node.op_type, node.output[0])
     try:
-        _take(node, label, reading, within, own=own)
+        _take(node, reading, within, opset if own else None)
     except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise InputError(
             f"operator {show_name(label)}: is no {show_name(node.op_type)} of ONNX, by its inputs or attributes; write "
@@ -113,11 +113,12 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
     first = next((tensor for tensor in gives if tensor in taken), "")
     for place, tensor in enumerate(node.output, start=1):
         if tensor and tensor not in taken and tensor not in reading.constants:
-            reading.add(node, label, "part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
+            reading.add("part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
 
 
-def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bool) -> None:
-    attributes = attributes_of(node)
+def _take(node: Any, reading: Reading, within: list[str], opset: int | None) -> None:
+    # opset: None for an operator of another domain than ONNX's own
+    attributes, own = attributes_of(node), opset is not None
     if own and node.op_type in ("Shape", "Size"):
         shape = reading.whole_shape(node.input[0])
         value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
@@ -125,7 +126,7 @@ def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bo
         reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
         return
     if all(reading.is_constant(tensor) for tensor in (*node.input, *within)):
-        _fold(node, attributes, reading, own=own and not within)
+        _fold(node, attributes, reading, None if within else opset)
         return
     translate = TRANSLATORS.get(node.op_type) if own and not _has_graphs(node) else None
     if translate is None:
@@ -133,8 +134,8 @@ def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bo
         reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
     # translators take the first output for what is computed; without it only which node is read is known
     is_whole = bool(node.output[0]) or node.op_type == "Split"
-    if translate is None or not is_whole or not translate(node, label, attributes, reading):
-        take_other(node, label, reading, within)
+    if translate is None or not is_whole or not translate(node, attributes, reading):
+        take_other(node, reading, within)
 
 
 def _read_within(node: Any) -> Iterator[str]:
@@ -149,7 +150,7 @@ def _read_within(node: Any) -> Iterator[str]:
             yield from (info.name for info in graph.output if info.name not in inner)
 
 
-def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool) -> None:
+def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | None) -> None:
     """Compute what follows from constants; what is not computed is constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
@@ -158,7 +159,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
             reading.origins[tensor] = origin
         if (found := reading.whole_shape(tensor)) is not None:
             reading.constant_shapes[tensor] = found
-    if not own or _has_graphs(node):
+    if opset is None or _has_graphs(node):
         return
     if node.op_type == "Constant":
         value = next((attributes[key] for key in ("value", "value_float", "value_int", "value_floats", "value_ints")
@@ -170,7 +171,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
     arrays = [reading.constant(tensor) for tensor in node.input]
     if any(tensor and array is None for tensor, array in zip(node.input, arrays, strict=True)):
         return
-    values = folded(node.op_type, attributes, arrays, reading.whole_shape(node.output[0]), len(node.output))
+    values = folded(node, attributes, arrays, reading.whole_shape(node.output[0]), opset)
     for tensor, value in zip(node.output, values, strict=False):
         if tensor:
             reading.constants[tensor] = value

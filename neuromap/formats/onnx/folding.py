@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,103 +13,23 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
-from neuromap.formats.layers.operator import Operator, TensorShape, settings_of_frame
+from neuromap.formats.layers.operator import TensorShape
+from neuromap.formats.layers.operator_graph import GraphReading
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""
 Array = NDArray[Any]
 
 
-def _cast(a: Mapping[str, Any], x: Array) -> Array:
-    import onnx
-
-    return x.astype(onnx.helper.tensor_dtype_to_np_dtype(a["to"]))
-
-
-def _axes(a: Mapping[str, Any], given: tuple[Array, ...]) -> tuple[int, ...] | None:
-    axes = given[0].ravel().tolist() if given and given[0] is not None else a.get("axes")
-    return None if axes is None else tuple(int(n) for n in axes)
-
-
-def _unsqueeze(a: Mapping[str, Any], x: Array, *given: Array) -> Array:
-    return np.expand_dims(x, _axes(a, given) or (0,))
-
-
-def _squeeze(a: Mapping[str, Any], x: Array, *given: Array) -> Array:
-    return np.squeeze(x, _axes(a, given))
-
-
-def _reshape(a: Mapping[str, Any], x: Array, shape: Array) -> Array:
-    wanted = [x.shape[k] if n == 0 and not a.get("allowzero") else int(n) for k, n in enumerate(shape.tolist())]
-    return x.reshape(wanted)
-
-
-def _divide(x: Array, y: Array) -> Array:
-    if np.issubdtype(x.dtype, np.integer):
-        return (np.trunc(x / y)).astype(x.dtype)
-    result: Array = x / y
-    return result
-
-
-def _dequantise(a: Mapping[str, Any], x: Array, scale: Array, zero: Stored = None) -> Array:
-    def along(part: Array) -> Array:
-        if part.ndim != 1 or part.size == 1:
-            return part
-        return part.reshape([-1 if k == a.get("axis", 1) % x.ndim else 1 for k in range(x.ndim)])
-
-    shifted = x.astype(np.int32) - (0 if zero is None else along(zero).astype(np.int32))
-    result: Array = shifted.astype(scale.dtype) * along(scale)
-    return result
-
-
-_COMPUTED: Mapping[str, Callable[..., Any]] = {
-    "Identity": lambda a, x: x,
-    "Sign": lambda a, x: np.sign(x),
-    "Neg": lambda a, x: -x,
-    "Abs": lambda a, x: np.abs(x),
-    "Sqrt": lambda a, x: np.sqrt(x),
-    "Floor": lambda a, x: np.floor(x),
-    "Ceil": lambda a, x: np.ceil(x),
-    "Round": lambda a, x: np.round(x),
-    "Reciprocal": lambda a, x: np.reciprocal(x),
-    "Not": lambda a, x: ~x,
-    "Add": lambda a, x, y: x + y,
-    "Sub": lambda a, x, y: x - y,
-    "Mul": lambda a, x, y: x * y,
-    "Div": lambda a, x, y: _divide(x, y),
-    "Max": lambda a, *xs: np.maximum.reduce(np.broadcast_arrays(*xs)),
-    "Min": lambda a, *xs: np.minimum.reduce(np.broadcast_arrays(*xs)),
-    "Greater": lambda a, x, y: x > y,
-    "GreaterOrEqual": lambda a, x, y: x >= y,
-    "Less": lambda a, x, y: x < y,
-    "LessOrEqual": lambda a, x, y: x <= y,
-    "Equal": lambda a, x, y: x == y,
-    "Where": lambda a, c, x, y: np.where(c, x, y),
-    "Cast": _cast,
-    "Clip": lambda a, x, low=None, high=None: np.clip(x, a.get("min", low), a.get("max", high)),
-    "Transpose": lambda a, x: np.transpose(x, a.get("perm")),
-    "Reshape": _reshape,
-    "Flatten": lambda a, x: x.reshape(math.prod(x.shape[: a.get("axis", 1)]), -1),
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Concat": lambda a, *xs: np.concatenate(xs, a["axis"]),
-    "Gather": lambda a, x, k: np.take(x, k, a.get("axis", 0)),
-    "Slice": lambda a, x, start, end, *rest: _slice(x, start, end, *rest),
-    "ReduceProd": lambda a, x, *axes: np.prod(x, _axes(a, axes), keepdims=bool(a.get("keepdims", 1))),
-    "ReduceMean": lambda a, x, *axes: np.mean(x, _axes(a, axes), keepdims=bool(a.get("keepdims", 1))),
-    "DequantizeLinear": _dequantise,
-    "Split": lambda a, x, sizes=None: _split(a, x, sizes),
+_COMPUTED = {
+    *("Abs", "Add", "Cast", "Ceil", "Clip", "Concat", "DequantizeLinear", "Div", "Equal", "Flatten", "Floor"),
+    *("Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not"),
+    *("Reciprocal", "ReduceMean", "ReduceProd", "Reshape", "Round", "Sign", "Slice", "Split", "Sqrt", "Squeeze"),
+    *("Sub", "Transpose", "Unsqueeze", "Where"),
 }
-"""Of attributes and what an operator takes; ``None`` in place of what it is not given. Split gives a list."""
-
-
-def _slice(x: Array, start: Array, end: Array, *rest: Stored) -> Array:
-    given = [None if part is None else part.tolist() for part in (*rest, None, None)]
-    axes, steps = given[0] or range(len(start)), given[1] or [1] * len(start)
-    where = [slice(None)] * x.ndim
-    for axis, first, last, step in zip(axes, start.tolist(), end.tolist(), steps, strict=True):
-        where[axis] = slice(first, None if step < 0 and last < -x.shape[axis] else last, step)
-    return x[tuple(where)]
+"""What is evaluated: operators whose results are bounded by what they take, and that run no graph of their own."""
+_FIRST_EVALUATED = {"DequantizeLinear": 19, "Squeeze": 13, "Unsqueeze": 13}
+"""Opsets before which ONNX does not evaluate an operator, or takes its axes in the wrong order; 6 for all others."""
 
 
 def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: Stored = None) -> Sequence[int] | None:
@@ -130,21 +50,17 @@ def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: St
     return [int(n) for n in said]
 
 
-def _split(a: Mapping[str, Any], x: Array, sizes: Stored) -> list[Array]:
-    axis = a.get("axis", 0)
-    lengths = part_lengths(a, x.shape[axis], a["parts"], sizes) or ()
-    return np.split(x, np.cumsum(lengths)[:-1], axis)
-
-
 def folded(
-    op: str, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None, parts: int = 1
+    node: Any, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None, opset: int
 ) -> list[Array]:
-    """Compute constants."""
+    """Compute constants, as the package ``onnx`` defines its operators."""
     # arrays: what it takes; ``None`` in the place of what it is not given
-    compute = _COMPUTED.get(op)
-    if compute is None or (op != "Split" and parts != 1):
+    op = node.op_type
+    if op not in _COMPUTED or (op != "Split" and len(node.output) != 1):
         return []
     known = [array for array in arrays if array is not None]
+    if op == "Identity":
+        return known  # weights that a model shares stay one array
     sizes = [max((array.size for array in known), default=0)]
     if op not in ("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"):
         try:
@@ -159,34 +75,50 @@ def folded(
         return []
     try:
         with np.errstate(all="ignore"):
-            found = compute({**attributes, "parts": parts}, *arrays)
-            return [np.asarray(array) for array in (found if isinstance(found, list) else [found])]
-    except Exception:  # whatever NumPy raises of arrays that do not fit: then the number is not known, nothing more
+            return [np.asarray(array) for array in _evaluated(node, attributes, arrays, opset)]
+    except Exception:  # whatever is raised of arrays that do not fit: then the number is not known, nothing more
         return []
+
+
+def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], opset: int) -> Sequence[Any]:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    op, count = node.op_type, len(node.output)
+    # plain values only: ONNX would look for the numbers of a tensor in any file that it names
+    kept = [one for one in node.attribute if isinstance(attributes.get(one.name), int | float | str | list)]
+    if op == "Cast" and attributes["to"] == onnx.TensorProto.STRING:
+        raise ValueError("texts are no numbers")
+    if op == "Split" and arrays[0] is not None:  # ONNX takes any lengths
+        part_lengths(attributes, arrays[0].shape[attributes.get("axis", 0)], count, *arrays[1:])
+    elif op in ("Squeeze", "Unsqueeze") and "axes" in attributes:  # which opset 13 made an input
+        kept, arrays = [], [arrays[0], np.asarray(attributes["axes"])]
+    names = ["" if array is None else f"input {place}" for place, array in enumerate(arrays)]
+    gives = [f"output {place}" for place in range(count)]
+    function = onnx.helper.make_function(
+        "neuromap", "folded", [name for name in names if name], gives,
+        [onnx.NodeProto(op_type=op, input=names, output=gives, attribute=kept)],
+        [onnx.helper.make_opsetid("", max(opset, _FIRST_EVALUATED.get(op, 6)))],
+    )  # fmt: skip
+    found: Sequence[Any] = ReferenceEvaluator(function).run(None, dict(zip(names, arrays, strict=True)), attributes={})
+    return found
 
 
 # What is known while the operators of an ONNX file are read one after the other.
 
 
-class Reading:
-    """Tensors and operators that are known so far."""
-
-    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+class Reading(GraphReading):
+    """Tensors and operators that are known so far, and the shapes of those that are stored."""
 
     def __init__(
         self,
-        shapes: Mapping[str, TensorShape | None],
+        shapes: dict[str, TensorShape | None],
         constants: dict[str, Stored],
         constant_shapes: dict[str, TensorShape],
-        batch: int,
     ) -> None:
-        self.constants = constants
+        super().__init__(constants, shapes)
         self.constant_shapes = constant_shapes
-        self.operators: list[Operator] = []
-        self.unread: list[str] = []
-        self.origins = {name: name for name in constant_shapes}
-        """Stored tensors that constants are computed from."""
-        self._shapes, self._batch = shapes, batch
+        self.origins.update((name, name) for name in constant_shapes)
 
     def is_constant(self, tensor: str) -> bool:
         """Tell whether no input changes a tensor; one that is not given does not change either."""
@@ -200,49 +132,8 @@ class Reading:
         """Give the shape of a tensor for the whole batch."""
         array = self.constants.get(tensor)
         if array is not None:
-            return array.shape
-        return self.constant_shapes.get(tensor) or self._shapes.get(tensor)
-
-    def frame_shape(self, tensor: str) -> TensorShape | None:
-        """Give the shape of a tensor for one frame."""
-        shape = self._shapes.get(tensor)
-        if shape and shape[0] == self._batch:
-            return (1, *shape[1:])
-        return shape
-
-    def per_frame(self, work: int | None) -> int | None:
-        """Give the part of one frame of a batch's multiply-accumulates."""
-        return None if work is None else work // self._batch
-
-    def add(
-        self,
-        node: Any,
-        label: str,
-        kind: str,
-        reads: Sequence[str],
-        *,
-        settings: Mapping[str, Any] | None = None,
-        constants: Sequence[NDArray[Any]] = (),
-        work: int | None = 0,
-        gives: str | None = None,
-        called: str = "",
-    ) -> None:
-        """Take an operator over."""
-        tensor = node.output[0] if gives is None else gives
-        source = self.whole_shape(reads[0]) if reads else None
-        self.operators.append(
-            Operator(
-                name=label,
-                kind=kind,
-                reads=tuple(reads),
-                gives=tensor,
-                shape=self.frame_shape(tensor),
-                work=self.per_frame(work),
-                called=called or node.op_type,
-                settings=settings_of_frame(kind, settings or {}, source, self._batch),
-                constants=tuple(constants),
-            )
-        )
+            return tuple(array.shape)
+        return self.constant_shapes.get(tensor) or self.shapes.get(tensor)
 
 
 def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:

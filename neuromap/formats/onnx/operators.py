@@ -48,99 +48,89 @@ _BINARY = {
 _ALSO_BINARY = ("Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Mod", "PRelu", "Mean")
 
 
-def _function(
-    node: Any, label: str, reading: Reading, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()
-) -> bool:
-    """Take a function over; one whose constants are not at hand has no name, as it cannot be computed."""
-    known = [array for array in constants if array is not None]
-    settings = {"function": name} if name and len(known) == len(constants) else {}
-    reading.add(node, label, "function", [source], settings=settings, constants=known if settings else ())
-    return True
+def _named(node: Any, a: Attributes, reading: Reading) -> bool:
+    return reading.function(node.input[0], _NAMES[node.op_type])
 
 
-def _named(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
-    return _function(node, label, reading, node.input[0], _NAMES[node.op_type])
+def _opaque(node: Any, a: Attributes, reading: Reading) -> bool:
+    return not reading.is_constant(node.input[0]) and reading.function(node.input[0])
 
 
-def _opaque(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
-    return not reading.is_constant(node.input[0]) and _function(node, label, reading, node.input[0])
-
-
-def _clip(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _clip(node: Any, a: Attributes, reading: Reading) -> bool:
     bounds = []
     for place, key, default in ((1, "min", -np.inf), (2, "max", np.inf)):
         tensor = node.input[place] if len(node.input) > place else ""
         bounds.append(reading.constant(tensor) if tensor else np.asarray(a.get(key, default), np.float32))
-    return _function(node, label, reading, node.input[0], "clip", bounds)
+    return reading.function(node.input[0], "clip", bounds)
 
 
-def _cast(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _cast(node: Any, a: Attributes, reading: Reading) -> bool:
     import onnx
 
     kinds = onnx.TensorProto
     to = a.get("to")
     to = kinds.DataType.Value(to) if isinstance(to, str) else to  # opset 1 to 5
     if to == kinds.BOOL:
-        return _function(node, label, reading, node.input[0])  # whether it is 0: neither rises nor falls
+        return reading.function(node.input[0])  # whether it is 0: neither rises nor falls
     floats = (kinds.FLOAT, kinds.DOUBLE)
-    return _function(node, label, reading, node.input[0], "same" if to in floats else "truncate")
+    return reading.function(node.input[0], "same" if to in floats else "truncate")
 
 
-def _dropout(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _dropout(node: Any, a: Attributes, reading: Reading) -> bool:
     """Read what leaves elements as they are, but in training, where it throws some away by chance."""
     training = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(1)
     if training is None or training.any():
-        return _function(node, label, reading, node.input[0])
+        return reading.function(node.input[0])
     for mask in node.output[1:]:
         shape = reading.whole_shape(node.input[0])
         reading.constants[mask] = None if shape is None else np.broadcast_to(np.True_, shape)
-    return _function(node, label, reading, node.input[0], "same")
+    return reading.function(node.input[0], "same")
 
 
-def _batch_norm(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _batch_norm(node: Any, a: Attributes, reading: Reading) -> bool:
     scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
     shape = reading.whole_shape(node.input[0])
     epsilon = np.float32(a.get("epsilon", 1e-5))
     # before opset 14 it is the outputs that say that it computes the mean and variance of this very batch
     if shape is None or a.get("training_mode") or any(node.output[1:]):
-        return _function(node, label, reading, node.input[0])
+        return reading.function(node.input[0])
 
     def along(part: NDArray[Any] | None) -> NDArray[Any] | None:
         return None if part is None else part.reshape((1, -1) + (1,) * (len(shape) - 2))
 
     parts = [along(part) for part in (mean, variance, scale, shift)]
-    return _function(node, label, reading, node.input[0], "batch_norm", [*parts, np.asarray(epsilon)])
+    return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(epsilon)])
 
 
-def _binary(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _binary(node: Any, a: Attributes, reading: Reading) -> bool:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     if len(reads) > 1 and node.op_type in ("Add", "Sub", "Sum") and len(reads) == len(node.input) == 2:
         signs = (1, -1) if node.op_type == "Sub" else (1, 1)
-        reading.add(node, label, "add", reads, settings={"signs": signs})
+        reading.add("add", reads, settings={"signs": signs})
         return True
     if len(reads) > 1:
         kind = "add" if node.op_type in ("Add", "Sum") else "multiply"
-        reading.add(node, label, kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
+        reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
         return True
     if len(node.input) != 2 or node.op_type not in _BINARY:
         name = "same" if len(node.input) == 1 else ""
-        return _function(node, label, reading, reads[0], name)
+        return reading.function(reads[0], name)
     first = reading.is_constant(node.input[0])
     constant = reading.constant(node.input[0 if first else 1])
     source, target = reading.whole_shape(reads[0]), reading.whole_shape(node.output[0])
     if source != target:  # the constant makes more elements of it
-        return _function(node, label, reading, reads[0])
-    return _function(node, label, reading, reads[0], _BINARY[node.op_type][int(first)], [constant])
+        return reading.function(reads[0])
+    return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
 
 
-def _where(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _where(node: Any, a: Attributes, reading: Reading) -> bool:
     reads = list(dict.fromkeys(tensor for tensor in node.input if not reading.is_constant(tensor)))
     if len(reads) > 1:
-        reading.add(node, label, "multiply", reads)
+        reading.add("multiply", reads)
         return True
     if reads[0] != node.input[0] or node.input[1] == reads[0] or node.input[2] == reads[0]:
-        return _function(node, label, reading, reads[0])
-    return _function(node, label, reading, reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
+        return reading.function(reads[0])
+    return reading.function(reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
 
 
 ELEMENTWISE = {
@@ -156,35 +146,37 @@ ELEMENTWISE = {
 """Operators that are functions of a tensor, or join two element by element."""
 
 
-def _reshape(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _reshape(node: Any, a: Attributes, reading: Reading) -> bool:
     if reading.is_constant(node.input[0]):
         return False
-    reading.add(node, label, "reshape", [node.input[0]])
+    reading.add("reshape", [node.input[0]])
     return True
 
 
-def _transpose(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _transpose(node: Any, a: Attributes, reading: Reading) -> bool:
     order = a.get("perm")
     shape = reading.whole_shape(node.input[0])
     if order is None and shape is not None:
         order = range(len(shape))[::-1]
-    reading.add(node, label, "transpose", [node.input[0]], settings={} if order is None else {"order": tuple(order)})
+    if order is not None and shape is not None and sorted(order) != list(range(len(shape))):
+        raise ValueError("perm")
+    reading.add("transpose", [node.input[0]], settings={} if order is None else {"order": tuple(order)})
     return True
 
 
-def _shuffle(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
-    reading.add(node, label, "transpose", [node.input[0]])
+def _shuffle(node: Any, a: Attributes, reading: Reading) -> bool:
+    reading.add("transpose", [node.input[0]])
     return True
 
 
-def _concat(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _concat(node: Any, a: Attributes, reading: Reading) -> bool:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     whole = len(reads) == len(node.input)
-    reading.add(node, label, "concat", reads, settings={"axis": a.get("axis", 1), "whole": whole})
+    reading.add("concat", reads, settings={"axis": a.get("axis", 1), "whole": whole})
     return True
 
 
-def _split(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _split(node: Any, a: Attributes, reading: Reading) -> bool:
     source, sizes = node.input[0], node.input[1] if len(node.input) > 1 else ""
     if sizes and reading.constant(sizes) is None:
         return False  # an input says how long the parts are
@@ -200,11 +192,11 @@ def _split(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
             settings |= {"start": start, "stop": start + lengths[place], "step": 1}
             start += lengths[place]
         if tensor:
-            reading.add(node, label, "slice", [source], settings=settings, gives=tensor)
+            reading.add("slice", [source], settings=settings, gives=tensor)
     return True
 
 
-def _slice(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _slice(node: Any, a: Attributes, reading: Reading) -> bool:
     if len(node.input) > 1:
         arrays = [reading.constant(tensor) for tensor in node.input[1:]]
         parts = [None if array is None else array.ravel().tolist() for array in arrays]
@@ -216,11 +208,11 @@ def _slice(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
         axes = parts[2] if len(parts) > 2 and parts[2] else [0]
         steps = parts[3] if len(parts) > 3 and parts[3] else [1]
         settings = {"axis": int(axes[0]), "start": int(starts[0]), "stop": int(ends[0]), "step": int(steps[0])}
-    reading.add(node, label, "slice", [node.input[0]], settings=settings)
+    reading.add("slice", [node.input[0]], settings=settings)
     return True
 
 
-def _pad(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _pad(node: Any, a: Attributes, reading: Reading) -> bool:
     pads = reading.constant(node.input[1]) if len(node.input) > 1 else None
     numbers = a.get("pads") if pads is None else pads.ravel().tolist()
     value = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
@@ -228,15 +220,15 @@ def _pad(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     if numbers is not None and a.get("mode", "constant") == "constant" and len(node.input) < 4:
         amount = a.get("value", 0.0) if value is None else float(np.asarray(value).ravel()[0])
         settings = {"pads": tuple(int(n) for n in numbers), "value": float(amount)}
-    reading.add(node, label, "pad", [node.input[0]], settings=settings)
+    reading.add("pad", [node.input[0]], settings=settings)
     return True
 
 
-def _resize(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _resize(node: Any, a: Attributes, reading: Reading) -> bool:
     if reading.is_constant(node.input[0]):
         return False
     nearest = a.get("mode", "nearest") == "nearest"
-    reading.add(node, label, "resize", [node.input[0]], settings={"nearest": nearest})
+    reading.add("resize", [node.input[0]], settings={"nearest": nearest})
     return True
 
 
@@ -251,14 +243,14 @@ MOVES = {
     **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), _resize),
 }
 """Operators that no neuron computes."""
-Translator = Callable[[Any, str, dict[str, Any], Reading], bool]
-"""Of an operator, its label, its attributes and what is known: whether it was taken over."""
+Translator = Callable[[Any, dict[str, Any], Reading], bool]
+"""Of an operator, its attributes and what is known: whether it was taken over."""
 TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 """By type of operator."""
 
 
-def take_other(node: Any, label: str, reading: Reading, within: Sequence[str] = ()) -> None:
+def take_other(node: Any, reading: Reading, within: Sequence[str] = ()) -> None:
     """Take an operator over as one that reads what it, and the graphs within it, read."""
     reads = dict.fromkeys(tensor for tensor in (*node.input, *within) if not reading.is_constant(tensor))
     gives = next(tensor for tensor in node.output if tensor)
-    reading.add(node, label, "other", list(reads), work=0, gives=gives)
+    reading.add("other", list(reads), gives=gives)

@@ -14,8 +14,6 @@ from neuromap.files.messages import show
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
 from neuromap.formats.onnx.folding import Reading, ints
 
-__all__ = ["WEIGHTED"]
-
 Attributes = dict[str, Any]
 
 
@@ -47,7 +45,7 @@ def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
     return [] if any(array is None for array in arrays) else [array for array in arrays if array is not None]
 
 
-def _conv(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _conv(node: Any, a: Attributes, reading: Reading) -> bool:
     source, weight = node.input[0], node.input[1]
     shape = reading.whole_shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) < 3:
@@ -61,11 +59,11 @@ def _conv(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     count = transposed_work if transposed else conv_work
     work = count(reading.whole_shape(source if transposed else node.output[0]), shape)
     kind = "conv_transpose" if transposed else "conv"
-    reading.add(node, label, kind, [source], settings=settings, constants=_known(reading, weight, bias), work=work)
+    reading.add(kind, [source], settings=settings, constants=_known(reading, weight, bias), work=work)
     return True
 
 
-def _quantised_conv(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> bool:
     weight = node.input[3] if node.op_type == "QLinearConv" else node.input[1]
     shape = reading.whole_shape(weight)
     if shape is None or not reading.is_constant(weight) or reading.is_constant(node.input[0]):
@@ -73,8 +71,6 @@ def _quantised_conv(node: Any, label: str, a: Attributes, reading: Reading) -> b
     settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
     settings["groups"] = _groups(a)
     reading.add(
-        node,
-        label,
         "conv",
         [node.input[0]],
         settings=settings,
@@ -83,7 +79,7 @@ def _quantised_conv(node: Any, label: str, a: Attributes, reading: Reading) -> b
     return True
 
 
-def _gemm(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _gemm(node: Any, a: Attributes, reading: Reading) -> bool:
     source, weight = node.input[0], node.input[1]
     shape = reading.whole_shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) != 2:
@@ -96,7 +92,7 @@ def _gemm(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
         arrays = [_scaled(first, a.get("alpha", 1.0)), *(_scaled(bias, a.get("beta", 1.0)) for bias in arrays[1:])]
     stored = tuple(shape) if a.get("transB") else tuple(reversed(shape))
     work = dense_work(reading.whole_shape(node.output[0]), stored[1])
-    reading.add(node, label, "dense", [source], settings={"weight_shape": stored}, constants=arrays, work=work)
+    reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, work=work)
     return True
 
 
@@ -104,14 +100,14 @@ def _scaled(array: NDArray[Any], factor: float) -> NDArray[Any]:
     return array if factor == 1 else np.asarray(array * np.float32(factor))
 
 
-def _matmul(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _matmul(node: Any, a: Attributes, reading: Reading) -> bool:
     places = (0, 3) if node.op_type == "QLinearMatMul" else (0, 1)
     left, right = (node.input[k] for k in places)
     shapes = reading.whole_shape(left), reading.whole_shape(right)
     summed = next((s[-1 if k == 0 else max(len(s) - 2, 0)] for k, s in enumerate(shapes) if s), None)
     work = dense_work(reading.whole_shape(node.output[0]), summed)
     if not reading.is_constant(left) and not reading.is_constant(right):
-        reading.add(node, label, "product", [left, right], work=work)
+        reading.add("product", [left, right], work=work)
         return True
     source, weight = (left, right) if reading.is_constant(right) else (right, left)
     settings: dict[str, Any] = {}
@@ -120,11 +116,11 @@ def _matmul(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     if weight == right and shape is not None and len(shape) == 2:
         settings["weight_shape"] = tuple(reversed(shape))
         arrays = [array.T for array in _known(reading, weight)] if node.op_type == "MatMul" else []
-    reading.add(node, label, "dense", [source], settings=settings, constants=arrays, work=work)
+    reading.add("dense", [source], settings=settings, constants=arrays, work=work)
     return True
 
 
-def _einsum(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _einsum(node: Any, a: Attributes, reading: Reading) -> bool:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     terms = str(a.get("equation", "")).replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, int] = {}
@@ -135,30 +131,30 @@ def _einsum(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
             break
         lengths |= dict(zip(term, shape, strict=True))
     work = math.prod(lengths.values()) if lengths and len(node.input) > 1 else None
-    reading.add(node, label, "dense" if len(set(reads)) == 1 else "product", reads, work=work)
+    reading.add("dense" if len(set(reads)) == 1 else "product", reads, work=work)
     return True
 
 
-def _gather_rows(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _gather_rows(node: Any, a: Attributes, reading: Reading) -> bool:
     """Read a table whose rows are chosen by an input (an embedding): one-hot inputs times its matrix."""
     if reading.is_constant(node.input[1]):
-        return _slice_by_index(node, label, a, reading)
+        return _slice_by_index(node, a, reading)
     if not reading.is_constant(node.input[0]):
         return False
-    reading.add(node, label, "dense", [node.input[1]])
+    reading.add("dense", [node.input[1]])
     return True
 
 
-def _slice_by_index(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _slice_by_index(node: Any, a: Attributes, reading: Reading) -> bool:
     settings: dict[str, Any] = {"axis": a.get("axis", 0)}
     index = reading.constant(node.input[1])
     if index is not None and index.size < 2**16:
         settings["index"] = tuple(int(n) for n in index.ravel().tolist())
-    reading.add(node, label, "slice", [node.input[0]], settings=settings)
+    reading.add("slice", [node.input[0]], settings=settings)
     return True
 
 
-def _pool(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _pool(node: Any, a: Attributes, reading: Reading) -> bool:
     kernel = a.get("kernel_shape")
     if not kernel:
         return False
@@ -166,20 +162,20 @@ def _pool(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     settings = _window(node, a, kernel, reading.whole_shape(node.input[0]))
     mean = node.op_type != "MaxPool"
     settings |= {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))} if mean else {}
-    reading.add(node, label, "average" if mean else "max_pool", [node.input[0]], settings=settings)
+    reading.add("average" if mean else "max_pool", [node.input[0]], settings=settings)
     return True
 
 
-def _global_pool(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _global_pool(node: Any, a: Attributes, reading: Reading) -> bool:
     shape = reading.whole_shape(node.input[0])
     settings: Mapping[str, Any] = {} if shape is None else {"axes": tuple(range(2, len(shape)))}
     mean = node.op_type == "GlobalAveragePool"
     kind = "average" if mean else "max_pool"
-    reading.add(node, label, kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
+    reading.add(kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
     return True
 
 
-def _reduce(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+def _reduce(node: Any, a: Attributes, reading: Reading) -> bool:
     given = reading.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
     axes, shape = a.get("axes") if given is None else given.ravel().tolist(), reading.whole_shape(node.input[0])
     settings: dict[str, Any] = {}
@@ -188,9 +184,7 @@ def _reduce(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
         settings["axes"] = tuple(chosen)
     if node.op_type != "ReduceMax":
         settings["mean"] = node.op_type == "ReduceMean"
-    reading.add(
-        node, label, "max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings
-    )
+    reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
     return True
 
 

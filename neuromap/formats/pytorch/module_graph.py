@@ -6,13 +6,11 @@ import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show
-from neuromap.formats.layers.operator import Operator, settings_of_frame
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.formats.pytorch.aten import OPERATORS
 from neuromap.formats.pytorch.aten_elementwise import Call
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import torch
-
-__all__ = ["read_module"]
 
 _SHORT = {"scaled_dot_product_attention": "attention", "max_pool2d_with_indices": "max_pool"}
 """Operators whose names are long, by what nodes are called."""
@@ -99,29 +95,22 @@ def _read(program: Any, name: str) -> OperatorGraph:
     users = list(signature.user_inputs)
     call = Call(constants)
     call.origins.update(_targets(signature))
-    inputs: dict[str, tuple[int, ...] | None] = {}
+    inputs: list[str] = []
     outputs: list[str] = []
     for node in program.graph.nodes:
         if node.op == "placeholder":
             if node.name in users:
-                inputs[node.name] = _shape(node)
+                inputs.append(node.name)
                 call.shapes[node.name] = _shape(node)
         elif node.op == "call_function":
             _one(node, call)
         elif node.op == "output":
             given = [part.name for part in node.all_input_nodes if part.name not in call.constants]
-            outputs = [part for part in given if (part in call.shapes and part not in inputs) or part in inputs]
-    batch = next((shape[0] for shape in inputs.values() if shape and len(shape) > 1), 1)
+            outputs = [part for part in given if part in call.shapes]
+    batch = next((shape[0] for shape in map(call.shapes.get, inputs) if shape and len(shape) > 1), 1)
     import torch
 
-    return OperatorGraph(
-        name=name,
-        inputs={key: _of_frame(shape, batch) for key, shape in inputs.items()},
-        operators=tuple(_per_frame(one, call, batch) for one in call.operators),
-        outputs=tuple(dict.fromkeys(outputs)),
-        producer=f"PyTorch {torch.__version__}",
-        unread=tuple(dict.fromkeys(call.unread)),
-    )
+    return call.graph(name, inputs, outputs, batch=batch, producer=f"PyTorch {torch.__version__}")
 
 
 def _constants(program: Any, signature: Any) -> dict[str, Any]:
@@ -162,7 +151,7 @@ def _one(node: Any, call: Call) -> None:
     if word in ("_assert_tensor_metadata", "sym_size", "_assert_scalar"):
         return
     weights = [call.origins[part.name] for part in arguments if part.name in call.origins]
-    call.begin(node, word, _label(node, word, weights))
+    call.begin(_label(node, word, weights), word, node.name)
     if translate is None or not translate(node, call):
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
@@ -189,16 +178,16 @@ def _take_part(node: Any, call: Call) -> None:
         return
     call.shapes[node.name] = _shape(node)
     if source.name in call.parts:
-        call.begin(node, "split", _label(source, "split"))
+        call.begin(_label(source, "split"), "split", node.name)
         call.add("slice", [call.part_sources[source.name]], settings=call.parts[source.name][which])
         return
     word = getattr(source.target, "__name__", str(source.target)).partition(".")[0]
     label = _label(source, word)
     if which == 0:  # what a call computes is named after it, and that is the first result
-        call.begin(node, "same", label)
+        call.begin(label, "same", node.name)
         call.add("function", [source.name], settings={"function": "same"})
         return
-    call.begin(node, f"output {which + 1} of {word}", label)
+    call.begin(label, f"output {which + 1} of {word}", node.name)
     call.add("part", [source.name])
 
 
@@ -221,17 +210,3 @@ def _shape(node: Any) -> tuple[int, ...] | None:
         value = value[0] if value else None
     shape = getattr(value, "shape", None)
     return None if shape is None else tuple(int(n) for n in shape)
-
-
-def _of_frame(shape: tuple[int, ...] | None, batch: int) -> tuple[int, ...] | None:
-    return (1, *shape[1:]) if shape and shape[0] == batch else shape
-
-
-def _per_frame(one: Operator, call: Call, batch: int) -> Operator:
-    source = call.shapes.get(one.reads[0]) if one.reads else None
-    return replace(
-        one,
-        shape=_of_frame(one.shape, batch),
-        work=None if one.work is None else one.work // batch,
-        settings=settings_of_frame(one.kind, one.settings, source, batch),
-    )

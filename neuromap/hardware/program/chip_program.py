@@ -273,7 +273,6 @@ class ChipProgram(Card, ABC):
     """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
 
     _forms = ("neuromap.hardware.program.program_bytes",)
-
     # arrays that only this kind of program has: of its own, and in ``TABLES``, whose names stand before a dot.
     # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``
     TENSORS: ClassVar[Tensors]
@@ -391,7 +390,7 @@ class ChipProgram(Card, ABC):
         return np.where(joined.ravel() >= 0, neuron - neuron % self.shape[1] + joined.ravel(), neuron)
 
     def memory_figures(self) -> dict[str, Any]:
-        """Count what only cores of its kind have: fields of :class:`neuromap.report.figures.usage.Usage`."""
+        """Count what only cores of its kind have: fields of :class:`neuromap.hardware.program.usage.Usage`."""
         return {}
 
     @property

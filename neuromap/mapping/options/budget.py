@@ -62,6 +62,10 @@ class Budget:
         self._cut.add(stage)
         return True
 
+    def record(self, stage: Stage) -> None:
+        """Keep in :attr:`cut` that a stage is over its time, if it is."""
+        self.is_over(stage)
+
     def watched(self, stage: Stage, progress: Progress | None) -> Progress:
         """Make a progress that ends what reports to it with :class:`OverBudget` once the stage's time is over."""
 

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.files.given import mapping_given, needs, real_number, whole_number, yes_or_no
+from neuromap.files.given import mapping_given, needs, whole_number
 from neuromap.files.messages import show
+from neuromap.options import Option, check_options, documented, option
 from neuromap.render.value import Card
-
-__all__ = [
-    "PARTITIONERS",
-    "PHASES",
-    "PLACERS",
-    "SEEDS",
-    "SPLITTERS",
-    "WIDE",
-    "MappingOptions",
-    "Partitioner",
-    "Phases",
-    "Pins",
-    "Placer",
-    "Splitters",
-    "Wide",
-]
 
 Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
 PLACERS: tuple[Placer, ...] = get_args(Placer)
@@ -103,44 +87,24 @@ def _edges(edges: object) -> frozenset[tuple[str, str]]:
     return frozenset((str(u), str(v)) for u, v in found)
 
 
+def _typed_names(said: Option, words: str) -> str:
+    """Take names of nodes that are typed with commas between."""
+    if not all(name.strip() for name in words.split(",")):
+        found = f"{said.flag} {words}: has an empty name" if words.strip() else f"{said.flag}: is empty"
+        raise InputError(f"{found}; give names of nodes, such as H1,H2, or all")
+    return words
+
+
+@documented
 @dataclass(frozen=True)
 class MappingOptions(Card):
     """How a rollout is mapped.
 
-    Attributes
-    ----------
-    placer : {"auto", "row-major", "hilbert", "spectral", "assignment", "exchange"}
-        How cores are placed (:func:`neuromap.mapping.place.place.place`).
-    splitters : {"slack", "anywhere", "never"}
-        Where splitters may stand: on edges whose delay has room for them, where they cost no tick; on any
-        edge, so that the schedule grows by ticks; nowhere, so that all fan-out is copies.
-    packing : bool
-        Whether tiles of several nodes may share a core.
-    partitioner : {"auto", "blocks", "overlap", "metis"}
-        In which order neurons fill cores: blocks of rows, columns and features; neurons that read the same
-        sources next to each other; parts of a graph partition (extra ``partition``); or whatever costs least.
-    pins : Pins
-        What is fixed.
-    seed : int
-        Of everything that draws lots. The same seed gives the same program.
-    seconds : float or None
-        Limit on the time that tiling, the choice of splitters, packing and placement search, together; each keeps the
-        best that it has found when its share is over (:mod:`neuromap.mapping.options.budget`), so that the result
-        depends on the machine. A first legal mapping takes the time it takes.
-    ticks_per_step : int or None
-        Ticks of an update step where the user fixes them; else as few as the delays need.
-    keep : sequence of str
-        Nodes that are mapped whole, though they or some of their neurons lead to no output, so that they can be
-        recorded; ``"all"`` is every node. A text is split at its commas.
-    phases : {"least", "cheapest"}
-        Whether every node is computed when the rollout says, as early as it can be; or when its delays and those of
-        its sources take fewest neurons of the chip, inputs and outputs staying where they are (docs/time.md).
-    wide : {"refuse", "partial-sums"}
-        What becomes of nodes with neurons that read more than a core has axons: they are refused, or their sums are
-        computed in parts, exactly, which takes ticks (docs/wide-neurons.md).
-    wide_ticks : int or None
-        Spikes that a part sends in a frame, at most, one per tick: more parts answer sooner. By default a part sends
-        all it has, which takes fewest cores.
+    The same seed gives the same program, unless there is a limit on seconds: tiling, the choice of splitters, packing
+    and placement then keep the best that each has found when its share is over
+    (:mod:`neuromap.mapping.options.budget`), so that the result depends on the machine; a first legal mapping takes the
+    time it takes. A part of a partial sum sends at most ``wide_ticks`` spikes in a frame, one per tick: more parts
+    answer sooner (docs/wide-neurons.md, docs/time.md, :func:`neuromap.mapping.place.place.place`).
 
     Raises
     ------
@@ -148,55 +112,68 @@ class MappingOptions(Card):
         On an unknown strategy or a value out of range.
     """
 
-    placer: str = "auto"
-    splitters: Splitters = "slack"
-    packing: bool = True
-    partitioner: Partitioner = "auto"
-    pins: Pins = Pins()
-    seed: int = 0
-    seconds: float | None = None
-    ticks_per_step: int | None = None
-    keep: Sequence[str] = ()
-    phases: Phases = "least"
-    wide: Wide = "refuse"
-    wide_ticks: int | None = None
+    placer: str = option(
+        "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.", "auto", choices=PLACERS
+    )
+    splitters: Splitters = option(
+        "WHERE  Where splitters may be placed: slack (where delays leave room, at no tick), anywhere (the schedule "
+        "grows by ticks) or never (all fan-out is copies).",
+        "slack",
+        choices=SPLITTERS,
+    )
+    packing: bool = option("--packing/--no-packing  Whether nodes may share a core.  [default: they may]", True)
+    partitioner: Partitioner = option(
+        "NAME  Order in which neurons fill cores: blocks, overlap, metis (extra partition), or auto for what costs "
+        "least.",
+        "auto",
+        choices=PARTITIONERS,
+    )
+    pins: Pins = option("FILE  Tile shapes, cores, regions and splitters that are fixed (TOML).", Pins())
+    seed: int = option(
+        "--mapping-seed N  Seed of placement and METIS; the same seed gives the same program.",
+        0,
+        within=(0, SEEDS - 1),
+        must="must be 0 or more, below 2**63",
+    )
+    seconds: float | None = option("S  Time limit for mapping; searches end with the best so far.", above=0)
+    ticks_per_step: int | None = option(
+        "N  Ticks of an update step.  [default: as few as the delays need]", within=(1, MOST_TICKS)
+    )
+    keep: Sequence[str] = option(
+        "NODES  Nodes that are mapped whole though they lead to no output, so that they can be recorded: names with "
+        "commas between them, or all.",
+        (),
+        reads=_typed_names,
+    )
+    phases: Phases = option(
+        "WHICH  When nodes between inputs and outputs are computed: least (as early as they can be) or cheapest (as "
+        "takes fewest cores, with the same frame period and responses).",
+        "least",
+        choices=PHASES,
+    )
+    wide: Wide = option(
+        "HOW  Neurons that read more than a core has axons: refuse them, or compute them exactly in partial-sums, "
+        "which takes ticks.",
+        "refuse",
+        choices=WIDE,
+    )
+    wide_ticks: int | None = option(
+        "T  Ticks of a partial sum: fewer take more cores.  [default: as many as it counts, on fewest cores]",
+        within=(1, MOST_WIDE_TICKS),
+    )
 
     def after(self, spent_s: float) -> MappingOptions:
         """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""
         return self if self.seconds is None else replace(self, seconds=max(_MOMENT, self.seconds - spent_s))
 
     def __post_init__(self) -> None:
-        self._check_types()
+        needs("pins", self.pins, Pins)
+        check_options(self)
         object.__setattr__(self, "keep", _names(self.keep))
-        choices = (("splitters", SPLITTERS), ("partitioner", PARTITIONERS), ("phases", PHASES), ("wide", WIDE))
-        for name, known in choices:
-            value = getattr(self, name)
-            if value not in known:
-                raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
-        if self.seconds is not None and not 0 < self.seconds < math.inf:
-            raise InputError(f"seconds = {self.seconds}: must be above 0, and finite")
-        if self.placer not in PLACERS:
-            raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
-        if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= MOST_TICKS:
-            raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
-        if self.wide_ticks is not None and not 1 <= self.wide_ticks <= MOST_WIDE_TICKS:
-            raise InputError(f"wide_ticks = {self.wide_ticks}: must be 1 to {MOST_WIDE_TICKS}")
         if self.wide_ticks is not None and self.wide == "refuse":
             raise InputError(
                 f'wide_ticks = {self.wide_ticks}: has no meaning where wide = "refuse"; ask for partial-sums'
             )
-        if not 0 <= self.seed < SEEDS:
-            raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")
-
-    def _check_types(self) -> None:
-        needs("pins", self.pins, Pins)
-        object.__setattr__(self, "seed", whole_number("seed", self.seed))
-        object.__setattr__(self, "packing", yes_or_no("packing", self.packing))
-        if self.seconds is not None:
-            real_number("seconds", self.seconds)
-        for name in ("ticks_per_step", "wide_ticks"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, whole_number(name, getattr(self, name)))
 
 
 def _names(given: object) -> tuple[str, ...]:

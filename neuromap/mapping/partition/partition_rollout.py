@@ -144,7 +144,7 @@ def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterat
         if split is None:
             return
         yield split
-    budget.is_over("splitters")
+    budget.record("splitters")
 
 
 def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:

@@ -16,8 +16,6 @@ from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
-__all__ = ["Planner", "Stuck", "Tile"]
-
 Ints = NDArray[np.int64]
 
 

@@ -21,8 +21,6 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.tile.cut_order import NO_CUT, Cutter
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 
-__all__ = ["CutOrder", "cheapest_blocks", "cut_single"]
-
 Ints = NDArray[np.int64]
 FINALISTS = 2
 """Sizes of chunks that are tried in full, after a quick look has ranked all."""

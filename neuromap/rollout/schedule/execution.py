@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-
-__all__ = ["BEST", "EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axes", "time_axis"]
+from neuromap.options import Option
 
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
@@ -50,6 +49,15 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
             f"in update steps from 1 to {most}, 'pipelined:PERIOD'"
         )
     return int(found[1])
+
+
+def read_execution(said: Option, word: str) -> str:
+    """Read an execution that was typed."""
+    try:
+        chosen_period(word, int(said.within[1] or MAX_PERIOD))
+    except InputError as error:
+        raise InputError(f"{said.flag}: {error}") from None
+    return word
 
 
 def execution_kind(execution: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.options import option
 from neuromap.render.value import Card
-from neuromap.simulation.engine.noise import check_seed
 
 
 class EngineKind(NamedTuple):
@@ -29,14 +30,34 @@ ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
 """Names and kinds of the engines, the default first; ``engines.py`` makes them."""
 
 
+MAX_THREADS = 1024
+"""More threads than any machine has cores for."""
+
+
 @dataclass(frozen=True)
 class EngineChoice(Card):
     """What runs the ticks; every choice of engine and threads gives the same result, bit by bit."""
 
-    engine: str = "fast"  # compiled kernels, or the readable oracle
-    # threads of the fast engine; ``None`` for one for every core of the machine that may be used. NumPy runs on one
-    threads: int | None = None
-    noise_seed: int = 0  # seed of the neurons' stochastic modes, 0 to 2**64 - 1; without such neurons it has no effect
+    # compiled kernels, or the readable oracle
+    engine: str = option(
+        "NAME  What runs the ticks: fast or numpy; the results are the same.",
+        "fast",
+        choices=tuple(ENGINES),
+        must=f"is not known; engines are {', '.join(ENGINES)}",
+    )
+    # of the fast engine; NumPy runs on one
+    threads: int | None = option(
+        "N  Threads to run on; the results are the same.  [default: the cores of the machine]",
+        within=(1, MAX_THREADS),
+        must=f"must be a whole number from 1 to {MAX_THREADS}",
+    )
+    # without neurons with stochastic modes it has no effect
+    noise_seed: int = option(
+        "N  Seed of neurons with stochastic modes.",
+        0,
+        within=(0, 2**64 - 1),
+        must=f"is not allowed; give an integer from 0 to {2**64 - 1}",
+    )
     # whether the fast engine takes the stimuli of a batch side by side, a bit for each, on cores where it can
     # (``docs/fast-engine.md``); ``None`` for where that is quicker
     bit_slicing: bool | None = None
@@ -58,8 +79,11 @@ class EngineChoice(Card):
         return thread_count(self.threads)
 
 
-MAX_THREADS = 1024
-"""More threads than any machine has cores for."""
+def check_seed(seed: int) -> int:
+    """Return the seed of a run if it is one."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        raise InputError(f"noise seed {seed!r:.40}: is not allowed; give an integer from 0 to {2**64 - 1}")
+    return int(seed)
 
 
 def thread_count(threads: int | None = None) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine
+from neuromap.simulation.engine.engine import (
+    Engine,
+)
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 
 

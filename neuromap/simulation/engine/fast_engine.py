@@ -18,6 +18,7 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import EngineState, Footprint, Totals, check_state
+from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.extents import extent
@@ -35,9 +36,6 @@ from neuromap.simulation.engine.kernel.workspace import (
     Team,
     make_scratch,
 )
-from neuromap.simulation.engine.noise import check_seed
-
-__all__ = ["FastEngine"]
 
 _ALONE = 4096
 """Visits of cores below which starting threads costs more than it saves."""

@@ -24,10 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import Program
-from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-
-__all__ = ["LEAK", "THRESHOLD", "Noise", "check_seed", "core_numbers", "keys", "mix", "rho", "streams"]
+from neuromap.simulation.engine.engine_choice import check_seed
 
 LEAK = 2**32
 """Purpose of the numbers that decide on the stochastic leak; axons are below."""
@@ -76,13 +74,6 @@ def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
     # shapes: returns (C,)
     places: NDArray[np.int64] = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
     return places
-
-
-def check_seed(seed: int) -> int:
-    """Return the seed of a run if it is one."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise InputError(f"noise seed {seed!r:.40}: is not allowed; give an integer from 0 to {2**64 - 1}")
-    return int(seed)
 
 
 class Noise:

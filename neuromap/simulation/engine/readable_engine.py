@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
-from neuromap.simulation.engine.noise import check_seed
+from neuromap.simulation.engine.engine_choice import check_seed
 
 Ints = NDArray[np.int64]
 

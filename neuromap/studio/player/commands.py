@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from threading import Event, RLock, Thread
+from typing import Any
 
 import numpy as np
 
@@ -54,22 +55,6 @@ def picture_shape(session: Session, node: str) -> tuple[int, int, int] | None:
         return session.offer.images.shape
     shape = network.nodes[node].shape
     return shape if shape is not None and session.stage.takes(node, shape) else None
-
-
-def _play(session: Session, _: Document) -> None:
-    session.play()
-
-
-def _pause(session: Session, _: Document) -> None:
-    session.pause()
-
-
-def _tick(session: Session, _: Document) -> None:
-    session.step(1)
-
-
-def _frame(session: Session, _: Document) -> None:
-    session.step(session.stage.ticks_to_frame())
 
 
 def _restart(session: Session, _: Document) -> None:
@@ -154,6 +139,10 @@ def _chip(session: Session, command: Document) -> None:
     session.set_scene(with_runs(replace(scene, chip=load_chip(name)), scene.runs))
 
 
+def _show(session: Session, **changes: Any) -> None:
+    session.stage.show(replace(session.stage.shown, **changes))
+
+
 def _draw(session: Session, command: Document) -> None:
     node, pixels = command.text("node", 200), command.of("pixels", list)
     shape = picture_shape(session, node) if node in session.stage.scene.network.inputs else None
@@ -164,7 +153,7 @@ def _draw(session: Session, command: Document) -> None:
     if len(pixels) != np.prod(shape):
         raise InputError(f"picture: has {len(pixels)} pixels; node {node} takes {np.prod(shape)}")
     pictures = {**session.stage.shown.pictures, node: np.array(pixels, np.uint8).reshape(shape)}
-    session.stage.show(replace(session.stage.shown, kind="picture", pictures=pictures, label="drawn by hand"))
+    _show(session, kind="picture", pictures=pictures, label="drawn by hand")
 
 
 def _image(session: Session, command: Document) -> None:
@@ -176,21 +165,12 @@ def _image(session: Session, command: Document) -> None:
         raise InputError(f"image {number}: {images.name} has images 0 to {len(images.images) - 1}")
     picture = (images.images[number].astype(np.uint32) * 255 // images.white).astype(np.uint8)
     label = f"{images.name} {images.part} image {number}, label {images.classes[images.labels[number]]}"
-    shown = replace(session.stage.shown, kind="picture", pictures={takes[0]: picture}, label=label[:200])
-    session.stage.show(shown)
-
-
-def _noise(session: Session, command: Document) -> None:
-    session.stage.show(replace(session.stage.shown, noise=float(command.of("value", float))))
+    _show(session, kind="picture", pictures={takes[0]: picture}, label=label[:200])
 
 
 def _random(session: Session, command: Document) -> None:
     density = float(command.of("value", float))
-    session.stage.show(replace(session.stage.shown, kind="random", density=density, label="random frames"))
-
-
-def _stimulus(session: Session, _: Document) -> None:
-    session.stage.show(replace(session.stage.shown, kind="stimulus", label="stimulus file, again and again"))
+    _show(session, kind="random", density=density, label="random frames")
 
 
 def _clear(session: Session, _: Document) -> None:
@@ -215,10 +195,15 @@ def _undo(session: Session, command: Document) -> None:
 
 _COMMANDS: Mapping[str, Callable[[Session, Document], None]] = ReadOnlyMapping(
     {
-        "play": _play, "pause": _pause, "tick": _tick, "frame": _frame, "restart": _restart, "replay": _replay,
-        "speed": _speed, "toggle": _toggle, "pattern": _pattern, "execution": _execution, "second": _second,
-        "network": _network, "chip": _chip, "draw": _draw, "image": _image, "noise": _noise, "random": _random,
-        "stimulus": _stimulus,
+        "play": lambda session, _: session.play(),
+        "pause": lambda session, _: session.pause(),
+        "tick": lambda session, _: session.step(1),
+        "frame": lambda session, _: session.step(session.stage.ticks_to_frame()),
+        "restart": _restart, "replay": _replay, "speed": _speed, "toggle": _toggle, "pattern": _pattern,
+        "execution": _execution, "second": _second, "network": _network, "chip": _chip, "draw": _draw, "image": _image,
+        "noise": lambda session, command: _show(session, noise=float(command.of("value", float))),
+        "random": _random,
+        "stimulus": lambda session, _: _show(session, kind="stimulus", label="stimulus file, again and again"),
         "clear": _clear, "edit": _edit, "undo": _undo,
     }
 )  # fmt: skip
@@ -244,7 +229,7 @@ class Session:
 
     def __init__(self, name: str, scene: Scene, offer: Offer | None = None) -> None:
         self.name, self.offer = name, offer or Offer()
-        self.stage = Stage(scene)
+        self.stage: Stage = Stage(scene)
         self.lock = RLock()
         self.version, self.line, self.speed = 0, "", 10
         self._is_playing = self._is_mapping = False

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuromap.errors import InputError
-from neuromap.files.given import whole_number
+from neuromap.options import check_options, documented, option
 from neuromap.render.value import Card
 
-__all__ = ["HardwareOptions"]
 
-_MOST_SHIFT = 16
-
-
+@documented
 @dataclass(frozen=True)
 class HardwareOptions(Card):
     """What is asked of training for a chip.
 
-    Attributes
-    ----------
-    shift : int
-        Every training image is moved by up to this many pixels along rows and columns, drawn anew in every epoch;
-        what comes in is 0.
-    no_bias : bool
-        Whether thresholds stay within what the leak holds, 1 to 255 on TrueNorth, so that no core needs axons for
-        biases and a network that sees nothing is silent.
+    Images are moved along rows and columns, drawn anew in every epoch; what comes in is 0. Without biases thresholds
+    stay at 1 to 255 on TrueNorth, and a network that sees nothing is silent.
 
     Raises
     ------
@@ -32,11 +22,14 @@ class HardwareOptions(Card):
         If a value is of a wrong type or out of range.
     """
 
-    shift: int = 0
-    no_bias: bool = False
+    shift: int = option(
+        "N  With --for: move every training image by up to N pixels.", 0, within=(0, 16), must="must be 0 to 16 pixels"
+    )
+    no_bias: bool = option(
+        "--no-bias  With --for: keep thresholds within what the leak holds: no axons for biases.",
+        False,
+        choices=(False, True),
+    )
 
     def __post_init__(self) -> None:
-        if not 0 <= whole_number("training: shift", self.shift) <= _MOST_SHIFT:
-            raise InputError(f"training: shift {self.shift}: must be 0 to {_MOST_SHIFT} pixels")
-        if not isinstance(self.no_bias, bool):
-            raise InputError(f"training: no_bias {self.no_bias!r}: allowed are False, True")
+        check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")

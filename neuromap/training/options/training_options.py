@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from neuromap.errors import InputError, NotSupportedError, TrainingError
-from neuromap.files.given import whole_number
 from neuromap.files.messages import show
+from neuromap.options import check_options, documented, option
 from neuromap.render.value import Card
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
@@ -59,44 +59,20 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
 
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
-_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "threads": 1_024, "preceding": 1_000}
-_FROM_0 = ("seed", "preceding")
+
 _LATER = ("preceding",)  # runs from before these options were had their defaults
 _GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
+_RATES, _FINITE = (0, sys.float_info.max), "must be a number of 0 or more, and finite"
 
 
+@documented
 @dataclass(frozen=True)
 class TrainingOptions(Card):
     """What is asked of a training run; the defaults are the paper's for MNIST.
 
-    Attributes
-    ----------
-    epochs : int
-        Passes over the training images.
-    batch : int
-        Images in a step of the optimiser.
-    frames : int
-        Frames of the output, from its first response on, over which the loss is the mean.
-    optimiser : str
-        One of :data:`OPTIMISERS`.
-    learning_rate : float
-        Of the first step.
-    decay : float
-        The learning rate of step n is ``learning_rate / (1 + decay * n)``.
-    schedule : {"decay", "cosine"}
-        Cosine: the learning rate falls to 0 as half a cosine over all steps; ``decay`` is not used.
-    flip : bool
-        Whether every training image is mirrored, left for right, with probability one half.
-    seed : int
-        Of first weights, order of images, noise and dropout.
-    threads : int or None
-        Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
-    device : {"cpu", "cuda"}
-        Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. Dropout is drawn
-        on the device, and CUDA adds up in another order, so runs of the two differ as runs of two seeds do.
-    preceding : int
-        Frames in which another image of the batch is shown before each image, and nothing is reset between the two:
-        for networks that are shown one image after another. The loss is of the second image alone.
+    Images are encoded, and noise is drawn, on the processor whatever the device. Dropout is drawn on the device, and
+    CUDA adds up in another order, so runs of the two differ as runs of two seeds do. Between the frames of a preceding
+    image and those of the image itself nothing is reset: for networks that are shown one image after another.
 
     Raises
     ------
@@ -104,38 +80,31 @@ class TrainingOptions(Card):
         If a value is of a wrong type or out of range.
     """
 
-    epochs: int = 100
-    batch: int = 128
-    frames: int = 8
-    optimiser: str = "rmsprop"
-    learning_rate: float = 1e-4
-    decay: float = 1e-6
-    schedule: str = "decay"
-    flip: bool = False
-    seed: int = 0
-    threads: int | None = None
-    device: str = "cpu"
-    preceding: int = 0
+    epochs: int = option("N  Passes over the training images.", 100, within=(1, 100_000))
+    batch: int = option("N  Images in a step of the optimiser.", 128, within=(1, 65_536))
+    frames: int = option(
+        "N  Frames of the output, from its first response on, over which the loss is the mean.", 8, within=(1, 1_000)
+    )
+    optimiser: str = option("NAME  rmsprop, adam or sgd.", "rmsprop", choices=OPTIMISERS)
+    learning_rate: float = option("RATE  Learning rate of the first step.", 1e-4, within=_RATES, must=_FINITE)
+    decay: float = option("D  Step n has the learning rate RATE / (1 + D n).", 1e-6, within=_RATES, must=_FINITE)
+    schedule: str = option(
+        "NAME  decay; or cosine: from RATE to 0 as half a cosine over all steps.", "decay", choices=("decay", "cosine")
+    )
+    flip: bool = option("--flip  Mirror every training image with probability one half.", False, choices=(False, True))
+    seed: int = option("N  Seed of first weights, order, noise and dropout.", 0, within=(0, 2**63 - 1))
+    threads: int | None = option(
+        "N  Threads of PyTorch; the same number gives the same weights.  [default: PyTorch's choice]", within=(1, 1_024)
+    )
+    device: str = option("NAME  cpu or cuda.", "cpu", choices=("cpu", "cuda"))
+    preceding: int = option(
+        "N  Show N frames of another image before each, without a reset between: the loss is of the second.",
+        0,
+        within=(0, 1_000),
+    )
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "frames", "seed", "threads", "preceding"):
-            value = getattr(self, name)
-            if not (name == "threads" and value is None):
-                whole_number(f"training: {name}", value)
-                _check_range(name, value, 0 if name in _FROM_0 else 1, _AT_MOST.get(name, 2**63 - 1))
-        for name, allowed in (
-            ("optimiser", OPTIMISERS),
-            ("schedule", ("decay", "cosine")),
-            ("device", ("cpu", "cuda")),
-            ("flip", (False, True)),
-        ):
-            if getattr(self, name) not in allowed:
-                words = ", ".join(map(str, allowed))
-                raise InputError(f"training: {name} {show(getattr(self, name))}: allowed are {words}")
-        for name in ("learning_rate", "decay"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
-                raise InputError(f"training: {name} {show(value)}: must be a number of 0 or more, and finite")
+        check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
         if self.learning_rate > _GREATEST_RATE:
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
 
@@ -159,8 +128,3 @@ class TrainingOptions(Card):
 
 def _default(name: str) -> Any:
     return getattr(TrainingOptions, name)
-
-
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise InputError(f"training: {name} {value}: must be {low} to {high}")

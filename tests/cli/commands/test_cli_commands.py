@@ -445,7 +445,7 @@ def test_report_with_a_frame_period_of_ones_own(folder, sr, neuromap):
 def test_report_with_a_stimulus_file(folder, sr, neuromap):
     save_file({"I": np.eye(16, dtype=np.uint8)}, folder / "eye.safetensors")
     words = ("--patterns", "streaming", "--stimulus", folder / "eye.safetensors", "--json")
-    for stimuli, named in (("0", "--stimuli = 0"), ("101", "--stimuli = 101"), ("2", "--stimulus and --stimuli")):
+    for stimuli, named in (("0", "--stimuli 0"), ("101", "--stimuli 101"), ("2", "--stimulus and --stimuli")):
         done = neuromap("report", sr, *words, "--stimuli", stimuli)
         assert (done.code, done.json["error"]["message"].count("\n")) == (2, 0)
         assert named in done.json["error"]["message"]

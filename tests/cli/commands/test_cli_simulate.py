@@ -211,8 +211,8 @@ def test_engines_and_threads_change_no_figure(command, program, sr, neuromap):
         (["--threads", "100000"], "threads 100000: must be a whole number from 1 to 1024"),
         (["--threads", "many"], "--threads many: must be a whole number from 1 to 1024"),
         (["--threads", "1.5"], "--threads 1.5: must be a whole number from 1 to 1024"),
-        (["--noise-seed", "-1"], "noise seed -1: is not allowed"),
-        (["--noise-seed", str(2**64)], "noise seed 18446744073709551616: is not allowed"),
+        (["--noise-seed", "-1"], "--noise-seed -1: is not allowed"),
+        (["--noise-seed", str(2**64)], "--noise-seed 18446744073709551616: is not allowed"),
         (["--noise-seed", "x"], "--noise-seed x: must be a whole number, 0 or more"),
     ],
 )

@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 import neuromap as nm
-from neuromap.cli.arguments.limit_options import LimitOptions
 from neuromap.cli.commands.explore import explore as explore_command
 from neuromap.explorer.answer.advice import list_rows
 from neuromap.explorer.answer.exploration import Deadline, Exploration, Gap, TrainedClass
@@ -20,6 +19,7 @@ from neuromap.explorer.document import exploration_schema
 from neuromap.explorer.search.measured import N_FIGURES, N_TIMES, Measured, figures_of
 from neuromap.explorer.text import exploration_table
 from neuromap.network.network import Network
+from neuromap.options import options_of
 
 NAMES = [objective.name for objective in OBJECTIVES]
 MEASURED = Measured(
@@ -96,10 +96,10 @@ def test_the_tables_have_a_column_for_every_objective():
 
 def test_the_command_has_an_option_for_every_objective():
     limited = []
-    for option in fields(LimitOptions):
-        ((objective, bound),) = LimitOptions(**{option.name: "1"}).limits()
+    for name, option in options_of(Limits).items():
+        ((objective, bound),) = Limits(**{name: option.read("1")})
         assert bound == 1
-        assert option.name.startswith("max_" if objective.sign > 0 else "min_")
+        assert option.flag.startswith("--max-" if objective.sign > 0 else "--min-")
         limited.append(objective)
     assert sorted(limited) == sorted(OBJECTIVES)
     best = inspect.signature(explore_command).parameters["best"].annotation

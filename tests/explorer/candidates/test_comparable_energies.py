@@ -4,10 +4,11 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.explorer.candidates.asked import asked_for
+from neuromap.explorer.candidates.options import ExploreOptions
 
 
 def energies(*chips):
-    asked = asked_for(list(chips), "windowed", "slack", None, "all")
+    asked = asked_for(ExploreOptions(list(chips), executions=["windowed"], ticks_per_step=[None]))
     return {chip.name: bool(chip.energy) for chip in asked.chips}
 
 

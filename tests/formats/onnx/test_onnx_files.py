@@ -244,3 +244,55 @@ def test_sizes_that_are_not_fixed_leave_structure_without_shapes(write):
     assert [node.shape for node in found.network.nodes.values()] == [None, None]
     assert not found.work
     assert any("fixed sizes" in note.remedy for note in found.refused)
+
+
+@pytest.mark.parametrize(
+    ("opset", "op", "attributes", "arrays", "expected"),
+    [
+        (13, "DequantizeLinear", {"axis": 0}, [np.int8([[1, 2], [3, 4]]), np.float32([0.5, 2]), np.int8([1, 0])],
+         [[0, 0.5], [6, 8]]),
+        (11, "Unsqueeze", {"axes": [-2, -1]}, [np.float32([1, 2])], [[[1]], [[2]]]),
+        (11, "Squeeze", {"axes": [2, 0]}, [np.float32([[[1], [2]]])], [1, 2]),
+        (8, "Clip", {"min": 0.0}, [np.float32([-1, 2])], [0, 2]),
+        (17, "Div", {}, [np.int64([-7, 7]), np.int64([2, -2])], [-3, -3]),
+        (17, "Reshape", {}, [np.float32([[1, 2]]), np.int64([0, -1, 1])], [[[1], [2]]]),
+        (9, "Slice", {"starts": [-1], "ends": [2**31]}, [np.float32([1, 2])], [2]),
+        (17, "Cast", {"to": TensorProto.STRING}, [np.float32([1, 2])], None),
+        (13, "Split", {}, [np.float32([1, 2]), np.int64([1])], None),
+        (17, "ConstantOfShape", {}, [np.int64([2])], None),
+    ],
+)  # fmt: skip
+def test_constants_are_computed_as_onnx_says_in_any_opset(opset, op, attributes, arrays, expected, write):
+    stored = [numpy_helper.from_array(array, f"c{place}") for place, array in enumerate(arrays)]
+    made = helper.make_node(op, [tensor.name for tensor in stored], ["c"], **attributes)
+    graph = graph_of([made, helper.make_node("Mul", ["x", "c"], ["y"])], stored=stored, shape=(2, 2, 2))
+    graph.opset_import[0].version = opset
+    (product,) = read_onnx(write(graph)).operators
+    assert [array.tolist() for array in product.constants] == ([] if expected is None else [expected])
+
+
+def test_no_file_is_opened_for_an_attribute_that_an_operator_does_not_have(write, monkeypatch, tmp_path):
+    (tmp_path / "numbers").write_bytes(np.float32([1, 2]).tobytes())
+    monkeypatch.chdir(tmp_path)
+    elsewhere = TensorProto(dims=[2], data_type=1, data_location=TensorProto.EXTERNAL)
+    elsewhere.external_data.add(key="location", value="numbers")
+    node = helper.make_node("Neg", ["c"], ["n"], more=elsewhere)
+    stored = [numpy_helper.from_array(np.float32([1, 2, 3, 4]), "c")]
+    opened = []
+    monkeypatch.setattr("onnx.external_data_helper.load_external_data_for_tensor", lambda *a, **k: opened.append(a))
+    read_onnx(write(graph_of([node, helper.make_node("Mul", ["x", "n"], ["y"])], stored=stored)))
+    assert not opened
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("order", [(), (0, 0), (1, 2), (0, 1, 2)])
+def test_an_order_that_is_none_of_the_axes_is_refused(order, batch, write):
+    node = helper.make_node("Transpose", ["x"], ["y"], name="turn")
+    node.attribute.append(helper.make_attribute("perm", list(order), attr_type=onnx.AttributeProto.INTS))
+    with pytest.raises(InputError, match="operator turn: is no Transpose of ONNX"):
+        read_onnx(write(graph_of([node], shape=(batch, 4))))
+
+
+def test_frames_that_change_places_with_something_else_leave_no_order(write):
+    (moved,) = read_onnx(write(graph_of([helper.make_node("Transpose", ["x"], ["y"])], shape=(7, 4)))).operators
+    assert "order" not in moved.settings

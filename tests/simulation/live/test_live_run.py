@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.faults.struck_program import Faults, strike
+from neuromap.faults.options import Faults
+from neuromap.faults.struck_program import strike
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine import HostEvents

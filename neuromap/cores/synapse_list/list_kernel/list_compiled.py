@@ -13,12 +13,10 @@ from neuromap.cores.synapse_list.list_kernel.list_tick import run_list_ticks
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.run_anew import record_from
 
-__all__ = ["list_kernel"]
-
 
 @cache
 def list_kernel() -> Any:
-    """:func:`~neuromap.simulation.engine.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock."""
+    """:func:`~neuromap.cores.synapse_list.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock."""
     # Once, or ``n_runs`` times, each from the state ``start``.
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
