@@ -11,7 +11,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.files.whole_file import write_whole
 
 PAGE = Path(__file__).with_name("cli.md")
-_HEAD = "share the options of the mapper:\n\n| option | meaning |\n|---|---|\n"
+_HEAD = "<!-- The rows are written by `python docs/refresh_options.py`. -->\n\n| option | meaning |\n|---|---|\n"
 _LINKS = {
     "pins": "[mapping](mapping.md)",
     "defects": "[chip files](chip-file.md)",

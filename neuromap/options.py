@@ -1,8 +1,8 @@
 """Options, each said once: a field of a frozen dataclass, or a parameter of a command, with default, bounds and help.
 
-Flags, checks, tables of TOML files, keywords of public functions and tables of the documentation are made of these
-fields. The text is what ``--help`` shows, ``"--seed, --mapping-seed N  Seed of placement."``; the flag is left away
-where it follows from the name.
+Flags, checks, keywords of public functions, sections of docstrings and a table of the documentation are made of these
+fields; tables of TOML files are read into the same classes. The text is what ``--help`` shows, such as
+``"--seed, --mapping-seed N  Seed of placement."``; the flag is left away where it follows from the name.
 """
 
 from __future__ import annotations

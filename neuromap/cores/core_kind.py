@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
-    from neuromap.mapping.options.budget import Budget, Progress
-    from neuromap.mapping.options.options import MappingOptions
+    from neuromap.mapping.options.budget import Budget
     from neuromap.mapping.parts import Parts
-    from neuromap.mapping.tile.tilings import Tilings
+    from neuromap.mapping.tile.tilings import MappingContext
+    from neuromap.network.neurons.spiking_neuron import SpikingNeuron
     from neuromap.network.spiking_neuron import SpikingNeuron
     from neuromap.rollout.schedule.rollout import Rollout
     from neuromap.simulation.cost.measure_activity import CoreShares
@@ -94,15 +94,7 @@ class RulesPart(Protocol):
 class Mapper(Protocol):
     """From a rollout to a program."""
 
-    def partition(
-        self,
-        rollout: Rollout,
-        chip: ChipSpec,
-        options: MappingOptions,
-        budget: Budget,
-        progress: Progress | None,
-        tilings: Tilings | None,
-    ) -> Parts:
+    def partition(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
         """Put the neurons of a rollout into cores; or refuse."""
 
     def emit(self, rollout: Rollout, parts: Parts, where: Ints, chip: ChipSpec) -> ChipProgram:

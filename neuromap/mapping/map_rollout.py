@@ -19,14 +19,14 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.budget import Budget, Progress, Stage
+from neuromap.mapping.options.budget import Progress, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.parts import CorePartition, Parts, parts_of
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.edge import EdgeKey
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
@@ -126,24 +126,19 @@ def map_with_stages(
     needs("map_rollout: options", options, MappingOptions)
     spec = load_chip(chip)
     check_pins(options.pins, rollout.network, spec)
-    budget = Budget(options.seconds, progress)
-    parts = parts_of(rollout, spec, options, budget, progress, tilings)
-    where = _placed(parts, spec, options, progress, tilings, budget)
+    context = MappingContext.of(options, progress, tilings)
+    parts = parts_of(rollout, spec, context)
+    where = _placed(parts, spec, context)
     program = spec.kind.mapper.emit(rollout, parts, where, spec)
     require_legal(program)  # the checker shares no code with the mapper
-    return MappedRollout(parts.rollout, parts.split, parts.partition, parts.routes, program, budget.cut, parts.phases)
+    cut = context.budget.cut
+    return MappedRollout(parts.rollout, parts.split, parts.partition, parts.routes, program, cut, parts.phases)
 
 
-def _placed(
-    parts: Parts,
-    chip: ChipSpec,
-    options: MappingOptions,
-    progress: Progress | None,
-    tilings: Tilings | None,
-    budget: Budget,
-) -> Ints:
+def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
     """Place cores, or find the places of others that are wired alike."""
-    known = {} if tilings is None or budget.is_limited else tilings.later
+    options, budget = context.options, context.budget
+    known = {} if budget.is_limited else context.tilings.places
     facts = repr((parts.n_cores, parts.regions, options.placer, options.seed)).encode()
     name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in parts.wires)).digest()
     if name not in known:
@@ -156,12 +151,11 @@ def _placed(
             regions=parts.regions,
             seed=options.seed,
             seconds=seconds,
-            progress=progress,
+            progress=context.progress,
         )
         known[name] = where
         budget.record("placement")
-    found: Ints = known[name]
-    return found
+    return known[name]
 
 
 def map_rollout(

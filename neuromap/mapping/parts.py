@@ -14,12 +14,10 @@ from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
@@ -60,23 +58,17 @@ class Parts(Value):
         return found
 
 
-def parts_of(
-    rollout: Rollout,
-    chip: ChipSpec,
-    options: MappingOptions,
-    budget: Budget,
-    progress: Progress | None = None,
-    tilings: Tilings | None = None,
-) -> Parts:
+def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rollout into cores."""
-    pinned = [field.name for field in fields(options.pins) if getattr(options.pins, field.name)]
+    pins = context.options.pins
+    pinned = [field.name for field in fields(pins) if getattr(pins, field.name)]
     if pinned and "pins" not in chip.kind.structure.OPTIONS:
         raise InputError(
             f"pins: {', '.join(pinned)} are pinned; neurons of the {chip.core_model} cores of {chip.name} share cores "
             "by what they read, so leave pins out"
         )
     require_neurons(rollout.network, chip)
-    return chip.kind.mapper.partition(rollout, chip, options, budget, progress, tilings)
+    return chip.kind.mapper.partition(rollout, chip, context)
 
 
 def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,7 +123,7 @@ def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | No
         sampling_frequency_hz=sampling_frequency(program),
         usage=count_usage(program),
         copies=count_copies(program),
-        core_bound=_core_bound(rollout, program, per_step or 1, {} if tilings is None else tilings.later),
+        core_bound=_core_bound(rollout, program, per_step or 1, {} if tilings is None else tilings.bounds),
         ports=program.nodes,
         left_out=program.left_out,
     )
@@ -241,7 +240,7 @@ def _onset(
     return extend_frames(frames, 2 * span + 2), span
 
 
-def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, Any]) -> CoreBound | None:
+def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, CoreBound]) -> CoreBound | None:
     if program.is_part is not None and program.is_part.any():
         return None  # bounds are of mappings that compute every neuron from all its sources at once
     # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
@@ -251,9 +250,9 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
         name = digest_of(network)
         if name is None:
             return core_bound(network, program.chip)
-        if b"bound" + name not in known:
-            known[b"bound" + name] = core_bound(network, program.chip)
-        return known[b"bound" + name]  # type: ignore[no-any-return]
+        if name not in known:
+            known[name] = core_bound(network, program.chip)
+        return known[name]
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None
 

@@ -12,14 +12,12 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import crossbar_core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population, Sources
-from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import emit as emit_crossbars
 from neuromap.mapping.place.emit import route
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import LeakNeuron
@@ -29,22 +27,16 @@ Ints = NDArray[np.int64]
 core_bound = crossbar_core_bound
 
 
-def partition(
-    rollout: Rollout,
-    chip: ChipSpec,
-    options: MappingOptions,
-    budget: Budget,
-    progress: Progress | None,
-    tilings: Tilings | None,
-) -> Parts:
+def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rollout into cores, with copies or splitters where they feed several axons."""
     if rollout.network.is_spiking:
         require_leak_widths(rollout.network, chip)
-        options = replace(options, splitters="never", pins=replace(options.pins, splitters=frozenset()))
-    found = partition_rollout(rollout, chip, options, progress, tilings, budget)
-    parts = found.partition
+        pins = replace(context.options.pins, splitters=frozenset())
+        context = replace(context, options=replace(context.options, splitters="never", pins=pins))
+    found = partition_rollout(rollout, chip, context)
+    parts, pins = found.partition, context.options.pins
     routes = route(parts)
-    regions = parts.regions(options.pins) if options.pins.regions else None
+    regions = parts.regions(pins) if pins.regions else None
     return Parts(found.rollout, parts, len(parts.cores), routes.wires, found.split, routes, regions, found.phases)
 
 

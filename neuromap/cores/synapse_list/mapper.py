@@ -14,29 +14,23 @@ from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
-from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
+from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.mapping.place.emit import arrivals_in_ticks
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
+from neuromap.network.neurons.spiking_neuron import PARAMETERS
 from neuromap.network.spiking_neuron import PARAMETERS
 from neuromap.rollout.schedule.rollout import Rollout
 
 
-def partition(
-    rollout: Rollout,
-    chip: ChipSpec,
-    options: MappingOptions,
-    budget: Budget,
-    progress: Progress | None,
-    tilings: Tilings | None,
-) -> Parts:
+def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rollout into cores; splitters and pins have no meaning here, and tilings are of no use."""
-    rollout, options, phases = cheap_phases(rollout, chip, options, budget)
+    rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    parts = _partition(list_network(network, chip), chip, budget)
+    parts = _partition(list_network(network, chip), chip, context.budget)
     source, target = ways(parts)
     return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), phases=phases)
 

@@ -19,6 +19,7 @@ from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.options.pins_file import check_pins
 from neuromap.mapping.parts import Parts, parts_of
 from neuromap.mapping.place.place import place
+from neuromap.mapping.tile.tilings import MappingContext
 
 EARLY = 0.15
 """Part of the seconds asked for that the bound may take."""
@@ -142,12 +143,12 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> Parts:
     # Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
     chip, options = request.chip, request.options
     check_pins(options.pins, request.rollout.network, chip)
-    budget = Budget(options.seconds, progress)
-    parts = parts_of(request.rollout, chip, options, budget, progress)
+    context = MappingContext.of(options, progress)
+    parts = parts_of(request.rollout, chip, context)
     given = (parts.n_cores, parts.wires, chip)
     try:
         place(*given, "hilbert", regions=parts.regions, seed=options.seed)
     except DoesNotFitError:
-        seconds = None if options.seconds is None else budget.left_s("placement")
+        seconds = None if options.seconds is None else context.budget.left_s("placement")
         place(*given, options.placer, regions=parts.regions, seed=options.seed, seconds=seconds)
     return parts

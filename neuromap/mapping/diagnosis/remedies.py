@@ -22,6 +22,7 @@ from neuromap.mapping.diagnosis.early_refusal import map_in_outline
 from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasible import Infeasibility, Remedy, count_cores
 from neuromap.mapping.partition.partition_rollout import partition_rollout
+from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.network import Network
 
 ROUNDS = 8
@@ -322,8 +323,9 @@ def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Watc
     for options in (request.options, replace(request.options, splitters="never")):
         if is_settled("chip.cores"):
             return
+        context = MappingContext(options, Tilings(options), progress=watch)
         try:
-            needed = len(partition_rollout(request.rollout, boundless, options, watch).partition.cores)
+            needed = len(partition_rollout(request.rollout, boundless, context).partition.cores)
         except (DoesNotFitError, OutOfTime):
             return
         yield Remedy("chip.cores", needed, f"a chip or board of {count_cores(needed)} would do")

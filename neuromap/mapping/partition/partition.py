@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
-from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
-from neuromap.mapping.options.options import MappingOptions, Pins
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.options import Pins
 from neuromap.mapping.partition.share_cores import share_cores
 from neuromap.mapping.partition.unpack_tiles import (
     BIAS_SIGNAL,
@@ -36,7 +36,7 @@ from neuromap.mapping.partition.unpack_tiles import (
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tile_all import take_copies, tile_all
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
@@ -78,28 +78,27 @@ class Partition(Card):
 def partition(
     network: Legalised,
     cores: Cores,
-    tilings: Tilings,
-    progress: Progress | None = None,
-    budget: Budget = NO_LIMIT,
+    context: MappingContext,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores."""
     # Cores may be more than the chip has; ``share_cores`` may still save some.
     sources = join_sources(network)
-    name = None if budget.is_limited else digest_of(network)
-    if name is not None and (found := tilings.later.get(b"partition" + name)) is not None:
-        tiles, layouts, apart = found
-        return Partition(network, sources, tiles, signals_of(network, sources, tiles), layouts, apart)
-    by_population = tile_all(network, sources, cores, tilings, progress, budget)
+    options, known = context.options, context.tilings.packed
+    name = None if context.budget.is_limited else digest_of(network)
+    if name is not None and name in known:
+        held, layouts, whole = known[name]
+        return Partition(network, sources, held, signals_of(network, sources, held), layouts, whole)
+    by_population = tile_all(network, sources, cores, context)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
     layouts = alone(tiles, cores.model)
     apart = _with_copies(tiles, _copies_in_cores(network, signals, layouts))
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
-    if tilings.options.packing:
-        tiles, layouts = _pack(network, tiles, signals, cores.model, tilings.options.pins, budget)
+    if options.packing:
+        tiles, layouts = _pack(network, tiles, signals, cores.model, options.pins, context.budget)
     if name is not None:
-        tilings.later[b"partition" + name] = (tuple(tiles), layouts, tuple(apart))
+        known[name] = (tuple(tiles), layouts, tuple(apart))
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
@@ -123,14 +122,13 @@ def _pack(
     return tiles, cores
 
 
-def with_shared_cores(
-    parts: Partition, core: CrossbarCore, options: MappingOptions, tilings: Tilings, budget: Budget = NO_LIMIT
-) -> Partition:
+def with_shared_cores(parts: Partition, core: CrossbarCore, context: MappingContext) -> Partition:
     """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores."""
+    options, budget, shares = context.options, context.budget, context.tilings.shared
     if not options.packing:
         return parts
     name = None if budget.is_limited else digest_of(parts.network)
-    known = None if name is None else tilings.later.get(b"shared" + name)
+    known = None if name is None else shares.get(name)
     if known is not None and known[0] is parts.tiles:
         tiles, cores = known[1:]
         return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
@@ -138,7 +136,7 @@ def with_shared_cores(
     shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
     tiles, cores = (parts.tiles, parts.cores) if shared is None else (tuple(shared[0]), shared[1])
     if name is not None:
-        tilings.later[b"shared" + name] = (parts.tiles, tiles, cores)
+        shares[name] = (parts.tiles, tiles, cores)
     if shared is None:
         return parts
     return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)

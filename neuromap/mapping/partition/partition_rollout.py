@@ -28,7 +28,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import Cores, cores_of
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import PartialSums
-from neuromap.mapping.options.budget import NO_LIMIT, Budget, OverBudget, Progress
+from neuromap.mapping.options.budget import Budget, OverBudget
 from neuromap.mapping.options.options import MappingOptions, Phases, Splitters
 from neuromap.mapping.partial_sums.planned_sums import PlannedSums
 from neuromap.mapping.partition.choose_phases import (
@@ -43,7 +43,7 @@ from neuromap.mapping.partition.partition import Partition, partition, with_shar
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
 from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tile_all import axons_fed
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -51,17 +51,10 @@ MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (
 """Searches for splitters: on edges with slack first, where they cost no tick."""
 
 
-def partition_rollout(
-    rollout: Rollout,
-    chip: ChipSpec,
-    options: MappingOptions,
-    progress: Progress | None = None,
-    tilings: Tilings | None = None,
-    budget: Budget = NO_LIMIT,
-) -> PartitionedRollout:
+def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> PartitionedRollout:
     """Partition a rollout, with splitters where they save cores."""
     # gives with cores shared, and no more of them than the chip has
-    trials = Trials(rollout, chip, options, progress, tilings, budget)
+    trials, options = Trials(rollout, chip, context), context.options
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None
     try:
@@ -111,7 +104,7 @@ def _with_cheapest_phases(trials: Trials, split: Split, *, needed: bool) -> list
 
 
 def _with_shared_cores(trials: Trials, one: PartitionedRollout) -> PartitionedRollout:
-    shared = with_shared_cores(one.partition, trials.cores.model, trials.options, trials.tilings, trials.budget)
+    shared = with_shared_cores(one.partition, trials.cores.model, trials.context)
     return replace(one, partition=shared)
 
 
@@ -260,25 +253,13 @@ class Trials:
     """Partitions one rollout with splitters here or there."""
 
     # cores: those of the chip
-    # tilings: shared by all trials
-    # budget: as given
     # sums: nodes that are summed in parts, as far as they are known
 
-    def __init__(
-        self,
-        rollout: Rollout,
-        chip: ChipSpec,
-        options: MappingOptions,
-        progress: Progress | None = None,
-        tilings: Tilings | None = None,
-        budget: Budget = NO_LIMIT,
-    ) -> None:
-        self.rollout, self.chip, self.options = rollout, chip, options
+    def __init__(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> None:
+        self.rollout, self.chip, self.context = rollout, chip, context
+        self.options, self.tilings, self.budget = context.options, context.tilings, context.budget
         self.cores: Cores = cores_of(chip)
-        self.tilings = Tilings(options) if tilings is None else tilings
-        self.budget = budget
-        self.sums = PlannedSums(rollout.network, chip, options)
-        self._progress = progress
+        self.sums = PlannedSums(rollout.network, chip, context.options)
         self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
 
     def partition(self, split: Split, *, may_be_cut: bool = False, phases: Phases = "least") -> PartitionedRollout:
@@ -317,6 +298,6 @@ class Trials:
         timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
         network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
         network = keep_nodes(network, self.options.keep)
-        progress = self.budget.watched("splitters", self._progress) if may_be_cut else self._progress
-        parts = partition(network, self.cores, self.tilings, progress, self.budget)
+        watched = self.budget.watched("splitters", self.context.progress) if may_be_cut else self.context.progress
+        parts = partition(network, self.cores, replace(self.context, progress=watched))
         return PartitionedRollout(timed.rollout, parts, split, sums, choice)

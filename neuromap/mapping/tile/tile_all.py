@@ -19,11 +19,10 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
-from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.refuse_tiling import cycle_growth, refuse_circle, refuse_cores, refuse_growth
 from neuromap.mapping.tile.tile import Planner, Tile
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.tile.tilings import MappingContext
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
@@ -44,13 +43,11 @@ def tile_all(
     network: Legalised,
     sources: tuple[Sources, ...],
     cores: Cores,
-    tilings: Tilings,
-    progress: Progress | None = None,
-    budget: Budget = NO_LIMIT,
+    context: MappingContext,
 ) -> dict[int, list[Tile]]:
     """Tile every population so that all tiles are legal and hold the copies that their readers ask for."""
-    tiler = _Tiler(network, sources, cores, tilings, budget)
-    count, done = len(network.populations), 0
+    tiler = _Tiler(network, sources, cores, context)
+    count, done, progress = len(network.populations), 0, context.progress
     for members, is_cycle in _readers_first(network):
         for index in tiler.settle(members, is_cycle=is_cycle):
             if progress is not None:
@@ -79,13 +76,12 @@ class _Tiler:
         network: Legalised,
         sources: tuple[Sources, ...],
         cores: Cores,
-        tilings: Tilings,
-        budget: Budget,
+        context: MappingContext,
     ) -> None:
-        self._budget = budget
+        self._budget = context.budget
         self.tiles: dict[int, list[Tile]] = {}
-        options = tilings.options
-        self._network, self._sources, self._cores, self._tilings = network, sources, cores, tilings
+        options = context.options
+        self._network, self._sources, self._cores, self._tilings = network, sources, cores, context.tilings
         self._pinned, self._packing = pinned_populations(network, options.pins), options.packing
         self._links_from: dict[int, list[Link]] = {}
         for link in network.links:

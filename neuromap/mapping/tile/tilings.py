@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.mapping.core.core_model import AxonPlan
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
-from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Partitioner
 from neuromap.mapping.tile.cut_order import longest_run
 from neuromap.mapping.tile.overlap_order import axon_demand
@@ -31,14 +32,17 @@ class Tilings:
     # options: as given
     # n_tiles: tiles that are remembered
     # alone: plans of single neurons
-    # later: what later stages remember of whole networks, by digests of what it depends on
+    # packed, shared: tiles and layouts of cores of whole networks; places, bounds: those of their cores; by digests
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
         self._known: dict[bytes, tuple[Tile, ...]] = {}
         self.n_tiles = 0
         self.alone: dict[bytes, AxonPlan | None] = {}
-        self.later: dict[bytes, Any] = {}
+        self.packed: dict[bytes, tuple[tuple[Tile, ...], tuple[Any, ...], tuple[Tile, ...]]] = {}
+        self.shared: dict[bytes, tuple[tuple[Tile, ...], tuple[Tile, ...], tuple[Any, ...]]] = {}
+        self.places: dict[bytes, Ints] = {}
+        self.bounds: dict[bytes, CoreBound] = {}
 
     def tile(
         self,
@@ -81,6 +85,24 @@ class Tilings:
         if isinstance(tiles, Stuck):
             raise core.refuse_neuron(network, population, sources, tiles.neuron)
         return tiles
+
+
+@dataclass(frozen=True, eq=False)
+class MappingContext:
+    """What every stage of a mapping is handed: what is asked for, what is known, the time there is, and who is told."""
+
+    options: MappingOptions
+    tilings: Tilings
+    budget: Budget = NO_LIMIT
+    progress: Progress | None = None
+
+    @classmethod
+    def of(
+        cls, options: MappingOptions, progress: Progress | None = None, tilings: Tilings | None = None
+    ) -> MappingContext:
+        """Begin a mapping: its time runs from now on."""
+        known = Tilings(options) if tilings is None else tilings
+        return cls(options, known, Budget(options.seconds, progress), progress)
 
 
 def _digest(population: Population, sources: Sources, copies: Ints, core: CrossbarCore) -> bytes:

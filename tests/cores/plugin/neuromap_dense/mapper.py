@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -16,12 +17,12 @@ from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
 from neuromap.mapping.legalise.legalise import computed_neurons, keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
-from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasible import Remedy, refuse, refuse_core_count
-from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import arrivals_in_ticks
+from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap_dense.program import DenseProgram
 
@@ -52,11 +53,9 @@ class DensePartition(Value):
         return int(len(cores) > 0), len(cores)
 
 
-def partition(
-    rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget, progress: Progress | None, tilings: Any
-) -> Parts:
+def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rolled-out network into cores."""
-    rollout, options, phases = cheap_phases(rollout, chip, options, budget)
+    rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     target, weight, signals, signal = _synapses(network, offset, chip)
