@@ -20,12 +20,12 @@ import numpy as np
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import TimedRollout, choose_phases
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import build_network
-from neuromap.report.count_usage import count_usage
 from neuromap.rollout.schedule.cheapest_phases import move_ranges
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -214,14 +214,13 @@ def _traffic(program: Any) -> dict[str, int]:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add every value that can be reached from one: arrays by their numbers, dataclasses by their fields."""
+    """Add every value that can be reached from one: arrays by their numbers, dataclasses by their fields, in order."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype.name}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         digest.update(type(value).__name__.encode())
         for field in fields(value):
-            digest.update(field.name.encode())
             _feed(digest, getattr(value, field.name))
     elif isinstance(value, (tuple, list)):
         digest.update(f"[{len(value)}".encode())

@@ -13,8 +13,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["DISTRIBUTION", "refuse_namesake"]
-
 DISTRIBUTION = "neuromap-rollouts"
 """What is installed to get this package."""
 

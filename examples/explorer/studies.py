@@ -20,7 +20,7 @@ from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.files.whole_file import write_whole
 from neuromap.rollout.behaviour import behaviour_classes, count_behaviour_classes, enumerate_valid
-from neuromap.rollout.schedule.rollout import EXECUTIONS
+from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.choose_frames import choose_stimuli
 from neuromap.simulation.cost.steady_figures import steady_figures
 

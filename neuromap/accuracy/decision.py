@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
 
-__all__ = ["decide", "votes_of"]
-
 
 def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     """Count the spikes of every class.

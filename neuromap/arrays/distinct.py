@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct"]
-
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """List the different numbers, ascending."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["adopted", "freeze_arrays", "frozen", "refuse_masked"]
-
 _T = TypeVar("_T", bound=np.generic)
 
 _SMALL = 2**16

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.times import Time
 
-__all__ = ["frames_until", "in_parts", "ticks_of_frames"]
-
 Ints = NDArray[np.int64]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, TypeVar
 
-__all__ = ["ReadOnlyMapping"]
-
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 

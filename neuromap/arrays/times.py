@@ -10,8 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Time", "largest_gap", "tick_of_frame", "whole"]
-
 Time: TypeAlias = int | Fraction
 """Ticks or update steps, exact."""
 

@@ -7,8 +7,6 @@ from typing import Any, Self, cast
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["Value"]
-
 
 class Value:
     """Base of frozen dataclasses that go to other processes and into caches of other libraries."""

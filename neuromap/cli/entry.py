@@ -8,8 +8,6 @@ import signal
 import sys
 from contextlib import suppress
 
-__all__ = ["main"]
-
 _INTERRUPTED = 130
 _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Ctrl-C, a system that stops its processes, a terminal that is closed: all end the program in the same way."""

@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from neuromap.simulation.cost.measure_activity import CoreShares
     from neuromap.simulation.engine.engine import Engine
     from neuromap.simulation.engine.engine_choice import EngineChoice
+    from neuromap.simulation.mpi.exchange import Exchange
+    from neuromap.simulation.mpi.rank_engine import FarWires
     from neuromap.verification.wave import Wiring
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-__all__ = ["DEFAULT", "CoreFigures", "CoreKind", "core_kind", "core_kinds"]
 
 _GROUP = "neuromap.core_kinds"
 _OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}
@@ -117,8 +118,7 @@ class Mapper(Protocol):
 class Engines(Protocol):
     """What runs programs: ``numpy``, the readable one, and perhaps ``fast``, which must equal it bit by bit."""
 
-    # May offer ``side_by_side(program)`` too, an engine of many stimuli, and ``make_shared(program, wires, exchange,
-    # choice)``, one that shares memory with those of other ranks; either may give None.
+    # may offer ``side_by_side(program)`` too, an engine of many stimuli
 
     ENGINES: Mapping[str, Callable[[Any, EngineChoice], Engine]]
 
@@ -152,6 +152,15 @@ class Wave(Protocol):
         """Count the synapses of every axon by node."""
 
 
+class SharedEngine(Protocol):
+    """The fast engine for the cores of a rank, where ranks share memory; else spikes go in messages."""
+
+    def make_shared_engine(
+        self, program: Any, wires: FarWires, exchange: Exchange, choice: EngineChoice
+    ) -> Engine | None:
+        """Load the cores of a rank; all ranks call this. None where they share no memory."""
+
+
 class CoreKind:
     """A kind of core: a package, and its parts."""
 
@@ -161,7 +170,9 @@ class CoreKind:
     mapper: Mapper
     engines: Engines
     faults: FaultsPart
-    wave: Wave | None  # None where the general walk serves
+    # ``wave`` and ``shared_engine`` are None where the package has none
+    wave: Wave | None
+    shared_engine: SharedEngine | None
 
     def __init__(self, name: str, package: str) -> None:
         self.name, self._package = name, package
@@ -177,7 +188,7 @@ class CoreKind:
             raise AttributeError(part)
         path, found = f"{self._package}.{part}", None
         try:
-            if part != "wave" or find_spec(path) is not None:
+            if part not in _OPTIONAL or find_spec(path) is not None:
                 found = import_module(path)
         except (ImportError, SyntaxError) as error:
             raise ChipError(f"core kind {self.name}: {path} cannot be imported ({error}); install it again") from error
@@ -196,7 +207,9 @@ _PARTS: Mapping[str, type] = {
     "engines": Engines,
     "faults": FaultsPart,
     "wave": Wave,
+    "shared_engine": SharedEngine,
 }
+_OPTIONAL = ("wave", "shared_engine")
 
 
 @cache

@@ -22,8 +22,6 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show, show_name
 from neuromap.files.unpacked import Unpacked, most_unpacked
 
-__all__ = ["MOST_MEMBERS", "Members", "open_members"]
-
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".zip")
 _MOST_BYTES = 2**30
 _MOST_TAPE = 2**31

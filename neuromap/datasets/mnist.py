@@ -26,8 +26,6 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 
-__all__ = ["CHECKSUMS", "load_mnist"]
-
 CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
     {
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",

@@ -11,8 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SPLIT_SEED", "end_of_train", "part_of_tracks", "uniform"]
-
 SPLIT_SEED = 2018
 """Seed of the splits that are drawn."""
 

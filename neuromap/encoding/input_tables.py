@@ -12,8 +12,6 @@ from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import ENCODER, Network, plain_table
 from neuromap.network.transforms.weights import MAX_NEURONS
 
-__all__ = ["input_encodings"]
-
 _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
     {
         "real": ("noise", "code", "mean", "frames"),

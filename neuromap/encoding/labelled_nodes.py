@@ -5,8 +5,6 @@ from __future__ import annotations
 from neuromap.errors import NetworkError
 from neuromap.network.network import Network
 
-__all__ = ["require_labelled_nodes"]
-
 
 def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
     """Refuse networks that do not name a class of an image."""

@@ -20,8 +20,6 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.table import csv_cells
 from neuromap.simulation.choose_frames import RandomFrames
 
-__all__ = ["export_sanafe"]
-
 _NO_PLACE = ("static_watts", "tick_joules", "off_chip_bit_joules")
 """Figures of a chip's energy that SANA-FE's architecture has no place for."""
 

@@ -9,8 +9,6 @@ from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions
 
-__all__ = ["Curve", "Experiment", "Published"]
-
 
 @dataclass(frozen=True)
 class Published(Card):

@@ -20,8 +20,6 @@ from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions
 
-__all__ = ["list_experiments", "load_experiment"]
-
 _MOST_BYTES = 2**20
 _MOST_REPETITIONS = 1000
 _LATEST_START = 10_000

@@ -29,8 +29,6 @@ from neuromap.jobs.silent import silent
 from neuromap.training.network_training import encoding_given, network_digest
 from neuromap.training.torch.checkpoint_header import epochs_done
 
-__all__ = ["run_experiment"]
-
 _POLL_SECONDS = 2.0
 
 

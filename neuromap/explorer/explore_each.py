@@ -18,8 +18,6 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 from neuromap.sweep.map_each import SweepProgress, each_chip
 
-__all__ = ["sweep_explorations"]
-
 _COLUMNS = (
     SweepColumn("front_rows", "rows on the front"),
     SweepColumn("class_front_rows", "without retraining"),

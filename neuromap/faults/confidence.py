@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from neuromap.render.value import Card
 
-__all__ = ["LEVEL", "Estimate", "mean_of", "share_of"]
-
 LEVEL = 0.95
 """Confidence of all intervals."""
 

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from neuromap import errors
 from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["Answer", "confined"]
-
 Answer = tuple[Any, Mapping[str, NDArray[Any]]]
 """What a reader gives: what JSON can hold, and arrays."""
 

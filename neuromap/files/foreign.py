@@ -8,8 +8,6 @@ from pathlib import Path
 
 from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["HEAD", "file_kind", "foreign_boundary", "kind_of_any", "refuse_foreign"]
-
 HEAD = 1024
 """Bytes that are looked at."""
 

@@ -11,8 +11,6 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 
-__all__ = ["mapping_given", "needs", "path_given", "real_number", "refuse_swapped", "whole_number", "yes_or_no"]
-
 _REMEDIES = {
     ("Rollout", "Network"): "Rollout(network, 'streaming')",
     ("Rollout", "RolloutPattern"): "Rollout(pattern.network, pattern)",

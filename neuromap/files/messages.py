@@ -7,9 +7,6 @@ from difflib import get_close_matches
 from fractions import Fraction
 from itertools import islice
 
-__all__ = ["counted", "did_you_mean", "show", "show_name"]
-
-
 _MOST_WORDS = 5000
 """Among more, looking for the closest takes longer than whoever mistyped it."""
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["check_regular", "read_bytes"]
-
 
 def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
     """Read a regular file."""

@@ -18,18 +18,6 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = [
-    "DIGEST_KEY",
-    "DTYPES",
-    "KIND_KEY",
-    "Seal",
-    "canonical_bytes",
-    "metadata_of",
-    "seal_of",
-    "seal_of_file",
-    "sealed_bytes",
-]
-
 KIND_KEY = "neuromap"
 """Member of the metadata that says what a sealed file is."""
 DIGEST_KEY = "digest"

@@ -13,8 +13,6 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show
 
-__all__ = ["TomlTable"]
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 

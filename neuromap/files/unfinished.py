@@ -18,8 +18,6 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-__all__ = ["keep_names", "keep_on_disk", "left_in", "sweep", "unfinished_name"]
-
 _NAME = re.compile(r"\.neuromap-([0-9a-f]{8})-([0-9a-f]{8})-([1-9][0-9]{0,9})-[0-9a-f]{16}")
 """Of a machine, of the time since it was started, of the process there; the rest is random."""
 _SECONDS = 86_400.0

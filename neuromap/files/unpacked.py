@@ -11,8 +11,6 @@ from typing import IO
 
 from neuromap.errors import InputError
 
-__all__ = ["Unpacked", "most_unpacked"]
-
 _ALWAYS = 2**26
 """Bytes that any file may unpack to: tests and small sets of one colour stay whole."""
 _TIMES = 100

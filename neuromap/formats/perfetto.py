@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Clock", "Event", "counter", "instant", "name_process", "name_thread", "slice_of", "trace_text"]
-
 Event = dict[str, Any]
 _DIGITS = 3
 """Of times after the point: viewers count in nanoseconds."""

@@ -19,8 +19,6 @@ from neuromap.errors import NotSupportedError
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["Population", "mark_file", "mark_sorting", "spike_bytes"]
-
 _MAGIC = 0x0A7A
 _VERSION = (0, 1)
 _SORTING = {"none": 0, "by_id": 1, "by_time": 2}

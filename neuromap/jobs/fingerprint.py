@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 
-__all__ = ["Fingerprint", "fingerprint_of_chip"]
-
 
 class Fingerprint:
     """A digest of everything that was added, in its order."""

@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 
-__all__ = ["ResultKind", "ResultsFile", "with_checksum"]
-
 Result = TypeVar("Result")
 
 _MOST_BYTES = 1 << 30

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["silent"]
-
 
 def silent(*_: object) -> None:
     """Take news of progress, whatever it says, and show nothing."""

@@ -15,8 +15,6 @@ from neuromap.render.value import Card
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Edge", "EdgeKey", "edge_pair"]
-
 EdgeKey: TypeAlias = tuple[str, str]
 
 

@@ -24,8 +24,6 @@ from neuromap.network.toml_text import write_table, write_text
 from neuromap.network.transforms.kinds import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.transforms.weights import MAX_ENTRIES, SeededWeights, show_count
 
-__all__ = ["save_network"]
-
 TENSOR = "tensor"
 """What stands in the network file for values that lie in the weights file."""
 _SHAPES = ("source_shape", "target_shape")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Node"]
-
 
 @dataclass(frozen=True, eq=False)
 class Node(Card):

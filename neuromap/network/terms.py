@@ -13,8 +13,6 @@ from neuromap.render.value import Card
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MAX_DELAY", "EdgeTerm", "MatrixSource", "Term", "checked_term"]
-
 MAX_DELAY = 4096
 """Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["write_table", "write_text"]
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 

@@ -12,8 +12,6 @@ from scipy.sparse import csr_array
 from neuromap.errors import StimulusError
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, Propagators
 
-__all__ = ["float_reference"]
-
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 

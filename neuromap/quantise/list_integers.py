@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["greatest_bias", "greatest_weight", "round_biases", "round_thresholds", "round_weights"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

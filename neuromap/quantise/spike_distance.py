@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.quantise.quantisation import TrainDistance
 
-__all__ = ["train_distance", "van_rossum"]
-
 Floats = NDArray[np.float64]
 
 _AFAR = 100.0

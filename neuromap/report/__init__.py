@@ -10,7 +10,7 @@ _HOMES = {
     "LatencyReport": "figures.latency_report",
     "ReportRow": "figures.row",
     "RunFigures": "figures.run_figures",
-    "Usage": "figures.usage",
+    "Usage": "figures.row",
     "latency_report": "latency",
     "render_text": "text",
     "report_on_program": "latency",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from neuromap.report.figure_files import save_figures as save_figures
     from neuromap.report.figures.latency_report import LatencyReport as LatencyReport
     from neuromap.report.figures.row import ReportRow as ReportRow
+    from neuromap.report.figures.row import Usage as Usage
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
-    from neuromap.report.figures.usage import Usage as Usage
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.latency import sweep_reports as sweep_reports

@@ -19,8 +19,6 @@ from neuromap.simulation.cost.activity import Activity, node_times
 from neuromap.simulation.cost.steady_figures import SteadyActivity
 from neuromap.simulation.noc.loads import LinkLoad
 
-__all__ = ["run_figures"]
-
 
 def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigures | None = None) -> RunFigures:
     """Make the figures of a row."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from neuromap.mapping.bounds.lower_bounds import CoreBound, PopulationBound
+from neuromap.hardware.program.usage import NodeCopies, Usage
+from neuromap.mapping.bounds.lower_bounds import BOUND
 from neuromap.render.document import (
     AMOUNT,
     BIG_COUNT,
@@ -34,7 +35,7 @@ from neuromap.render.parts import CHIP, INTERVALS, NETWORK, TIME_AXIS, another
 from neuromap.render.table import csv_text, data_frame
 from neuromap.render.value import form
 from neuromap.report.figures.latency_report import LatencyReport
-from neuromap.report.figures.row import NodeCopies, OutputResponses, Responses
+from neuromap.report.figures.row import OutputResponses, Responses
 from neuromap.report.figures.run_figures import (
     EnergyFigures,
     EnergyTermFigures,
@@ -44,7 +45,6 @@ from neuromap.report.figures.run_figures import (
     NodeTimeFigures,
     WorkFigures,
 )
-from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.execution import time_axes
 from neuromap.simulation.cost.steady_figures import Spread
 from neuromap.verification.verdict import Mismatch, Stray, Verification
@@ -84,8 +84,6 @@ _VERIFICATION = define(
         message=TEXT,
     ),
 )
-_RESOURCE = enum("axons", "neurons", "synapses")
-BOUND = record_of(CoreBound, by=_RESOURCE, populations=each(record_of(PopulationBound, by=_RESOURCE)))
 _LINK = any_of(
     define("link", record_of(LinkFigure, direction=enum("east", "west", "north", "south", "in", "out"))), NULL
 )

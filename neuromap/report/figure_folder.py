@@ -9,8 +9,6 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["KINDS", "check_figure_folder", "check_no_figure", "figure_folder"]
-
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
 """What the figures of patterns and rows show: ends of their names."""
 _ALONE = ("overview", "accuracy", "faults")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.hardware.program.ports import left_out_line
+from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
 from neuromap.render.svg import inline_image, standalone
 from neuromap.render.table import Column, Table, printed
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
-from neuromap.report.figures.row import ReportRow, copies_line
+from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import RunFigures
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.rollout.schedule.reaction_note import reaction_note

@@ -26,16 +26,6 @@ from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network, once_per_network
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = [
-    "ENUMERATED_PATTERNS",
-    "ClassNumbers",
-    "all_class_numbers",
-    "class_numbers",
-    "class_words",
-    "retiming_words",
-    "shift_bits",
-]
-
 ENUMERATED_PATTERNS = (1 << 23, 100_000)
 """Valid patterns up to which a network's classes are enumerated: without and with cycles besides self-edges."""
 

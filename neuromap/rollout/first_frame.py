@@ -7,8 +7,6 @@ import networkx as nx
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["first_frame"]
-
 
 def first_frame(pattern: RolloutPattern, output: str) -> int:
     """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only."""

@@ -21,15 +21,6 @@ from neuromap.rollout.cycles.sequential_values import (
 )
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = [
-    "MAX_LISTED",
-    "MostSequential",
-    "enumerate_most_sequential",
-    "first_most_sequential",
-    "most_sequential",
-    "most_sequential_summary",
-]
-
 MAX_LISTED = 100_000
 """Most patterns that :func:`most_sequential` lists without a limit."""
 

@@ -6,8 +6,6 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["shortest_walks"]
-
 Node = TypeVar("Node", int, str)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from neuromap.errors import PatternError
 from neuromap.network.edge import EdgeKey
 
-__all__ = ["check_window", "find_cycle", "tableau_frames"]
-
 
 def find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
     """Find a cycle of sequential edges among the nodes that no order can hold."""

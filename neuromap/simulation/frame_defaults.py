@@ -1,7 +1,5 @@
 """How many random frames and stimuli are made where none are given; told by help texts, so it imports nothing."""
 
-__all__ = ["DEFAULT_FRAMES", "DEFAULT_STIMULI", "MOST_STIMULI"]
-
 DEFAULT_FRAMES = 32
 """Random frames that are made where none are given, frame 0 included."""
 

@@ -12,8 +12,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card, Documented, Paged, Printed, Tabled
 from neuromap.version import __version__
 
-__all__ = ["ChipSweep", "SweepColumn", "SweepRow"]
-
 
 class SweepColumn(NamedTuple):
     """A figure of every row.

@@ -25,8 +25,6 @@ from neuromap.simulation.engine.engine_choice import ENGINES
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.sweep.sweep_spec import SetChip, SweepSpec
 
-__all__ = ["MOST_RUNS", "load_sweep"]
-
 MOST_RUNS = 1_000_000
 """Runs of one spec: beyond it, reading the table takes longer than anybody looks at it."""
 

@@ -28,17 +28,6 @@ from neuromap.training.training_result import EpochFigures, PatternAccuracy, Tra
 if TYPE_CHECKING:
     from neuromap.training.torch.train import Progress
 
-__all__ = [
-    "accuracy_under",
-    "check_images",
-    "encoding_given",
-    "history_of",
-    "network_digest",
-    "require_parts",
-    "task_of",
-    "train_network",
-]
-
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
 

@@ -22,8 +22,6 @@ from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.record_run import record_run
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
-__all__ = ["require_belongs", "require_verified", "verify"]
-
 
 def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
     """Refuse a program whose nodes are not those of the rollout's network."""

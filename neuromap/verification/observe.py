@@ -14,8 +14,6 @@ from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["difference_of_runs", "extend_frames", "first_difference"]
-
 
 def first_difference(
     program: ChipProgram,

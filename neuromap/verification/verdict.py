@@ -8,8 +8,6 @@ from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.render.value import Card
 
-__all__ = ["Mismatch", "Stray", "Verification"]
-
 
 @dataclass(frozen=True)
 class Mismatch(Card):

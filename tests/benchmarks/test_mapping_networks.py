@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.report.count_usage import count_usage
+from neuromap.hardware.program.usage import count_usage
 
 ROOT = Path(__file__).resolve().parents[2]
 

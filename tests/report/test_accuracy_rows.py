@@ -14,7 +14,7 @@ from neuromap.datasets.sources import load_images
 from neuromap.errors import NetworkError
 from neuromap.report.document import report_schema
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.findings import accuracy_at, accuracy_ticks
+from neuromap.report.text import accuracy_at, accuracy_ticks
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "sr.toml"
 

@@ -12,12 +12,12 @@ import pytest
 from small_networks import network_of_any_names
 
 from neuromap.errors import InputError, NetworkError, PatternError, StimulusError
+from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.render.numbers import decimal_string
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.count_usage import count_usage
 from neuromap.report.text import latency_table, run_table
 from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.pattern import RolloutPattern

@@ -20,8 +20,6 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.render.value import form
 
-__all__ = ["main", "run_script"]
-
 
 def run_script(script: str, chip: str | None) -> NeuromapDevice:
     """Run a script as ``python SCRIPT`` would, with the device "neuromap" set."""

@@ -26,8 +26,6 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
-__all__ = ["ChipBuilder", "node_name", "tau_of"]
-
 Floats = NDArray[np.float64]
 _MARGIN = 1.6
 """What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them."""

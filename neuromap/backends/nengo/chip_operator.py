@@ -17,8 +17,6 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import TickSpikes
 
-__all__ = ["ChipOperator", "ChipState", "frames_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BINARY", "CODE_SIZE", "GREATEST_POWER", "HIGHEST", "LOWEST", "as_spikes", "code_weights", "unit_of"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LOW_BITS = 11

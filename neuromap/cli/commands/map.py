@@ -132,10 +132,9 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.hardware.program.ports import left_out_line
+    from neuromap.hardware.program.usage import copies_line, count_copies
     from neuromap.mapping.bounds.lower_bounds import core_bound
     from neuromap.render.table import text_table
-    from neuromap.report.figures.row import copies_line
-    from neuromap.report.measure_row import count_copies
 
     program = mapping.program
     nodes = count_copies(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from neuromap.hardware.program.usage import NodeCopies, Usage
 from neuromap.mapping.bounds.lower_bounds import PopulationBound
 from neuromap.mapping.options.infeasible import INFEASIBILITY
 from neuromap.render.document import (
@@ -26,8 +27,6 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
-from neuromap.report.figures.row import NodeCopies
-from neuromap.report.figures.usage import Usage
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}

@@ -60,7 +60,8 @@ def pattern_figures(
     """Time one pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
     from neuromap.rollout.behaviour import equivalent
     from neuromap.rollout.pattern import RolloutPattern
-    from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+    from neuromap.rollout.schedule.execution import EXECUTIONS
+    from neuromap.rollout.schedule.rollout import Rollout
 
     network = pattern.network
     streaming = RolloutPattern.streaming(network)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]
 
 UNITS = {
     "cores": "of {usable_cores}",
@@ -65,12 +64,12 @@ _NOT_IN_TABLE = frozenset(
 
 def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
     """Count what a program takes of its chip."""
-    # gives labels; the members of :class:`neuromap.report.figures.usage.Usage`; with a bound ``core_bound``, an object;
+    # gives labels; the members of ``Usage``; with a bound ``core_bound``, an object;
     # frame period and ticks per step in ticks, sampling frequency in frames per second
     from dataclasses import asdict
 
-    from neuromap.report.count_usage import count_usage, sampling_frequency
-    from neuromap.report.document import BOUND
+    from neuromap.hardware.program.usage import count_usage, sampling_frequency
+    from neuromap.mapping.bounds.lower_bounds import BOUND
 
     return {
         "network": program.name,

@@ -13,8 +13,6 @@ from neuromap.jobs.silent import silent
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["progress_bar"]
-
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[..., None]]:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from neuromap.backends.imported import Imported as FromScript
     from neuromap.exchange.imported import Imported
 
-__all__ = ["import_of_script"]
-
 
 def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
     """Give the network of a script as an import, with what its run told as notes."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from neuromap.sweep.grouped_runs import RunsOver
     from neuromap.sweep.run_table import RunTable
 
-__all__ = ["StoreOptions", "leave_with", "report_on_store"]
-
 
 class StoreOptions(Given[None]):
     """A store and what is shown of it."""

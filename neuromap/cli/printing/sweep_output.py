@@ -13,8 +13,6 @@ from neuromap.cli.printing.text_output import one_line, print_error, print_writt
 if TYPE_CHECKING:
     from neuromap.sweep.chip_sweep import ChipSweep
 
-__all__ = ["give_sweep"]
-
 
 def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, as_json: bool) -> None:
     """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""

@@ -13,7 +13,6 @@ from neuromap.render.table import escaped
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["one_line", "print_error", "print_line", "print_written", "text_console", "text_width"]
 
 _LONGEST_LINE = 1000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.engine import Engine
@@ -31,10 +31,3 @@ def side_by_side(program: Program) -> SideBySide:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide  # as above
 
     return SideBySide(program)
-
-
-def make_shared(*given: Any) -> Any:
-    """Load the cores of a rank into an engine that shares memory with those of others."""
-    from neuromap.cores.crossbar.shared_engine import make_shared_engine  # as above
-
-    return make_shared_engine(*given)

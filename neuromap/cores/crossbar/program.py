@@ -17,8 +17,6 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
 
-__all__ = ["NeuronTable", "Program"]
-
 _AT_ONCE = 1024
 """Cores whose crossbars are counted at a time."""
 

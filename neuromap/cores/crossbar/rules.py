@@ -18,7 +18,7 @@ from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
 from neuromap.files.messages import counted
-from neuromap.hardware.check import chip_rules, index_rules, mapping_rules
+from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
 from neuromap.hardware.program.ports import BIAS
 
@@ -599,23 +599,23 @@ def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: Ints) ->
 
 RULES = Rules(
     starts=(),
-    indices=(axon_types, reset_modes, noise_bits, targets, delays, *index_rules.TABLES),
+    indices=(axon_types, reset_modes, noise_bits, targets, delays, *common_rules.TABLES),
     chip=(
-        chip_rules.coordinates,
+        common_rules.coordinates,
         weights,
         leaks,
         thresholds,
         potentials,
         stochastic_modes,
         output_targets,
-        *chip_rules.BOARD,
+        *common_rules.BOARD,
     ),
     mapped=(
-        mapping_rules.chosen_periods,
+        common_rules.chosen_periods,
         axon_sources,
-        mapping_rules.bias_frames,
-        mapping_rules.input_labels,
-        mapping_rules.output_labels,
+        common_rules.bias_frames,
+        common_rules.input_labels,
+        common_rules.output_labels,
         part_targets,
         unused_neurons,
         arrivals,

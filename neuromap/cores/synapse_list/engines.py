@@ -7,8 +7,6 @@ what is due to its current and computes its voltage, and every spike is sent to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -154,10 +152,3 @@ def _numpy(program: ListProgram, choice: EngineChoice) -> Engine:
 
 
 ENGINES = {"fast": _fast, "numpy": _numpy}
-
-
-def make_shared(*given: Any) -> Any:
-    """Load the cores of a rank into an engine that shares memory with those of others."""
-    from neuromap.cores.synapse_list.shared_engine import make_shared_engine  # as above
-
-    return make_shared_engine(*given)

@@ -31,8 +31,6 @@ from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals,
 from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 
-__all__ = ["ListFastEngine"]
-
 Ints = NDArray[np.int64]
 
 _ALONE = 4096

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import ListProgram
 
-__all__ = ["due_and_amounts", "pending_amounts", "pending_rows", "reached_axons", "synapses_of", "wrapped"]
-
 Ints = NDArray[np.int64]
 
 

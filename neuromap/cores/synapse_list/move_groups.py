@@ -21,8 +21,6 @@ from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.tile.cut_order import compiled_for
 
-__all__ = ["move_groups"]
-
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 SWEEPS = 8

@@ -31,8 +31,6 @@ from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
 
-__all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
-
 
 @dataclass(frozen=True, eq=False)
 class CurrentTable(Card):

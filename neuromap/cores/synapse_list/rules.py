@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.program import ListProgram
-from neuromap.hardware.check import chip_rules, index_rules, mapping_rules
+from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find
 
 Ints = NDArray[np.int64]
@@ -255,9 +255,9 @@ def _of_neurons(
 
 RULES = Rules(
     starts=(starts,),
-    indices=(synapses, list_targets, decays, refractory_periods, joins, *index_rules.TABLES, host_axons),
+    indices=(synapses, list_targets, decays, refractory_periods, joins, *common_rules.TABLES, host_axons),
     chip=(
-        chip_rules.coordinates,
+        common_rules.coordinates,
         axons,
         synapse_memory,
         output_axons,
@@ -265,7 +265,7 @@ RULES = Rules(
         thresholds,
         biases,
         initial_state,
-        *chip_rules.BOARD,
+        *common_rules.BOARD,
     ),
-    mapped=(mapping_rules.chosen_periods,),
+    mapped=(common_rules.chosen_periods,),
 )

@@ -15,8 +15,6 @@ from neuromap.formats.onnx.file_graph import read_onnx
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["from_onnx"]
-
 
 def from_onnx(path: str | Path, *, chip: str | Path | ChipSpec | None = None) -> Imported:
     """Take over a network from an ONNX file (``docs/layers.md``). Needs the extra ``onnx``.

@@ -9,8 +9,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.formats.layers.operator import Operator
 from neuromap.render.value import Card
 
-__all__ = ["Layer", "Structure", "Way"]
-
 
 @dataclass(frozen=True, eq=False)
 class Way(Card):

@@ -17,8 +17,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["from_torch"]
-
 
 def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path | ChipSpec | None = None) -> Imported:
     """Take over a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.

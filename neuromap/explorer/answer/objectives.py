@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from neuromap.errors import InputError
 
-__all__ = ["ACCURACY", "CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_named"]
-
 
 class Objective(NamedTuple):
     """One axis of the front."""

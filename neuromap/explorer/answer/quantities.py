@@ -10,8 +10,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.render.numbers import plain
 
-__all__ = ["UNITS", "figure", "parse_quantity", "scale_for", "with_unit"]
-
 UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
     {
         "s": ReadOnlyMapping({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),

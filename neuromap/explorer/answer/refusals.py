@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["most_frequent_refusal"]
-
 
 def most_frequent_refusal(messages: Iterable[str]) -> str:
     """Choose the message that stands for all refusals; each names demand, bound and remedy."""

@@ -8,8 +8,6 @@ from typing import Literal
 from neuromap.arrays.times import Time
 from neuromap.render.value import Card
 
-__all__ = ["Candidate", "ExploredRow", "RowStatus"]
-
 RowStatus = Literal["mapped", "does not fit", "not mapped", "excluded"]
 
 

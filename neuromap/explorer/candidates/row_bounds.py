@@ -29,8 +29,6 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.shortest_walks import shortest_walks
 from neuromap.simulation.cost.energy import Counts, energy_of
 
-__all__ = ["core_bound_of_all", "core_bound_of_class", "core_bound_of_row", "energy_bound"]
-
 
 def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", budget: Budget = NO_LIMIT) -> CoreBound:
     """Cores and neurons that no mapping of any pattern in any execution can do without."""

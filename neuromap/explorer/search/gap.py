@@ -18,8 +18,6 @@ from neuromap.explorer.search.measured import N_TIMES, Figures
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
 
-__all__ = ["gap_of"]
-
 Floats = NDArray[np.float64]
 
 

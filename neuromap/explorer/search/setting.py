@@ -17,8 +17,6 @@ from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
-__all__ = ["Setting"]
-
 
 @dataclass(frozen=True, eq=False)
 class Setting(Value):

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["FUNCTIONS", "PointFunction"]
-
 Array = NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.render.value import Card
 
-__all__ = ["KINDS", "Operator", "TensorShape"]
-
 TensorShape = tuple[int, ...]
 
 KINDS: Mapping[str, str] = ReadOnlyMapping(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["conv_work", "dense_work", "known_shape", "transposed_work"]
-
 Shape = Sequence[int] | None
 
 

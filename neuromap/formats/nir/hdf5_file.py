@@ -21,8 +21,6 @@ from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
 from neuromap.formats.nir.nir_graph import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, NirGraph, graph_of
 
-__all__ = ["MAX_BYTES", "MAX_FILE", "file_content", "read_nir"]
-
 MAX_FILE = 2**30
 """Bytes of a file."""
 MAX_BYTES = 2**31

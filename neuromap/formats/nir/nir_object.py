@@ -14,8 +14,6 @@ from neuromap.errors import NotSupportedError
 from neuromap.files.whole_file import write_whole
 from neuromap.formats.nir.nir_graph import PRIMITIVES, MetaValue, NirGraph, NirNode
 
-__all__ = ["nir_bytes", "nir_object", "write_nir"]
-
 
 def nir_object(graph: NirGraph) -> Any:
     """Make an object of the package ``nir``."""

@@ -15,8 +15,6 @@ from neuromap.errors import InputError
 from neuromap.files.confined import Answer, confined
 from neuromap.formats.layers.operator import TensorShape
 
-__all__ = ["tensor_shapes", "without_weights"]
-
 MAX_ELEMENTS = 2**40
 """Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""
 _MOST_AXES = 16

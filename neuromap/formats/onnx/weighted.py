@@ -14,8 +14,6 @@ from neuromap.files.messages import show
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
 from neuromap.formats.onnx.folding import Reading, ints
 
-__all__ = ["WEIGHTED"]
-
 Attributes = dict[str, Any]
 
 

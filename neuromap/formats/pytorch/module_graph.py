@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     import torch
 
-__all__ = ["read_module"]
-
 _SHORT = {"scaled_dot_product_attention": "attention", "max_pool2d_with_indices": "max_pool"}
 """Operators whose names are long, by what nodes are called."""
 

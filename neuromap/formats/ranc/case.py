@@ -22,8 +22,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.render.value import Card
 
-__all__ = ["RancCase", "RancCores", "make_case"]
-
 _Ints = NDArray[np.int64]
 
 

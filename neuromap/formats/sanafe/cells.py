@@ -22,8 +22,6 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
 from neuromap.render.value import Card
 
-__all__ = ["HARD", "NONE", "SOFT", "SanafeCells", "sanafe_cells"]
-
 HARD, SOFT, NONE = range(3)
 """Resets: to a value, by the threshold, none."""
 

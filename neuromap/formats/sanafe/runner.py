@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["runner_script"]
-
 _SCRIPT = '''\
 """Run this folder's network in SANA-FE and compare its spikes: python run.py [FOLDER FOR TRACES]
 

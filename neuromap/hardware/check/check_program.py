@@ -10,11 +10,9 @@ from collections.abc import Iterator
 
 from neuromap.errors import ProgramError
 from neuromap.files.given import needs
-from neuromap.hardware.check.violation import Finding, Place, Violation
+from neuromap.hardware.check.violation import Finding, Violation
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import require_well_formed
-
-__all__ = ["Place", "Violation", "check_program", "require_legal"]
 
 
 def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:

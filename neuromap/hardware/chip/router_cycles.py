@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-__all__ = ["MAX_ROUTER_CYCLES", "router_cycles"]
-
 MAX_ROUTER_CYCLES = 2**31
 """Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits."""
 

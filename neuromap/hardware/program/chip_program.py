@@ -390,7 +390,7 @@ class ChipProgram(Card, ABC):
         return np.where(joined.ravel() >= 0, neuron - neuron % self.shape[1] + joined.ravel(), neuron)
 
     def memory_figures(self) -> dict[str, Any]:
-        """Count what only cores of its kind have: fields of :class:`neuromap.report.figures.usage.Usage`."""
+        """Count what only cores of its kind have: fields of :class:`neuromap.hardware.program.usage.Usage`."""
         return {}
 
     @property

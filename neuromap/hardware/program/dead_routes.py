@@ -17,8 +17,6 @@ from neuromap.errors import ChipError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
 
-__all__ = ["DefectMap", "defect_map", "route_blocked", "unusable"]
-
 
 @dataclass(frozen=True, eq=False)
 class DefectMap(Card):

@@ -13,19 +13,6 @@ from typing import Any
 
 from neuromap.arrays.times import Time, whole
 
-__all__ = [
-    "FORMAT",
-    "FRAMES_KEY",
-    "HEADER_KEYS",
-    "KIND",
-    "NODE_KEYS",
-    "PART_KEY",
-    "period_of_file",
-    "period_to_file",
-    "tick_of_file",
-    "tick_to_file",
-]
-
 KIND = "program"
 """What the metadata says that the file is, and the key of its JSON text."""
 

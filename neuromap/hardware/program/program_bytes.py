@@ -21,8 +21,6 @@ from neuromap.hardware.program.file_format import (
 )
 from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
 
-__all__ = ["program_bytes"]
-
 
 def program_bytes(program: ChipProgram) -> bytes:
     """Return the bytes of a program's file; equal programs give equal bytes."""

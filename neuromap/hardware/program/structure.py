@@ -18,19 +18,6 @@ from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram, Tensors
 
-__all__ = [
-    "BEST",
-    "EXECUTIONS",
-    "MAX_CORE_SIZE",
-    "MAX_NODE_SIZE",
-    "MAX_TICKS",
-    "NODE_KINDS",
-    "is_optional",
-    "program_tensors",
-    "require_well_formed",
-    "tensors_of",
-]
-
 MAX_NODE_SIZE = 2**26
 """Neurons of one node; a frame of it is an array of that many values."""
 

@@ -15,8 +15,6 @@ from scipy import sparse
 from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.mapping.legalise.legalised import Matrix
 
-__all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
-
 Ints = NDArray[np.int64]
 DENSE = 600
 """Size up to which singular values are computed from a dense matrix."""

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
+from neuromap.render.document import each, enum, record_of
 from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
@@ -46,6 +47,11 @@ class CoreBound(Card):
     def per_population(self) -> tuple[tuple[str, int, str], ...]:
         """Name, cores and limiting resource of every population."""
         return tuple((p.name, p.cores, p.by) for p in self.populations)
+
+
+_RESOURCE = enum("axons", "neurons", "synapses")
+BOUND = record_of(CoreBound, by=_RESOURCE, populations=each(record_of(PopulationBound, by=_RESOURCE)))
+"""Of documents."""
 
 
 def core_bound(

@@ -17,8 +17,6 @@ from neuromap.arrays.packed_rows import run_heads
 from neuromap.mapping.bounds.window_axons import WholeWindows
 from neuromap.mapping.legalise.legalised import Matrix
 
-__all__ = ["single_axon_sources"]
-
 Ints = NDArray[np.int64]
 SUBSETS = 5000
 """Sets of features up to which all are looked at."""

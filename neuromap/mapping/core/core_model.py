@@ -1,14 +1,9 @@
-"""What fits one core: the seam behind which a second kind of core can stand.
-
-The stages from tiling to packing ask a core through this interface alone.
-:class:`neuromap.mapping.core.core_of.CrossbarCore` is the one implementation;
-:func:`neuromap.mapping.core.core_of.core_of` makes it from a chip.
-"""
+"""Plans of axons: how the weights of one core lie on axons of few types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +11,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
-from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.crossbar import Crossbar, Proposal, by_digits, by_signed_digits, by_value, coloured
-from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
 from neuromap.mapping.options.infeasible import Limit
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
 
@@ -35,64 +28,6 @@ class Shortage:
     demand: int
     bound: int
     what: str  # the resource in a sentence: needs ``demand`` of it
-
-
-class CoreModel(Protocol):
-    """A kind of core, as the mapper sees it. Weights come as dense int64 arrays of neurons times sources."""
-
-    @property
-    def name(self) -> str:
-        """Name of the chip, for messages."""
-
-    @property
-    def axons(self) -> int:
-        """Axons of the core."""
-
-    @property
-    def neurons(self) -> int:
-        """Neurons of the core; every copy of a neuron takes one."""
-
-    @property
-    def axon_types(self) -> int:
-        """Kinds of axons that a plan tells apart."""
-
-    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
-        """Find the plan with the fewest axons."""
-        # gives ``None`` where they do not fit
-        # shapes: weights (n, s); threshold (n,)
-
-    def has_axon_per_weight(self, values: Ints) -> bool:
-        """Whether sources with these weights take one axon for each of their distinct weights, or fewer."""
-        # values: distinct weights, ascending, of all that may share the core
-
-    def needs_bias(self, threshold: Ints) -> bool:
-        """Whether some threshold takes axons of its own."""
-
-    def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
-        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
-        # weights: none of them 0
-        # gives ``None`` where no number of axons serves it
-        # shapes: weights (1, s); threshold (1,)
-
-    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Say what neurons lack that fit a core one by one, but not together."""
-
-    def refuse_neuron(
-        self, network: Legalised, population: Population, sources: Sources, stuck: int
-    ) -> DoesNotFitError:
-        """Make the refusal of a population of which a neuron does not fit a core even alone."""
-
-    def with_neurons(self, neurons: int) -> Self:
-        """Return the same core with so many neurons."""
-
-
-@dataclass(frozen=True)
-class Cores:
-    """The cores of a board."""
-
-    model: CoreModel  # what one of them is like
-    number: int  # how many there are, dead ones included
-    usable: int  # how many can hold neurons
 
 
 # Encode the weights of one core on axons of few types, with as few axons per source as possible.

@@ -1,4 +1,4 @@
-"""Which kind of core a chip has: the only place of the stages behind the seam that reads a chip."""
+"""What fits one crossbar core, and how many a board has: the stages behind it see no chip."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import AxonPlan, Cores, Shortage, plan_axons
+from neuromap.mapping.core.core_model import AxonPlan, Shortage, plan_axons
 from neuromap.mapping.core.crossbar import AMPLE, Crossbar
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The cores of a board."""
+
+    model: CrossbarCore  # what one of them is like
+    number: int  # how many there are, dead ones included
+    usable: int  # how many can hold neurons
 
 
 def core_of(chip: ChipSpec) -> CrossbarCore:
@@ -45,7 +54,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CrossbarCore(Crossbar):
-    """A crossbar core as a :class:`~neuromap.mapping.core.core_model.CoreModel`, which documents the methods."""
+    """A crossbar core as a :class:`~neuromap.mapping.core.core_model.CrossbarCore`, which documents the methods."""
 
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""

@@ -14,8 +14,6 @@ from neuromap.files.messages import did_you_mean
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.legalised import Legalised, Link
 
-__all__ = ["computed_neurons", "keep_nodes"]
-
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -30,8 +30,6 @@ from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 
-__all__ = ["check_pins", "load_pins"]
-
 MAX_FILE_BYTES = 1 << 20
 MOST = 2**24
 """Greatest number in a pins file; no node has more neurons, no board more cores."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.mapping.core.core_model import CoreModel, Cores
+from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Pins
@@ -104,7 +104,7 @@ def partition(
 
 
 def _pack(
-    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, pins: Pins, budget: Budget
+    network: Legalised, tiles: list[Tile], signals: Signals, core: CrossbarCore, pins: Pins, budget: Budget
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
     cores = alone(tiles, core)
@@ -124,7 +124,7 @@ def _pack(
 
 
 def with_shared_cores(
-    parts: Partition, core: CoreModel, options: MappingOptions, tilings: Tilings, budget: Budget = NO_LIMIT
+    parts: Partition, core: CrossbarCore, options: MappingOptions, tilings: Tilings, budget: Budget = NO_LIMIT
 ) -> Partition:
     """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores."""
     if not options.packing:
@@ -185,7 +185,7 @@ CLOSED = -1
 
 
 def pack(
-    tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
+    tiles: Sequence[Tile], signals: Signals, model: CrossbarCore, pinned: Collection[int] = ()
 ) -> tuple[CoreLayout, ...]:
     """Pack tiles into few cores."""
     size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
@@ -218,7 +218,7 @@ class _Item:
 class _OpenCore:
     """A core that is being filled."""
 
-    def __init__(self, model: CoreModel) -> None:
+    def __init__(self, model: CrossbarCore) -> None:
         self._n_types = model.axon_types
         self._key = AxonKeys(model.axon_types, model.axons)
         self._keys = np.zeros(0, np.int64)  # ascending
@@ -284,7 +284,7 @@ def _namings(n_types: int) -> Ints:
 class _OpenCores:
     """The cores that are being filled, their room, and which of them have an axon for a signal."""
 
-    def __init__(self, is_bias: NDArray[np.bool_], model: CoreModel, least: Ints, most_cores: int) -> None:
+    def __init__(self, is_bias: NDArray[np.bool_], model: CrossbarCore, least: Ints, most_cores: int) -> None:
         self._is_bias, self._model = is_bias, model
         self._least = least  # a core with less room takes nothing more
         self._cores: list[_OpenCore] = []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import rank_in_run
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.partition.occupancy import NOWHERE, RECIPES, AsTiled, Books, LooseNeurons, Recipe, fill
@@ -43,7 +43,7 @@ def share_cores(
     network: Legalised,
     tiles: Sequence[Tile],
     signals: Signals,
-    model: CoreModel,
+    model: CrossbarCore,
     pinned: Collection[int],
     fewer_than: int,
     budget: Budget = NO_LIMIT,
@@ -68,7 +68,7 @@ def share_cores(
 
 
 def _best_books(
-    loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool, budget: Budget
+    loose: LooseNeurons, n_tiles: int, model: CrossbarCore, least: int, large: bool, budget: Budget
 ) -> Books | None:
     """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds."""
     # Of a large network the first that succeeds is taken.
@@ -110,7 +110,7 @@ def _rank(books: Books, few: bool) -> tuple[int, int]:
     return books.cores, int(books.load.sum()) if few else 0
 
 
-def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> bool:
+def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> bool:
     """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as can be."""
     # Populations that read one signal may share its axons in all cores but those of the one that has most; a neuron
     # whose axon is shared needs a copy less.
@@ -129,7 +129,7 @@ def _fill(
     loose: LooseNeurons,
     n_tiles: int,
     copies: Ints,
-    model: CoreModel,
+    model: CrossbarCore,
     recipe: Recipe | AsTiled,
     margin: int,
     budget: Budget,

@@ -18,7 +18,8 @@ from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core.core_model import AxonPlan, CoreModel
+from neuromap.mapping.core.core_model import AxonPlan
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Sources
 from neuromap.mapping.partition.occupancy import LooseNeurons
 from neuromap.mapping.tile.tile import Tile
@@ -28,7 +29,7 @@ Bools = NDArray[np.bool_]
 
 
 def take_apart(
-    network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
+    network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CrossbarCore, pinned: Collection[int] = ()
 ) -> LooseNeurons:
     """Take tiles apart."""
     members = _Members(network, tiles)
@@ -103,7 +104,7 @@ def _synapses(
     return np.concatenate(rows), np.concatenate(keys), np.concatenate(columns)
 
 
-def _weights(plan: AxonPlan, named: Ints, model: CoreModel) -> Ints:
+def _weights(plan: AxonPlan, named: Ints, model: CrossbarCore) -> Ints:
     """Weights of a plan for the new names of its types; shape (n, axon_types)."""
     weights = np.zeros((plan.weights.shape[0], model.axon_types), np.int64)
     axon, row = np.nonzero(plan.synapses)
@@ -111,7 +112,7 @@ def _weights(plan: AxonPlan, named: Ints, model: CoreModel) -> Ints:
     return weights
 
 
-def put_together(loose: LooseNeurons, core_of: Ints, model: CoreModel) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+def put_together(loose: LooseNeurons, core_of: Ints, model: CrossbarCore) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Put neurons together again: one tile for every population of a core."""
     # shapes: core_of (U,)
     copies = loose.copies(core_of)
@@ -157,7 +158,7 @@ UNSEEN = 2**31
 """Beyond any weight."""
 
 
-def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints]:
+def shared_types(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> list[Ints]:
     """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do."""
     # shapes: returns (axons of the tile,)
     values = [_axon_values(tile.plan) for tile in tiles]
@@ -176,7 +177,7 @@ def _axon_values(plan: AxonPlan) -> Ints | None:
 
 
 def _by_signal(
-    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], model: CoreModel
+    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], model: CrossbarCore
 ) -> list[Ints | None]:
     """Give every signal one type on the whole chip, so that populations with opposite weights still share its axons."""
     type_of = _types_of_signals(tiles, signals, values, model.axon_types)
@@ -222,7 +223,7 @@ def _weights_of_signals(
     return np.where(read, low, 0), clear
 
 
-def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: CoreModel) -> list[Ints | None]:
+def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: CrossbarCore) -> list[Ints | None]:
     """Give every weight a type, the commonest first."""
     weights = [v[tile.plan.source != BIAS] for tile, v in zip(tiles, values, strict=True) if v is not None]
     found, times = np.unique(np.concatenate([np.zeros(0, np.int64), *weights]), return_counts=True)
@@ -301,12 +302,12 @@ class CoreLayout(Value):
         freeze_arrays(self)
 
 
-def alone(tiles: Sequence[Tile], model: CoreModel) -> tuple[CoreLayout, ...]:
+def alone(tiles: Sequence[Tile], model: CrossbarCore) -> tuple[CoreLayout, ...]:
     """Give every tile a core of its own."""
     return tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
 
 
-def layout_alone(number: int, tile: Tile, model: CoreModel) -> CoreLayout:
+def layout_alone(number: int, tile: Tile, model: CrossbarCore) -> CoreLayout:
     """Give tile ``number`` a core of its own."""
     n_axons = tile.plan.n_axons
     return CoreLayout((number,), (np.arange(n_axons),), (np.arange(model.axon_types),), n_axons)

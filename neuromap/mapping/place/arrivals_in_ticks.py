@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.times import Time
 
-__all__ = ["arrivals_in_ticks"]
-
 Ints = NDArray[np.int64]
 
 

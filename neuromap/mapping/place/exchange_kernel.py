@@ -28,8 +28,6 @@ from numba import njit, uint64
 
 from neuromap.compiling import cached
 
-__all__ = ["BACKWARD", "FORWARD", "UNUSABLE", "VACANT", "Kernels", "compiled"]
-
 VACANT, UNUSABLE = -1, -2
 DIRECTED = 0.2
 """Share of the proposals that draw a place near a neighbour of the core."""

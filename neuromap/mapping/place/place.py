@@ -19,8 +19,6 @@ from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_r
 from neuromap.mapping.place.exchange import Faults, faults, repair
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
 
-__all__ = ["place"]
-
 Ints = NDArray[np.int64]
 
 

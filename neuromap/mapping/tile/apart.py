@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rows_apart"]
-
 Ints = NDArray[np.int64]
 MOST = 4096
 """Rows of which pairs are looked at; of more none is."""

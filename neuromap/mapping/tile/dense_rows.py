@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.legalise.legalised import Matrix
 
-__all__ = ["count_columns", "dense_rows"]
-
 Ints = NDArray[np.int64]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.tile.cut_order import compiled_for, join_items, pays
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
@@ -31,7 +31,7 @@ ROUNDS = 6
 
 
 def exchange_neurons(
-    cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel, budget: Budget = NO_LIMIT
+    cut: CutOrder, demand: AxonDemand, copies: Ints, core: CrossbarCore, budget: Budget = NO_LIMIT
 ) -> CutOrder:
     """Move neurons between tiles."""
     # gives it costs at most as much
@@ -86,7 +86,7 @@ class _Window:
         n_tiles: int,
         demand: AxonDemand,
         copies: Ints,
-        core: CoreModel,
+        core: CrossbarCore,
     ) -> None:
         keys = alike[neurons] + tile_of.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # golden ratio: spreads tiles
         self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut_order import compiled_for, join_items, longest_run, pays
 from neuromap.mapping.tile.dense_rows import dense_rows
@@ -32,7 +32,7 @@ WITHOUT_COMPILER = 10_000_000
 """Items looked at up to which so few neurons do not wait for a compiler."""
 
 
-def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
+def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
     """Order the neurons of a population by what they read in common."""
     # shapes: copies (n,)
     alive = np.flatnonzero(copies > 0)
@@ -260,7 +260,7 @@ def axon_demand(
     threshold: Ints,
     copies: Ints,
     fed_by_chip: NDArray[np.bool_],
-    core: CoreModel,
+    core: CrossbarCore,
     neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
     """Find what the neurons of a population read, and how much of it fits a core."""
@@ -324,7 +324,7 @@ def _per_source(items: Ints, n_values: int, n_sources: int) -> NDArray[np.float6
 
 
 def _axons_per_item(
-    matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CoreModel, neuron: LeakNeuron | None
+    matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CrossbarCore, neuron: LeakNeuron | None
 ) -> float:
     """Plan tiles at a few places and see how many axons an item takes, at most."""
     alive = np.flatnonzero(copies > 0)

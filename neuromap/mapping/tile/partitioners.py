@@ -14,7 +14,7 @@ from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import NotSupportedError
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.exchange_neurons import exchange_neurons
@@ -33,7 +33,7 @@ class NeuronsToCut(Value):
     shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
     demand: AxonDemand  # what they read
     copies: Ints  # (n,): neurons of a core that each takes; those with 0 are left out
-    core: CoreModel  # limits
+    core: CrossbarCore  # limits
     seed: int  # of METIS
 
     def __post_init__(self) -> None:

@@ -15,8 +15,6 @@ from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.options.options import Pins
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 
-__all__ = ["pinned_populations", "pinned_shape", "spread_evenly"]
-
 Ints = NDArray[np.int64]
 Shape = tuple[int, int, int]
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core.core_model import CoreModel, Cores
+from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
 
@@ -104,7 +104,7 @@ def cycle_growth(
     sources: Sequence[Sources],
     copies: Mapping[int, Ints],
     own: Mapping[int, Ints],
-    core: CoreModel,
+    core: CrossbarCore,
 ) -> CycleGrowth:
     """Bound what a cycle asks of itself."""
     # copies: the populations of the cycle, with copies that their neurons need at least; those with 0 are left out
@@ -134,7 +134,7 @@ def _least_axons(
     index: int,
     neurons: Ints,
     members: Sequence[int],
-    core: CoreModel,
+    core: CrossbarCore,
     alone: bool,
 ) -> Ints:
     """Count the axons that any tile of a population feeds from each member of its cycle: the least of its neurons'."""
@@ -152,7 +152,7 @@ def _least_axons(
 
 
 def _of_neuron(
-    sources: Sources, neuron: int, threshold: Ints, member_of_link: Ints, n_members: int, core: CoreModel | None
+    sources: Sources, neuron: int, threshold: Ints, member_of_link: Ints, n_members: int, core: CrossbarCore | None
 ) -> Ints:
     """Count the axons of one neuron by the population that feeds them; planned alone where weights may take several."""
     span = slice(sources.matrix.indptr[neuron], sources.matrix.indptr[neuron + 1])
@@ -186,7 +186,7 @@ _SCALE = 1 << 30
 
 
 def least_cores_of_neurons(
-    sources: Sequence[Sources], copies: Mapping[int, Ints], own: Mapping[int, Ints], core: CoreModel
+    sources: Sequence[Sources], copies: Mapping[int, Ints], own: Mapping[int, Ints], core: CrossbarCore
 ) -> float:
     """Bound the cores of a cycle from below."""
     # gives cores' worth of copies; infinite where no number is enough, 0 where the cycle has too many synapses to tell
@@ -247,7 +247,7 @@ def _reads_on_cycle(sources: Sequence[Sources], copies: Mapping[int, Ints]) -> s
     return sparse.csr_array((weight[order], column[order], np.searchsorted(row[order], np.arange(n + 1))), shape=(n, n))
 
 
-def _axons_alone(weights: Ints, core: CoreModel) -> int:
+def _axons_alone(weights: Ints, core: CrossbarCore) -> int:
     """Count the axons that weights take at least, each or several together."""
     if not len(weights) or core.has_axon_per_weight(np.unique(weights)):
         return len(weights)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.core.core_model import AxonPlan, CoreModel
+from neuromap.mapping.core.core_model import AxonPlan
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
 from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
-
-__all__ = ["Planner", "Stuck", "Tile"]
 
 Ints = NDArray[np.int64]
 
@@ -53,7 +52,7 @@ class Planner:
         index: int,
         population: Population,
         matrix: Matrix,
-        core: CoreModel,
+        core: CrossbarCore,
         alone: dict[bytes, AxonPlan | None] | None = None,
     ) -> None:
         self.population, self.matrix, self.core = population, matrix, core

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core.core_model import CoreModel, Cores
+from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
@@ -155,7 +155,7 @@ class _Tiler:
         return False
 
     @property
-    def _core(self) -> CoreModel:
+    def _core(self) -> CrossbarCore:
         return self._cores.model
 
     def _asked(self, index: int) -> Ints:
@@ -224,7 +224,7 @@ def _extrapolated(copies: Sequence[int], rounds: int) -> float:
     return copies[-1] + float(added[-1] * (growth ** np.arange(1, rounds + 1)).sum())
 
 
-def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile] | None:
+def _with_copies(tiles: list[Tile], copies: Ints, core: CrossbarCore) -> list[Tile] | None:
     """Give tiles new copies where they hold them; ``None`` where some core is too small or a neuron is missing."""
     missing = copies.copy()
     kept = []
@@ -235,7 +235,7 @@ def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile]
     return kept if not missing.any() else None
 
 
-def _fill(tile: Tile, core: CoreModel) -> float:
+def _fill(tile: Tile, core: CrossbarCore) -> float:
     """Return the part of a core that a tile takes, of the resource that it takes most of."""
     return max(tile.plan.n_axons / core.axons, float(tile.copies.sum()) / core.neurons)
 

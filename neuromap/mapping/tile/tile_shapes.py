@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.tile.cut_order import NO_CUT, Cutter
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
-
-__all__ = ["CutOrder", "cheapest_blocks", "cut_single"]
 
 Ints = NDArray[np.int64]
 FINALISTS = 2
@@ -48,7 +46,7 @@ class CutOrder(Value):
         freeze_arrays(self)
 
 
-def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
+def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CrossbarCore) -> CutOrder | None:
     """Cut one order of single neurons; ``None`` where a neuron does not fit."""
     # gives the cheapest cut; where an exact search would take too long, tiles as long as they can be
     # shapes: copies (n,)
@@ -61,11 +59,13 @@ def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CoreModel) -
     return None if cost == NO_CUT else CutOrder(order, np.array(cutter.ends(order, greedy=greedy), np.int64), cost)
 
 
-def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, core: CoreModel, work: int) -> Cutter:
+def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, core: CrossbarCore, work: int) -> Cutter:
     return Cutter(indptr, items, demand.price, load, (demand.limit, core.neurons), CORE_PRICE, work)
 
 
-def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
+def cheapest_blocks(
+    shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, core: CrossbarCore
+) -> CutOrder | None:
     """Find the cheapest tiles of a node with rows and columns."""
     # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
     # gives ``None`` where a neuron does not fit a core even alone
@@ -89,7 +89,7 @@ class _Chunked:
     """A node whose features are cut into chunks; a unit is the neurons of a chunk at one place, or a part of them."""
 
     def __init__(
-        self, shape: tuple[int, int, int], chunk: int, demand: AxonDemand, copies: Ints, core: CoreModel
+        self, shape: tuple[int, int, int], chunk: int, demand: AxonDemand, copies: Ints, core: CrossbarCore
     ) -> None:
         rows, columns, features = shape
         self._shape, self._chunks = shape, features // chunk

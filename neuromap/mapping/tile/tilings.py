@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.core.core_model import AxonPlan, CoreModel
+from neuromap.mapping.core.core_model import AxonPlan
+from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions, Partitioner
@@ -47,7 +48,7 @@ class Tilings:
         index: int,
         sources: Sources,
         copies: Ints,
-        core: CoreModel,
+        core: CrossbarCore,
         budget: Budget = NO_LIMIT,
     ) -> list[Tile]:
         """Tile one population."""
@@ -60,7 +61,7 @@ class Tilings:
         return [replace(tile, population=index) for tile in self._known[question]]
 
     def _tile(
-        self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel, budget: Budget
+        self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CrossbarCore, budget: Budget
     ) -> list[Tile]:
         population, options = network.populations[index], self.options
         pins = options.pins
@@ -84,7 +85,7 @@ class Tilings:
         return tiles
 
 
-def _digest(population: Population, sources: Sources, copies: Ints, core: CoreModel) -> bytes:
+def _digest(population: Population, sources: Sources, copies: Ints, core: CrossbarCore) -> bytes:
     """Name what a tiling depends on, as far as it differs between rollouts of one network on one chip."""
     matrix = sources.matrix
     digest = hashlib.blake2b(
@@ -140,7 +141,7 @@ def tile_population(
     matrix: Matrix,
     fed_by_chip: NDArray[np.bool_],
     copies: Ints,
-    core: CoreModel,
+    core: CrossbarCore,
     *,
     partitioner: Partitioner = "auto",
     pin_tile: tuple[int, int, int] | None = None,
@@ -188,7 +189,7 @@ def tile_population(
     return _joined(replicas, tiles)
 
 
-def _all_apart(matrix: Matrix, alive: Ints, core: CoreModel) -> bool:
+def _all_apart(matrix: Matrix, alive: Ints, core: CrossbarCore) -> bool:
     """Whether no two neurons fit one core, as every column takes an axon or more."""
     width = np.diff(matrix.indptr)[alive]
     if len(alive) > 1 and int(np.partition(width, 1)[:2].sum()) <= core.axons:
@@ -217,7 +218,7 @@ def _cheapest(
     return best or []
 
 
-def _cost(tiles: list[Tile], core: CoreModel) -> float:
+def _cost(tiles: list[Tile], core: CrossbarCore) -> float:
     return len(tiles) + sum(tile.plan.n_axons for tile in tiles) / core.axons
 
 
@@ -245,7 +246,7 @@ TRIED = 16
 """Neurons that are looked at for the next place in a core, in their order."""
 
 
-def cut_alike(matrix: Matrix, copies: Ints, core: CoreModel) -> CutOrder | None:
+def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | None:
     """Order neurons by what they read, and cut those that read the same where a core is full."""
     # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
     # gives ends are guesses, for a plan to confirm. ``None`` where all that read the same fit a core with an axon for
@@ -277,7 +278,7 @@ def _classes(matrix: Matrix, alive: Ints) -> list[Ints]:
     return [np.array(members, np.int64) for members in found.values()]
 
 
-def _groups(weights: Ints, copies: Ints, core: CoreModel) -> list[Ints]:
+def _groups(weights: Ints, copies: Ints, core: CrossbarCore) -> list[Ints]:
     """Split neurons of one class: in their order, or each core with those that suit each other best."""
     # neurons that read nothing have no greatest weight: any will do
     is_high = weights == weights.max(axis=1, keepdims=True, initial=np.iinfo(np.int64).min)
@@ -287,7 +288,7 @@ def _groups(weights: Ints, copies: Ints, core: CoreModel) -> list[Ints]:
     return min(ways, key=len)
 
 
-def _filled(is_high: Bools, copies: Ints, core: CoreModel, tried: int) -> list[Ints]:
+def _filled(is_high: Bools, copies: Ints, core: CrossbarCore, tried: int) -> list[Ints]:
     """Fill cores one after the other, with the best of the next neurons each time."""
     waiting = list(range(len(is_high)))
     groups = []

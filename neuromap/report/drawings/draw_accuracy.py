@@ -11,8 +11,6 @@ from neuromap.files.messages import counted
 from neuromap.render.svg import drawing, element, label, number, shorten
 from neuromap.report.figures.latency_report import LatencyReport
 
-__all__ = ["draw_accuracy"]
-
 _LEFT, _TOP, _WIDTH, _HEIGHT = 64.0, 24.0, 600.0, 240.0
 _LEGEND = 250.0
 _MOST_ROWS = 8

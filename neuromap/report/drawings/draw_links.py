@@ -14,8 +14,6 @@ from neuromap.report.drawings.draw_chip import MOST_TOOLTIPS, BoardGrid, board_g
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.simulation.noc.loads import DIRECTIONS, LinkName
 
-__all__ = ["LOAD_CLASSES", "draw_links", "load_bounds"]
-
 LOAD_CLASSES = 6
 """Colours of the scale."""
 

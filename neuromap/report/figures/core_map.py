@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.render.value import Card
 
-__all__ = ["CoreMap"]
-
 Ints = NDArray[np.int64]
 
 

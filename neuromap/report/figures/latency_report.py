@@ -15,8 +15,6 @@ from neuromap.render.value import Documented, Formed, Framed, Paged, Printed, fo
 from neuromap.report.figures.row import ReportRow
 from neuromap.version import __version__
 
-__all__ = ["LatencyReport"]
-
 
 @dataclass(frozen=True, eq=False)
 class LatencyReport(Documented, Framed, Paged, Printed):

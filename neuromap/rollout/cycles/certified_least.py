@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Row", "is_least"]
-
 Row = tuple[dict[int, int], float, float]
 """Factors of variables, and what their sum must be between; whole numbers, or infinite."""
 _SCALE = 1 << 24

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["IncrementalOrder"]
-
 
 class IncrementalOrder:
     """Mutable engine for searches: an acyclic graph on nodes 0 to n - 1 and an order of its nodes."""

@@ -12,8 +12,6 @@ from neuromap.files.messages import did_you_mean
 from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import IndexedPattern
 
-__all__ = ["changed_phases", "require_delays"]
-
 _FARTHEST = 10**9
 """Farthest phase of one's own from 0, so that no tick leaves 64 bits."""
 

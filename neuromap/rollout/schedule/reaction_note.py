@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["MOST_ROLLOUTS", "reaction_note"]
-
 MOST_ROLLOUTS = 64
 """Rollouts whose inputs a sentence looks up; more are told in general."""
 _MOST_NAMED = 3

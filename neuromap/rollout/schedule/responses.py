@@ -19,8 +19,6 @@ from neuromap.arrays.times import Time
 from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths
 from neuromap.rollout.shortest_walks import shortest_walks
 
-__all__ = ["FullResponse", "first_inputs", "first_responses", "full_responses"]
-
 
 @dataclass(frozen=True)
 class FullResponse:

@@ -22,7 +22,7 @@ from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.indexed_pattern import IndexedPattern
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import BEST, EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
 from neuromap.rollout.schedule.own_phases import changed_phases, require_delays
 from neuromap.rollout.schedule.phases import (
@@ -33,8 +33,6 @@ from neuromap.rollout.schedule.phases import (
     windowed_phases,
 )
 from neuromap.rollout.schedule.responses import FullResponse, first_inputs, first_responses, full_responses
-
-__all__ = ["EXECUTIONS", "Rollout"]
 
 _T = TypeVar("_T")
 

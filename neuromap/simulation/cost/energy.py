@@ -17,8 +17,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import joules
 from neuromap.render.value import Card
 
-__all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of", "figures_lacking"]
-
 _FOR_BITS = ("boundary_bits_per_second", "boundary_spikes_per_second")
 """What the ports of a chip carry together: their ratio is the bits of a spike."""
 

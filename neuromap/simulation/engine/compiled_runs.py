@@ -18,8 +18,6 @@ from neuromap.simulation.engine.kernel.far import Far
 from neuromap.simulation.engine.kernel.image import read_only
 from neuromap.simulation.engine.kernel.workspace import Events, Record
 
-__all__ = ["CompiledRuns", "record_of", "run_together"]
-
 _RECORD_BYTES = 1 << 23
 """Spike bits that one call of the kernel may write."""
 _CALL_SECONDS = 0.05

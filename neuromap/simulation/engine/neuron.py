@@ -31,8 +31,6 @@ from neuromap.cores.crossbar.program import NeuronTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
 
-__all__ = ["Parameters", "Width", "by_chance", "fire", "integrate", "leak"]
-
 
 @dataclass(frozen=True)
 class Width(Card):

@@ -16,8 +16,6 @@ from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire
 from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise
 from neuromap.simulation.engine.readable_engine import AxonRing
 
-__all__ = ["NumpyEngine"]
-
 _LANE = 255
 """Largest number of synapse bits that one byte can count."""
 _ROWS = 1 << 13

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Exchange"]
-
 Ints = NDArray[np.int64]
 
 

@@ -11,8 +11,6 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import map_program
 from neuromap.simulation.mpi.exchange import Exchange
 
-__all__ = ["load_on_ranks"]
-
 _STAMP_BYTES = 6
 """As many as a float holds."""
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 14

@@ -243,10 +243,10 @@ def _engine_of(
     """Load the program of a rank's cores; with memory that all ranks share if there is any."""
     if exchange.size == 1:
         return make_engine(program, choice)
-    make_shared = getattr(program.chip.kind.engines, "make_shared", None)
-    if choice.engine == "fast" and make_shared is not None:
+    own = program.chip.kind.shared_engine if choice.engine == "fast" else None
+    if own is not None:
         require_legal(program, mapped=False, indices_only=True)
-        shared: Engine | None = make_shared(program, wires, exchange, choice)
+        shared = own.make_shared_engine(program, wires, exchange, choice)
         if shared is not None:
             return shared
     return ParcelEngine(program, wires, exchange, choice)

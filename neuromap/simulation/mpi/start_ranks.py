@@ -22,8 +22,6 @@ from typing import Any, BinaryIO
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.messages import show
 
-__all__ = ["Passed", "is_rank", "start_ranks"]
-
 MOST_RANKS = 1024
 """More than a machine has cores for."""
 _RANK_WORDS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")

@@ -13,8 +13,6 @@ from numba import njit
 
 from neuromap.compiling import cached
 
-__all__ = ["IN_CORE", "compiled"]
-
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
 """Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
 ports."""

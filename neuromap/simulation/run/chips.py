@@ -16,8 +16,6 @@ from neuromap.simulation.engine.engines import make_engine
 if TYPE_CHECKING:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 
-__all__ = ["Chips"]
-
 _FEW_STIMULI, _FEW_TICKS = 96, 1024
 """Stimuli side by side, and ticks of all of them, below which it does not pay."""
 _LEAST_SHARE = 0.25

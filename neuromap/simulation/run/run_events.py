@@ -12,8 +12,6 @@ from neuromap.simulation.engine.engine import HostEvents, Spikes, require_inside
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 
-__all__ = ["run_events"]
-
 
 def run_events(
     program: ChipProgram,

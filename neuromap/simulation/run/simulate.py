@@ -17,8 +17,6 @@ from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
 from neuromap.simulation.trace.trace_file import hdf5_writer
 
-__all__ = ["counted_chunks", "simulate", "simulate_to_file"]
-
 
 def simulate(
     program: ChipProgram,

@@ -15,8 +15,6 @@ from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.stimulus import check_frames, input_sizes
 
-__all__ = ["FrameSource", "GivenFrames", "HeldFrame", "InputFrame", "RandomSource", "checked_frame"]
-
 InputFrame = Mapping[str, NDArray[np.bool_]]
 """One frame of every input node, shape (size,)."""
 

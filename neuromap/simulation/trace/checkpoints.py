@@ -10,8 +10,6 @@ from neuromap.files.given import path_given, whole_number
 from neuromap.files.whole_file import check_target
 from neuromap.render.value import Card
 
-__all__ = ["DEFAULT_EVERY", "Checkpoints"]
-
 DEFAULT_EVERY = 1_000_000
 """Ticks between checkpoints, where nothing else is asked for."""
 

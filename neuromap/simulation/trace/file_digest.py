@@ -9,8 +9,6 @@ from __future__ import annotations
 from hashlib import blake2b
 from pathlib import Path
 
-__all__ = ["append_digest", "fits_its_digest"]
-
 _SIGN = b"\nneuromap blake2b-128:"
 _BYTES = 16
 _LENGTH = len(_SIGN) + 2 * _BYTES + 1

@@ -14,8 +14,6 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.studio.scene.shown import Shown
 
-__all__ = ["World", "WorldSource"]
-
 Bits = NDArray[np.bool_]
 _BEFORE = 2**20
 """Added to ticks where they seed a generator: a frame 0 may be sampled before tick 0."""

@@ -18,8 +18,6 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.studio.scene.shown import Shown
 
-__all__ = ["MOST_CHANGES", "MOST_TICKS", "Change", "Scene", "SceneRun"]
-
 MOST_TICKS = 100_000
 """Ticks that a recording holds."""
 MOST_CHANGES = 5_000

@@ -14,8 +14,6 @@ from neuromap.errors import InputError
 from neuromap.files.given import real_number, whole_number
 from neuromap.render.value import Card
 
-__all__ = ["MOST_PIXELS", "Kind", "Shown"]
-
 Kind = Literal["picture", "random", "stimulus"]
 MOST_PIXELS = 2**18
 """Values of all pictures together."""

@@ -9,8 +9,6 @@ from neuromap.files.given import needs
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["call_pattern", "patterns_of"]
-
 
 def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[RolloutPattern, ...]:
     """Give the patterns of one rollout or of several."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["FrameTimes", "frame_times"]
-
 
 @dataclass(frozen=True)
 class FrameTimes:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-__all__ = ["epochs_done"]
-
 _MOST_BYTES = 2**26
 
 

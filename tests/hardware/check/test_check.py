@@ -16,8 +16,8 @@ from neuromap.hardware.check.violation import Place
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
 from neuromap.rollout.schedule.execution import BEST as ROLLOUT_BEST
+from neuromap.rollout.schedule.execution import EXECUTIONS as rollout_executions
 from neuromap.rollout.schedule.execution import MAX_PERIOD
-from neuromap.rollout.schedule.rollout import EXECUTIONS as rollout_executions
 
 seeds = st.integers(0, 2**32)
 

@@ -8,11 +8,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import delay_costs
 from neuromap.network import build_network
-from neuromap.report.count_usage import count_usage
 from neuromap.verification.wave import measure
 
 pytestmark = pytest.mark.law

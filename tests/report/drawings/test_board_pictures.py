@@ -24,7 +24,8 @@ from neuromap.report.figure_files import figure_files, save_figures
 from neuromap.report.figure_folder import check_no_figure, figure_folder
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.measure_row import core_map
-from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.rollout.schedule.execution import EXECUTIONS
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus import random_frames
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
+from neuromap.hardware.program.usage import copies_line, count_copies, count_usage
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.edge import Edge
@@ -17,9 +18,6 @@ from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import MatrixTransform
-from neuromap.report.count_usage import count_usage
-from neuromap.report.figures.row import copies_line
-from neuromap.report.measure_row import count_copies
 from neuromap.rollout.schedule.rollout import Rollout
 
 

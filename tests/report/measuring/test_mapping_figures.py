@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from neuromap.cli.printing.program_figures import UNITS, figure_rows, program_figures
+from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_schema
-from neuromap.report.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
 

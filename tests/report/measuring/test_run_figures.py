@@ -19,8 +19,9 @@ from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
 from neuromap.report.measure_row import report_row
 from neuromap.report.text import run_lines, run_table
+from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.rollout.schedule.node_times import frame_time
-from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.steady_figures import steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -14,7 +14,8 @@ from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, to_csv, to_dict
 from neuromap.report.measure_row import report_row
-from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.rollout.schedule.execution import EXECUTIONS
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import random_frames
 
 LONGEST = 15

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.rollout.schedule.node_times import MAX_LATENCY, maximum_cycle_ratio
-from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 def with_all_outputs(net):

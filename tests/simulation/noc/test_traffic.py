@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.program.chip_program import route_difference, walk_routes
+from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.count_usage import count_usage
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice

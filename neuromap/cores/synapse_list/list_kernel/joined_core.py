@@ -8,8 +8,6 @@ from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListS
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.words import get, put
 
-__all__ = ["tick_joined"]
-
 inlined = njit(**INLINED)
 
 

@@ -13,8 +13,6 @@ from neuromap.cores.synapse_list.list_kernel.list_tick import run_list_ticks
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.run_anew import record_from
 
-__all__ = ["list_kernel"]
-
 
 @cache
 def list_kernel() -> Any:

@@ -13,8 +13,6 @@ from neuromap.simulation.engine.kernel.far import LINE, part_of, post_far
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
 
-__all__ = ["compute", "deliver_far", "reach_axon", "spread"]
-
 inlined = njit(**INLINED)
 
 _BIT = (1 << 40) - 1

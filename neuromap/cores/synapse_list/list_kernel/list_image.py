@@ -14,8 +14,6 @@ from neuromap.simulation.engine.kernel.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
 
-__all__ = ["first_list_cores", "make_list_image", "make_list_state", "make_list_team", "put_reached"]
-
 
 def make_list_image(program: ListProgram, far: FarTargets | None = None) -> ListImage:
     """Lay out everything that is only read; ``far`` are targets on other ranks, beside those of the program."""

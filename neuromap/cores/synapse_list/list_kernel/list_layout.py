@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.far import Far
 
-__all__ = ["ListImage", "ListShape", "ListState", "ListTeam"]
-
 
 class ListShape(NamedTuple):
     """Sizes, equal for all cores."""

@@ -8,8 +8,6 @@ from neuromap.cores.synapse_list.list_kernel.list_layout import ListState, ListT
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values
 
-__all__ = ["begin_list_run"]
-
 inlined = njit(**INLINED)
 
 

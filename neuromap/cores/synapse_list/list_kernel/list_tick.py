@@ -17,8 +17,6 @@ from neuromap.simulation.engine.kernel.far import begin_far, end_far, far_is_rea
 from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
 
-__all__ = ["run_list_ticks"]
-
 inlined = njit(**INLINED)
 
 

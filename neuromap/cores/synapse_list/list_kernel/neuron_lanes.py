@@ -16,8 +16,6 @@ from numba.extending import intrinsic
 
 from neuromap.simulation.engine.kernel.emission import INT32, WORD, address, splat
 
-__all__ = ["tick_lanes", "tick_uniform_lanes"]
-
 _LANES = 16
 _INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(32), ir.DoubleType(), ir.FloatType()))
 

@@ -17,8 +17,6 @@ from neuromap.simulation.engine.bit_sliced.sliced_layout import WORDS, SlicedIma
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.words import get, put, trailing_zeros
 
-__all__ = ["States", "hand_over", "keep_fired", "slot_of", "take_over"]
-
 inlined = njit(**INLINED)
 
 

@@ -18,8 +18,6 @@ from neuromap.simulation.engine.kernel.lane_memory import load, store
 from neuromap.simulation.engine.kernel.lanes import broadcast
 from neuromap.simulation.engine.kernel.words import get
 
-__all__ = ["load_plane", "plane_of", "store_plane", "sum_neuron"]
-
 inlined = njit(**INLINED)
 
 _ONE = (0,)

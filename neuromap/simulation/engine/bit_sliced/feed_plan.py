@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 
-__all__ = ["FeedPlan"]
-
 
 @dataclass(frozen=True, eq=False)
 class FeedPlan(Value):

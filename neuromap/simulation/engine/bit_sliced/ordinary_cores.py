@@ -20,8 +20,6 @@ from neuromap.simulation.engine.kernel.layout import State, aligned_empty
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
 
-__all__ = ["OrdinaryCores"]
-
 _STATE_BYTES = 1 << 26
 """Memory that the states of all runs may take."""
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.neuron import Width, fire
 
-__all__ = ["returning_cores"]
-
 
 def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Prove of cores that every potential is, after every tick, what it was before the first one."""

@@ -22,8 +22,6 @@ from neuromap.simulation.engine.engine import Spikes
 from neuromap.simulation.engine.kernel.image import read_only
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 
-__all__ = ["SideBySide"]
-
 _NAME = "the fast engine for stimuli side by side"
 _TILE = 64
 _KEPT_BYTES = 1 << 21

@@ -18,8 +18,6 @@ from neuromap.simulation.engine.bit_sliced.synapse_lists import fill_lists, weig
 from neuromap.simulation.engine.bit_sliced.transposed import list_planes, make_planes
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 
-__all__ = ["SlicedKernel", "sliced_kernel"]
-
 
 class SlicedKernel(NamedTuple):
     """Numba dispatchers, all without the interpreter's lock; they take what the functions of their names take."""

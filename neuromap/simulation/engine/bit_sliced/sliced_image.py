@@ -13,8 +13,6 @@ from neuromap.simulation.engine.bit_sliced.synapse_lists import LEVELS
 from neuromap.simulation.engine.kernel.image import read_only
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 
-__all__ = ["make_sliced_image", "make_sliced_state", "sliced_targets"]
-
 _EIGHT = 8
 """Lists are filled up to a multiple of so many entries."""
 _MOST_AXONS = 2**15 - 1

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LANES", "PLANE", "WORDS", "Fed", "SlicedImage", "SlicedState"]
-
 LANES = 512
 """Runs side by side."""
 PLANE = 32

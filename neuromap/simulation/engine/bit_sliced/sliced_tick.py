@@ -13,8 +13,6 @@ from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.lanes import any_lane
 from neuromap.simulation.engine.kernel.words import get, put
 
-__all__ = ["run_sliced_ticks"]
-
 inlined = njit(**INLINED)
 
 

@@ -12,8 +12,6 @@ from numba import int64, njit, uint64
 from neuromap.simulation.engine.kernel.emission import CALLED
 from neuromap.simulation.engine.kernel.words import trailing_zeros
 
-__all__ = ["LEVELS", "fill_lists", "weigh_synapses"]
-
 LEVELS = 16
 """Bits of the magnitude of a weight."""
 

@@ -10,8 +10,6 @@ from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES, WORDS
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
-__all__ = ["list_planes", "make_planes"]
-
 inlined = njit(**INLINED)
 
 _TILE = 64

@@ -11,8 +11,6 @@ from numba.extending import intrinsic
 
 from neuromap.simulation.engine.kernel.emission import INLINED
 
-__all__ = ["ABORT", "BARRIER_WORDS", "atomic_load", "atomic_or", "atomic_store", "rest", "wait"]
-
 inlined = njit(**INLINED)
 
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48

@@ -23,8 +23,6 @@ from neuromap.simulation.engine.kernel.team import run_ticks
 from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
 from neuromap.version import __version__
 
-__all__ = ["Compiled", "compiled", "kernel_stamp"]
-
 
 class Compiled(NamedTuple):
     """Numba dispatchers; they compile on first use for the types that they meet."""

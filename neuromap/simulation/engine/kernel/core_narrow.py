@@ -33,8 +33,6 @@ from neuromap.simulation.engine.kernel.layout import (
 from neuromap.simulation.engine.kernel.words import get, prefetch, prefetch_far
 from neuromap.simulation.engine.kernel.workspace import Ahead, Scratch
 
-__all__ = ["ask", "ask_ahead", "axon_type", "tick_narrow"]
-
 inlined = njit(**INLINED)
 
 _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (

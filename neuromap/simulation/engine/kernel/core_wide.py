@@ -29,8 +29,6 @@ from neuromap.simulation.engine.kernel.lanes import (
 from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State
 from neuromap.simulation.engine.kernel.words import get
 
-__all__ = ["tick_wide"]
-
 _ONE = (0,)
 """Width of one group."""
 _UNIFORM, _BYTES, _NOISE, _NOISY_WEIGHTS = Flag.UNIFORM, Flag.BYTES, Flag.NOISE, Flag.NOISY_WEIGHTS

@@ -10,24 +10,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import models, register_model
 
-__all__ = [
-    "BIT",
-    "BYTE",
-    "CALLED",
-    "GROUP",
-    "INLINED",
-    "INT32",
-    "WORD",
-    "LanesType",
-    "MaskType",
-    "address",
-    "call_llvm",
-    "each_group",
-    "is_flat",
-    "lane_vector",
-    "splat",
-]
-
 CALLED = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of functions that only compiled code calls: without reference counts, which would be kept for every array
 at every call, and without entries for Python and C, which cost more to compile than the functions."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST", "as_extent", "extent"]
-
 LONGEST = 64
 """Longest loops that are compiled for their length: 2048 neurons, 4096 axons."""
 

@@ -26,20 +26,6 @@ from neuromap.simulation.engine.kernel.barrier import (
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.words import get, put
 
-__all__ = [
-    "LINE",
-    "Far",
-    "FarTargets",
-    "begin_far",
-    "end_far",
-    "far_is_ready",
-    "no_far",
-    "part_of",
-    "post_far",
-    "send_far",
-    "tell_finished",
-]
-
 inlined = njit(**INLINED)
 
 LINE = 8

@@ -16,8 +16,6 @@ from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, 
 from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
 from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
 
-__all__ = ["make_image", "make_state", "put_spikes", "read_only", "vector_groups"]
-
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
 _VAST = 1 << 26

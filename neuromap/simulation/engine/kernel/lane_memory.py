@@ -20,8 +20,6 @@ from neuromap.simulation.engine.kernel.emission import (
     lane_vector,
 )
 
-__all__ = ["load", "load_mask", "store", "store_mask"]
-
 
 @intrinsic
 def load(typing_context: Any, width: Any, array: Any, index: Any) -> Any:

@@ -14,25 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FLAGS",
-    "FLOOR",
-    "GROWTH",
-    "HEADER",
-    "LEAK",
-    "LOW",
-    "ON_BELOW",
-    "ON_SPIKE",
-    "PEAK_WEIGHT",
-    "THRESHOLD",
-    "WEIGHTS",
-    "Flag",
-    "Image",
-    "Shape",
-    "State",
-    "aligned_empty",
-]
-
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
 _LARGE = 1 << 19
 """Bytes from which huge pages are asked for."""

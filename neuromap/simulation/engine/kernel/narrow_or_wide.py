@@ -9,8 +9,6 @@ from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.layout import FLAGS, FLOOR, GROWTH, HEADER, PEAK_WEIGHT, Flag, Image, State
 from neuromap.simulation.engine.kernel.words import get, put
 
-__all__ = ["is_narrow"]
-
 inlined = njit(**INLINED)
 
 _NARROW_AGAIN = 64

@@ -31,8 +31,6 @@ from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.layout import Flag, Shape
 
-__all__ = ["INT16", "NarrowTables"]
-
 INT16 = 2**15 - 1
 """Largest value that 16 bits hold."""
 

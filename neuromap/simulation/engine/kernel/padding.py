@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 
-__all__ = ["aligned", "joined", "packed_bits", "padded_lanes"]
-
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
     """Copy an array onto cache lines of its own, flat."""

@@ -17,8 +17,6 @@ from neuromap.simulation.engine.kernel.layout import Image, State
 from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
-__all__ = ["box_of", "deliver", "deliver_box", "deliver_far", "slot_of"]
-
 inlined = njit(**INLINED)
 
 _AHEAD = 64

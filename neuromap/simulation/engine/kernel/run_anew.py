@@ -14,8 +14,6 @@ from neuromap.simulation.engine.kernel.layout import Image, State
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get
 from neuromap.simulation.engine.kernel.workspace import Record, Scratch
 
-__all__ = ["begin_run", "record_from", "state_of_run"]
-
 inlined = njit(**INLINED)
 
 

@@ -24,8 +24,6 @@ from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
 
-__all__ = ["MAX_TEAM", "first_cores", "make_team", "run_ticks"]
-
 inlined = njit(**INLINED)
 
 MAX_TEAM = 64

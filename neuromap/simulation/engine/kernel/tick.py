@@ -52,8 +52,6 @@ from neuromap.simulation.engine.kernel.workspace import (
     Team,
 )
 
-__all__ = ["tick_cores"]
-
 inlined = njit(**INLINED)
 
 _UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL

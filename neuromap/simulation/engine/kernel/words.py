@@ -27,22 +27,6 @@ from neuromap.simulation.engine.kernel.emission import (
 )
 from neuromap.simulation.engine.kernel.extents import extent
 
-__all__ = [
-    "clear_bytes",
-    "clear_values",
-    "copy_values",
-    "count_ones",
-    "count_row",
-    "get",
-    "list_ones",
-    "nonzero_bytes",
-    "prefetch",
-    "prefetch_far",
-    "put",
-    "target_has",
-    "trailing_zeros",
-]
-
 
 @overload(extent, jit_options=INLINED)
 def _extent(size):  # type: ignore[no-untyped-def]

@@ -11,22 +11,6 @@ from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.far import Far
 from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
 
-__all__ = [
-    "AXON_EVENTS",
-    "CONVOY",
-    "FLIGHT",
-    "SPARE",
-    "SPIKES",
-    "SYNAPTIC_EVENTS",
-    "VISITS",
-    "Ahead",
-    "Events",
-    "Record",
-    "Scratch",
-    "Team",
-    "make_scratch",
-]
-
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 """Positions in ``Scratch.totals``."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neuromap.hardware.check import chip_rules, index_rules, mapping_rules
+from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
 from neuromap_dense.program import DenseProgram
 
@@ -76,7 +76,7 @@ def _of(program: DenseProgram, number: int) -> Place:
 
 RULES = Rules(
     starts=(starts,),
-    indices=(targets, *index_rules.TABLES),
-    chip=(chip_rules.coordinates, weights, thresholds, *chip_rules.BOARD),
-    mapped=(mapping_rules.chosen_periods, sources, widths, mapping_rules.bias_frames, mapping_rules.output_labels),
+    indices=(targets, *common_rules.TABLES),
+    chip=(common_rules.coordinates, weights, thresholds, *common_rules.BOARD),
+    mapped=(common_rules.chosen_periods, sources, widths, common_rules.bias_frames, common_rules.output_labels),
 )

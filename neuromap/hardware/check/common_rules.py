@@ -1,7 +1,7 @@
-"""Rules about values that index something: broken, they would make an engine read past an array.
+"""Rules of all programs, whatever their cores are like.
 
-Every rule is a function from a well-formed program to findings. No rule relies on another one, and none on
-the mapper: what it needs it reads from the program.
+Every rule is a function from a well-formed program to findings. No rule relies on another one, and none on the mapper:
+what it needs it reads from the program.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
-from neuromap.hardware.check.violation import Finding, Place, find
+from neuromap.arrays.times import largest_gap
+from neuromap.hardware.check.violation import Finding, Place, dead_cores, dead_routes, find
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.structure import MAX_TICKS
+from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS
+
+# Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
 
 
 def labels(program: ChipProgram) -> Iterator[Finding]:
@@ -165,3 +168,140 @@ def _row_finding(
 
 TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
 """Of labels and tables of the host, which all programs have."""
+
+
+# Places and ways on the board; indices that point nowhere are passed over.
+
+
+def coordinates(program: ChipProgram) -> Iterator[Finding]:
+    """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""
+    chip, xy = program.chip, program.coordinates
+    outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
+
+    def found(c: int) -> tuple[int, ...]:
+        return (int(xy[c, 0]), int(xy[c, 1]))
+
+    grid = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
+    yield find("coordinate-on-grid", outside, lambda c: (Place(core=c), found(c), grid, "coordinate"))
+    _, inverse, counts = np.unique(xy, axis=0, return_inverse=True, return_counts=True)
+    yield find(
+        "coordinate-unique",
+        counts[inverse.reshape(-1)] > 1,
+        lambda c: (Place(core=c), found(c), "a place of its own", "coordinate"),
+    )
+
+
+def reach(program: ChipProgram) -> Iterator[Finding]:
+    """``target-reach``: no target lies farther away than the chip's spikes can name."""
+    limit = program.chip.reach
+    if limit is None:
+        return
+    wires = program.wires
+    valid = (wires.target_core >= 0) & (wires.target_core < program.n_cores)
+    xy = program.coordinates.astype(np.int64)
+    if not len(xy):
+        return
+    distance = np.abs(xy[np.where(valid, wires.target_core, 0)] - xy[wires.core])
+    yield find(
+        "target-reach",
+        valid & np.any(distance > np.array(limit), axis=1),
+        lambda w: (
+            Place(core=int(wires.core[w]), neuron=int(wires.neuron[w])),
+            (int(distance[w, 0]), int(distance[w, 1])),
+            f"at most {limit[0]} along x and {limit[1]} along y",
+            "distance to the target",
+        ),
+    )
+
+
+BOARD = (reach, dead_cores, dead_routes)
+"""Of places and ways on the board, which all programs have."""
+
+
+# Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A program by hand may
+# break them and still run.
+
+
+def bias_frames(program: ChipProgram) -> Iterator[Finding]:
+    """``bias-frame``: bias spikes start with frame 1; in frame 0 every node but the inputs is 0."""
+    host = program.host
+    yield find(
+        "bias-frame",
+        (host.node == BIAS) & (host.first_frame != 1),
+        lambda row: (
+            Place(host_row=row),
+            int(host.first_frame[row]),
+            "1 on bias rows",
+            "first frame",
+        ),
+    )
+
+
+def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
+    """``frame-period``: frames follow each other no closer than the execution's label says."""
+    # They may stand farther apart: splitters may ask for more update steps than were chosen.
+    chosen = CHOSEN_PERIOD.fullmatch(program.execution)
+    least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
+    yield find(
+        "frame-period",
+        np.asarray(program.period < least),
+        lambda: (
+            Place(),
+            largest_gap(program.period),
+            f"{least} ticks or more for {program.execution}",
+            "frame period in ticks",
+        ),
+    )
+
+
+def input_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``node-kind``: no neuron computes an input node."""
+    label = program.neuron_node
+    is_input = np.array([*(port.kind == "input" for port in program.nodes), False])
+    yield find(
+        "node-kind",
+        np.asarray(is_input[np.where(_valid(label, len(program.nodes)), label, -1)]),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(label[c, n]),
+            "a node that is no input (the host delivers those)",
+            "node label",
+        ),
+    )
+
+
+def output_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``output-label``: a row reads the neuron that bears its label, and no two rows read the same label."""
+    outputs = program.outputs
+    valid = _valid(outputs.core, program.n_cores) & _valid(outputs.neuron, program.chip.neurons)
+    core, neuron = np.where(valid, outputs.core, 0), np.where(valid, outputs.neuron, 0)
+    if not len(outputs) or not program.n_cores:
+        return
+    node, index = program.neuron_node[core, neuron], program.neuron_index[core, neuron]
+    yield find(
+        "output-label",
+        valid & ((node != outputs.node) | (index != outputs.index) | program.is_relay[core, neuron]),
+        lambda row: (
+            Place(core=int(core[row]), neuron=int(neuron[row]), output_row=row),
+            (int(node[row]), int(index[row])),
+            f"({outputs.node[row]}, {outputs.index[row]}) and no relay",
+            "label (node, index)",
+        ),
+    )
+    pairs = np.stack([outputs.node, outputs.index], axis=1)
+    _, inverse, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    rows_of_label = counts[inverse.reshape(-1)]
+    yield find(
+        "output-label",
+        rows_of_label > 1,
+        lambda row: (
+            Place(output_row=row),
+            int(rows_of_label[row]),
+            "1",
+            "number of rows for its node and index",
+        ),
+    )
+
+
+def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:
+    return np.asarray((values >= 0) & (values < end))
