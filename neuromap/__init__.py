@@ -12,17 +12,17 @@ from neuromap.version import __version__ as __version__
 
 _HOMES = {
     "ChipSpec": "hardware.chip.chip_spec",
-    "Conv": "network.transforms.kinds",
-    "Dense": "network.transforms.kinds",
-    "Identity": "network.transforms.kinds",
+    "Conv": "network.transforms",
+    "Dense": "network.transforms",
+    "Identity": "network.transforms",
     "MappingOptions": "mapping.options.options",
     "Network": "network.network",
-    "Pool": "network.transforms.kinds",
+    "Pool": "network.transforms",
     "Program": "cores.crossbar.program",
     "Recording": "simulation.trace.recording",
     "Rollout": "rollout.schedule.rollout",
     "RolloutPattern": "rollout.pattern",
-    "SeededWeights": "network.transforms.weights",
+    "SeededWeights": "network.weights",
     "build_network": "network.build",
     "check_program": "hardware.check.check_program",
     "explore": "explorer.explore",
@@ -113,11 +113,11 @@ if TYPE_CHECKING:
     from neuromap.network.build import build_network as build_network
     from neuromap.network.network import Network as Network
     from neuromap.network.network_file import load_network as load_network
-    from neuromap.network.transforms.kinds import Conv as Conv
-    from neuromap.network.transforms.kinds import Dense as Dense
-    from neuromap.network.transforms.kinds import Identity as Identity
-    from neuromap.network.transforms.kinds import Pool as Pool
-    from neuromap.network.transforms.weights import SeededWeights as SeededWeights
+    from neuromap.network.transforms import Conv as Conv
+    from neuromap.network.transforms import Dense as Dense
+    from neuromap.network.transforms import Identity as Identity
+    from neuromap.network.transforms import Pool as Pool
+    from neuromap.network.weights import SeededWeights as SeededWeights
     from neuromap.render.schemas import list_schemas as list_schemas
     from neuromap.render.schemas import load_schema as load_schema
     from neuromap.report.latency import latency_report as latency_report

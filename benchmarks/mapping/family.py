@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from neuromap.network import Network, build_network
 from neuromap.network.edge import EdgeKey
-from neuromap.network.transforms.kinds import Conv
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms import Conv
+from neuromap.network.weights import StoredWeights
 
 __all__ = ["SEEDS", "family_network"]
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.network.transforms.kinds import Conv
-from neuromap.network.transforms.weights import Padding, StoredWeights
+from neuromap.network.transforms import Conv
+from neuromap.network.weights import Padding, StoredWeights
 
 __all__ = ["FAMILIES", "Family", "Hypergraph", "convolution_hypergraph", "random_hypergraph"]
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph, random_hypergraph
-from neuromap.arrays.distinct import distinct
+from neuromap.arrays.packed_rows import distinct
 from neuromap.bench.bench_report import this_machine
 from neuromap.cores.synapse_list.fill_cores import partition_groups
 from neuromap.cores.synapse_list.grow_order import Layer

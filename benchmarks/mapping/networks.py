@@ -15,8 +15,8 @@ from scipy import sparse
 
 from neuromap.network import Network, build_network
 from neuromap.network.edge import EdgeKey
-from neuromap.network.transforms.kinds import Conv, Identity, Pool
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms import Conv, Identity, Pool
+from neuromap.network.weights import StoredWeights
 
 __all__ = ["Signs", "board_network", "convolution_network", "count_neurons", "count_synapses", "irregular_network"]
 

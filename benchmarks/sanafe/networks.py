@@ -15,8 +15,8 @@ from neuromap.mapping.options.options import Pins
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.network.transforms.kinds import Conv, Dense
-from neuromap.network.transforms.weights import WeightSource, as_weight_source
+from neuromap.network.transforms import Conv, Dense
+from neuromap.network.weights import WeightSource, as_weight_source
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["Case", "cases", "random_frames"]

@@ -22,7 +22,7 @@ from benchmarks.wide.page import with_paper
 from neuromap.files.whole_file import write_whole
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.transforms.weights import as_weight_source
+from neuromap.network.weights import as_weight_source
 from neuromap.verification.law import verify
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -26,8 +26,8 @@ from neuromap.files.whole_file import write_whole
 from neuromap.network import Network, build_network
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Conv, Dense
-from neuromap.network.transforms.weights import SeededWeights
+from neuromap.network.transforms import Conv, Dense
+from neuromap.network.weights import SeededWeights
 from neuromap.simulation.stimulus import random_frames
 
 HERE = Path(__file__).parent

@@ -43,8 +43,6 @@ def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[
 
 
 # Ragged arrays: parts of different lengths, one after the other in flat arrays, without a loop over the parts.
-
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -146,3 +144,14 @@ def rank_in_run(*columns: NDArray[Any]) -> Ints:
     position = np.arange(len(columns[0]))
     rank: Ints = position - np.maximum.accumulate(np.where(run_heads(*columns), position, 0))
     return rank
+
+
+# Numbers that occur, each once.
+
+
+def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """List the different numbers, ascending."""
+    # shapes: numbers (n,)
+    ordered = np.sort(numbers)
+    found: NDArray[np.int64] = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return found

@@ -17,8 +17,8 @@ from neuromap import errors
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.imported import Imported
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
+from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import did_you_mean, show_name
-from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
 from neuromap.network.network_file import load_network
 

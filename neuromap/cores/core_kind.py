@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from neuromap.mapping.parts import Parts
     from neuromap.mapping.tile.tilings import MappingContext
     from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+    from neuromap.network.spiking_neuron import SpikingNeuron
     from neuromap.rollout.schedule.rollout import Rollout
     from neuromap.simulation.cost.measure_activity import CoreShares
     from neuromap.simulation.engine.engine import Engine

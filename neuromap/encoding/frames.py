@@ -15,7 +15,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import did_you_mean, show
-from neuromap.network.transforms.weights import as_pair, output_length, show_shape
+from neuromap.network.weights import as_pair, output_length, show_shape
 from neuromap.render.value import Card
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_]
@@ -185,7 +185,7 @@ def _coded(encoding: InputEncoding, images: NDArray[np.float32]) -> Frames:
 def _convolved(
     images: NDArray[np.float32], weights: NDArray[np.float32], stride: tuple[int, int]
 ) -> NDArray[np.float32]:
-    """Cross-correlate as ``neuromap.network.transforms.kinds.Conv`` does with padding "same"."""
+    """Cross-correlate as ``neuromap.network.transforms.Conv`` does with padding "same"."""
     kernel = (weights.shape[0], weights.shape[1])
     padding = [(0, 0), *(_same(n, k, s) for n, k, s in zip(images.shape[1:3], kernel, stride, strict=True)), (0, 0)]
     patches = sliding_window_view(np.pad(images, padding), kernel, (1, 2))  # type: ignore[call-overload]
@@ -236,7 +236,7 @@ class InputEncoding(Card):
     - ``threshold``: 1 where the intensity reaches a level. Several levels make a thermometer: channel
       ``feature * n_levels + level`` of the node.
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
-    - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.kinds.Conv` has
+    - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.Conv` has
       it), and 1 where its sum reaches the threshold of the feature.
 
     Attributes

@@ -10,7 +10,7 @@ from neuromap.encoding.frames import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, 
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import ENCODER, Network, plain_table
-from neuromap.network.transforms.weights import MAX_NEURONS
+from neuromap.network.weights import MAX_NEURONS
 
 _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
     {

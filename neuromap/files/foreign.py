@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,6 @@ from neuromap.errors import InputError, NeuromapError
 
 HEAD = 1024
 """Bytes that are looked at."""
-
 _STARTS = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
@@ -28,8 +29,6 @@ _IN_ARCHIVES = (
     (b"[Content_Types].xml", "an Office document"),
 )
 """Names of members that stand at the beginning of a zip archive."""
-
-
 _OF_NETWORKS = (b"[nodes", b"[edges", b"[[nodes", b"[[edges")
 """Lines of network files."""
 _OWN = (
@@ -107,3 +106,33 @@ def foreign_boundary(
         words = " ".join(f"{type(reason).__name__}: {reason}".split())
         words = "".join(letter if letter.isprintable() else "?" for letter in words[:120])
         raise error(f"{start}cannot be read as {kind} ({words}); {remedy}") from reason
+
+
+# Read files, and nothing but files.
+
+
+def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
+    """Read a regular file."""
+    if check_regular(path, kind, error).st_size > largest:
+        raise error(f"is larger than {largest // 2**20} MiB; expected a {kind}")
+    try:
+        return path.read_bytes()
+    except OSError as reason:
+        raise error(f"cannot be read ({reason.strerror or reason})") from None
+
+
+def check_regular(path: Path, kind: str, error: type[InputError]) -> os.stat_result:
+    """Refuse what is no regular file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise error(f"does not exist; give the path of a {kind}") from None
+    except OSError as reason:
+        raise error(f"cannot be read ({reason.strerror or reason})") from None
+    except ValueError:  # a path with a null character
+        raise error("is no path") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise error(f"is a folder; expected a {kind}")
+    if not stat.S_ISREG(found.st_mode):
+        raise error(f"is no regular file; expected a {kind}")
+    return found

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
-from neuromap.files.foreign import refuse_foreign
-from neuromap.files.regular_file import read_bytes
+from neuromap.files.foreign import read_bytes, refuse_foreign
 
 
 def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:

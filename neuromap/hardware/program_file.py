@@ -18,10 +18,9 @@ from safetensors import SafetensorError, deserialize, safe_open
 
 from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
-from neuromap.files.foreign import HEAD, kind_of_any
+from neuromap.files.foreign import HEAD, check_regular, kind_of_any, read_bytes
 from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
-from neuromap.files.regular_file import check_regular, read_bytes
 from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document

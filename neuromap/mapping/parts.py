@@ -20,7 +20,7 @@ from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

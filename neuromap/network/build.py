@@ -16,12 +16,11 @@ from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import mapping_given, needs
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.edge import Edge, EdgeKey, edge_pair
+from neuromap.network.edge import Edge, EdgeKey, MatrixSource, edge_pair
 from neuromap.network.network import Network, check_ends
 from neuromap.network.node import Node
-from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import OTHER, Conv, Dense, MatrixTransform, Pool, Shape, Transform
-from neuromap.network.transforms.weights import (
+from neuromap.network.transforms import OTHER, Conv, Dense, MatrixTransform, Pool, Shape, Transform
+from neuromap.network.weights import (
     INT_HIGH,
     INT_LOW,
     MAX_NEURONS,

@@ -26,13 +26,12 @@ from neuromap.network.build import (
     spread_threshold,
     threshold_shapes,
 )
-from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge import MAX_DELAY, Edge, EdgeKey, EdgeTerm
 from neuromap.network.network import ENCODER, MOST_BRIDGED, RESERVED_PATTERNS, TABLES, Network, encoder_tensors
-from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, MORE, CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import MAX_DELAY, EdgeTerm
-from neuromap.network.transforms.kinds import OTHER, Conv, Dense
-from neuromap.network.transforms.weights import INT_HIGH, INT_LOW, StoredWeights, as_integers, as_shape
+from neuromap.network.spiking_neuron import MAX_CURRENTS, MORE, CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.transforms import OTHER, Conv, Dense
+from neuromap.network.weights import INT_HIGH, INT_LOW, StoredWeights, as_integers, as_shape
 from neuromap.network.weights_file import read_tensors
 
 FORMAT = 1

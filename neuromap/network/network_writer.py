@@ -15,14 +15,13 @@ from neuromap.files.given import path_given
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.build import check_name
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import ENCODER, Network, encoder_tensors
-from neuromap.network.neurons.spiking_neuron import MORE, SpikingNeuron, one_value
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm, MatrixSource
+from neuromap.network.spiking_neuron import MORE, SpikingNeuron, one_value
 from neuromap.network.toml_text import write_table, write_text
-from neuromap.network.transforms.kinds import OTHER, Conv, Dense, Identity, Pool
-from neuromap.network.transforms.weights import MAX_ENTRIES, SeededWeights, show_count
+from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
+from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 
 TENSOR = "tensor"
 """What stands in the network file for values that lie in the weights file."""

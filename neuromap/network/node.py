@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron
-from neuromap.network.transforms.weights import require_integers
+from neuromap.network.spiking_neuron import SpikingNeuron
+from neuromap.network.weights import require_integers
 from neuromap.render.value import Card
 
 if TYPE_CHECKING:

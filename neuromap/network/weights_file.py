@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.files.sealed import Seal, seal_of_file
-from neuromap.network.transforms.weights import as_integers, layout_hint, not_integers, show_shape
+from neuromap.network.weights import as_integers, layout_hint, not_integers, show_shape
 
 _INTEGERS = {"I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64"}
 _LOADABLE_FLOATS = {"F16", "F32", "F64"}

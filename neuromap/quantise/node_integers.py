@@ -11,7 +11,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, SpikingNeuron
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, Propagators
 from neuromap.quantise.list_integers import (
     greatest_bias,

@@ -16,12 +16,11 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.list_integers import round_weights
 from neuromap.quantise.node_integers import (

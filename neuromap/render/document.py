@@ -7,10 +7,8 @@ where in the whole it is found. ``COUNT("Images.", at="n_images")`` is a count t
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from importlib.resources import files
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -201,6 +199,9 @@ class Document:
 
     def schema(self) -> dict[str, Any]:
         """Give the schema."""
+        import tomllib
+        from importlib.resources import files
+
         told = tomllib.loads(files(__package__).joinpath("meanings.toml").read_text(encoding="utf-8"))[self.name]
         named: dict[str, Any] = {}
         made = {

@@ -18,8 +18,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
-from neuromap.render.document import json_text
-from neuromap.render.table import fact_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,6 +51,8 @@ class Card(Value):
     def _repr_html_(self) -> str:
         if "notebook" in forms_of(type(self)):
             return str(form(self, "notebook"))
+        from neuromap.render.table import fact_table
+
         return fact_table(type(self).__name__, self._facts().items())
 
 
@@ -162,6 +162,8 @@ def _made_in(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
             if name.startswith("to_") or name == "render_text":
                 found[name.removeprefix("to_").removeprefix("render_")] = made
     if "dict" in found:
+        from neuromap.render.document import json_text
+
         found.setdefault("json", lambda *words, **options: json_text(found["dict"](*words, **options)))
     return ReadOnlyMapping(found)
 

@@ -15,8 +15,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.usage import count_copies, count_usage, sampling_frequency
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.legalise.keep_nodes import keep_nodes
-from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.partition.partition import digest_of
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.report.activity_figures import run_figures

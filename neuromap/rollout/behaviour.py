@@ -25,11 +25,11 @@ from neuromap.render.value import Card
 from neuromap.rollout.cycles.cycle_structure import (
     MAX_COUNTED_NODES,
     MAX_STATES,
+    IncrementalOrder,
     count_block,
     cycle_structure,
     sweep_block,
 )
-from neuromap.rollout.cycles.incremental_order import IncrementalOrder
 from neuromap.rollout.cycles.indexed_network import COUNTING, indexed_network, reduce_graph, split_at_nodes
 from neuromap.rollout.pattern import RolloutPattern
 

@@ -13,7 +13,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import check_frames
 

@@ -112,9 +112,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it in one line."""
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
         refusal = self._refusal(scope)
         if refusal is not None:
             await _refuse(scope, send, *refusal)

@@ -135,8 +135,8 @@ def make_server(app: Any, patience: Patience, most_message: int) -> Any:
 
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, ws_max_size=most_message,
-        ws="websockets-sansio", http=Patient, timeout_graceful_shutdown=2, ws_ping_interval=patience.ping,
-        ws_ping_timeout=patience.ping, timeout_keep_alive=patience.idle,
+        ws="websockets-sansio", http=Patient, lifespan="off", timeout_graceful_shutdown=2,
+        ws_ping_interval=patience.ping, ws_ping_timeout=patience.ping, timeout_keep_alive=patience.idle,
     )  # fmt: skip
     return uvicorn.Server(config)
 
@@ -182,9 +182,6 @@ class StudioApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-            return
         words = str(scope["path"]).strip("/").split("/")
         if scope["type"] == "websocket":
             await self._socket(words, receive, send)
@@ -293,14 +290,6 @@ async def _body(receive: Receive) -> bytes:
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
 
 
 # What a browser sends as files: a network, input frames, a scene; each checked before it takes the stage.

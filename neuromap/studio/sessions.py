@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Event, RLock, Thread
 
 from neuromap.errors import InputError, NeuromapError
+from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import show_name
-from neuromap.files.regular_file import read_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.studio.player.commands import Offer, Session
 from neuromap.studio.scene.scene import Scene

@@ -23,7 +23,7 @@ from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.network.transforms.weights import show_shape
+from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout

@@ -94,16 +94,16 @@ CHECKED = {
     "neuromap.faults.fault_study.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
     "neuromap.formats.layers.operator.Operator": ({}, lambda n: {"kind": "conv"}),
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
-    "neuromap.network.neurons.spiking_neuron.CurrentNeuron": (
+    "neuromap.network.spiking_neuron.CurrentNeuron": (
         {},
         lambda n: {"decay_bits": 12, "current_bits": 24, "voltage_bits": 24},
     ),
-    "neuromap.network.neurons.spiking_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
+    "neuromap.network.spiking_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
     "neuromap.quantise.float_network.FloatNeuron": ({}, lambda n: {"size": n}),
 }
 """Classes that look into what they are given: shapes of their arrays, and other fields where the first has n rows."""
 FILLED = {
-    "neuromap.network.neurons.spiking_neuron.LeakNeuron": {"threshold": 2},
+    "neuromap.network.spiking_neuron.LeakNeuron": {"threshold": 2},
     "neuromap.quantise.float_network.FloatNeuron": {"threshold": 2},
 }
 """What fills their arrays where ones do not do."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.cores.core_kind import core_kind, core_kinds
 from neuromap.errors import ChipError, DoesNotFitError
-from neuromap.faults.edited_program import SilentCore, ThresholdEdit, apply_edits
+from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit, apply_edits
 from neuromap.faults.measure_study import study_faults
 from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.network import build_network
@@ -146,17 +146,31 @@ def test_a_dry_run_says_what_it_takes(rollout, dense_chip):
     assert found.cores == nm.map_rollout(rollout, dense_chip).n_cores
 
 
-def test_faults_and_edits_are_programs_of_its_kind(rollout, dense_chip):
+def test_faults_are_programs_of_its_kind(rollout, dense_chip):
+    study = study_faults([rollout], dense_chip, rates=[0.0, 0.5], seeds=1, n_stimuli=1)
+    assert all(run.lost == run.added == 0 for run in study.runs if run.rate == 0)
+    assert {run.kind for run in study.runs if run.rate and run.lost + run.added} >= {"flipped-synapses", "dead-cores"}
+
+
+def test_an_edit_is_the_network_with_that_value(rollout, dense_chip):
     program = nm.map_rollout(rollout, dense_chip)
     frames = {"I": np.random.default_rng(2).random((10, 20)) < 0.5}
-    silent = apply_edits(program, [SilentCore(core) for core in range(program.n_cores)])
-    assert nm.check_program(silent, mapped=False) == []
-    assert not nm.simulate(silent, frames).frames("O").any()
-    struck = study_faults([rollout], dense_chip, rates=[0.0, 0.5], seeds=1, n_stimuli=1)
-    assert all(run.lost == run.added == 0 for run in struck.runs if run.rate == 0)
-    assert any(run.lost + run.added for run in struck.runs if run.kind == "flipped-synapses" and run.rate)
-    raised = apply_edits(program, [ThresholdEdit("O", None, 500)])
-    assert not nm.simulate(raised, frames).frames("O").any()
+    network = rollout.network
+
+    def output(edits):
+        edited = apply_edits(program, edits)
+        assert nm.check_program(edited, mapped=False) == []
+        return nm.simulate(edited, frames).frames("O")
+
+    raised = replace(network.nodes["O"], threshold=network.nodes["O"].threshold + 2)
+    other = replace(network, nodes={**network.nodes, "O": raised})
+    wanted = nm.reference(nm.Rollout(other, "streaming"), frames)["O"]
+    assert np.array_equal(output([ThresholdEdit("O", 2)]), wanted[: len(output([]))])
+    assert not output([SilentCore(core) for core in range(program.n_cores)]).any()
+    target, source = (int(k[0]) for k in network.edges["I", "O"].matrix().nonzero())
+    heavy = output([WeightEdit("I", source, "O", target, 90)])
+    sent = np.flatnonzero(frames["I"][:, source]) + 1  # over a streaming edge
+    assert heavy[sent[sent < len(heavy)], target].all()
 
 
 def test_a_chip_without_such_neurons_refuses_them(rollout, dense_chip):

@@ -7,7 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.transforms.kinds import Conv
+from neuromap.network.transforms import Conv
 from neuromap.simulation.stimulus import random_frames
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -21,9 +21,9 @@ from neuromap.hardware.chip.chip_file import with_figures
 from neuromap.hardware.program.ports import OutputTable
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.weights import StoredWeights
 from neuromap.simulation.run.run_events import run_events
 
 ROOT = Path(__file__).resolve().parents[2]

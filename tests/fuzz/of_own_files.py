@@ -208,7 +208,7 @@ def training(_):
     from neuromap.network.edge import Edge
     from neuromap.network.network import Network
     from neuromap.network.node import Node
-    from neuromap.network.transforms.kinds import Dense
+    from neuromap.network.transforms import Dense
     from neuromap.training.options.training_options import TrainingOptions
     from neuromap.training.torch.rollout_model import RolloutModel
     from neuromap.training.torch.train import make_optimiser

@@ -13,10 +13,10 @@ from neuromap.hardware.chip.chip_spec import NeuronRules
 from neuromap.mapping.core.core_of import core_of
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Dense
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.spiking_neuron import LeakNeuron
+from neuromap.network.transforms import Dense
+from neuromap.network.weights import StoredWeights
 
 
 def narrow_chip(rng, chip):

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import Dense
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.spiking_neuron import LeakNeuron
+from neuromap.network.transforms import Dense
+from neuromap.network.weights import StoredWeights
 
 
 @st.composite

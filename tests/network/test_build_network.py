@@ -10,9 +10,8 @@ from scipy.sparse import csr_array
 import neuromap.network
 from neuromap.errors import NetworkError
 from neuromap.network import Dense, Identity, Network, Node, Pool, build_network, require_weights
-from neuromap.network.edge import Edge
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.network.edge import Edge, EdgeTerm
+from neuromap.network.transforms import MatrixTransform
 
 
 def test_thresholds_and_matrices_of_all_kinds():

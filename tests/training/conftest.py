@@ -8,7 +8,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Dense
+from neuromap.network.transforms import Dense
 
 LINEAR = {"activation": "linear"}
 

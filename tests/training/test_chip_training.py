@@ -10,7 +10,7 @@ from neuromap.accuracy import accuracy_on_chip
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.network.network import Network
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms import Conv, Dense
 from neuromap.training import HardwareOptions, TrainingOptions, train_for_chip
 
 CHIP = nm.load_chip("truenorth")

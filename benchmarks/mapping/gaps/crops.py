@@ -24,8 +24,8 @@ from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Network, build_network
 from neuromap.network.edge import EdgeKey
-from neuromap.network.transforms.kinds import Conv, Identity
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms import Conv, Identity
+from neuromap.network.weights import StoredWeights
 
 __all__ = ["CROPS", "RESULTS", "Crop", "measure"]
 

@@ -27,7 +27,7 @@ from neuromap.backends.brian2.whitelist import (
     whole_group,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
 # A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.

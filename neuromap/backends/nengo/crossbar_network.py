@@ -20,12 +20,11 @@ from neuromap.backends.nengo.crossbar_plan import (
     n_bias_axons,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge import Edge, EdgeKey, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.network.spiking_neuron import LeakNeuron
+from neuromap.network.transforms import MatrixTransform
 from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 # Decoders on few axons: which integers a source's weight can be, and which of them lose least of the decoded value.

@@ -20,12 +20,11 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge import Edge, EdgeKey, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout

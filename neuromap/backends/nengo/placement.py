@@ -21,7 +21,7 @@ from neuromap.backends.nengo.chip_plan import ChipNeuron
 from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.render.value import Card
 
 Where = Literal["chip", "host"]

@@ -35,7 +35,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, plain, seconds

@@ -90,8 +90,8 @@ def studio(
 
 def _token(file: Path | None) -> str:
     """Read the token from its file, or from the environment where none is given; neither is seen by other users."""
+    from neuromap.files.foreign import read_bytes
     from neuromap.files.messages import show_name
-    from neuromap.files.regular_file import read_bytes
 
     if file is None:
         return os.environ.get(_VARIABLE, "").strip()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.crossbar_bound import crossbar_core_bound
+from neuromap.mapping.bounds.lower_bounds import crossbar_core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population, Sources
 from neuromap.mapping.options.infeasible import Remedy, refuse
@@ -19,8 +19,8 @@ from neuromap.mapping.place.emit import emit as emit_crossbars
 from neuromap.mapping.place.emit import route
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

@@ -8,7 +8,7 @@ from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_document import CORE_BOUNDS
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 
 NEURONS = (LeakNeuron,)
 ONE_TARGET = True

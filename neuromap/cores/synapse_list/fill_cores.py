@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.distinct import distinct
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.packed_rows import distinct, ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of

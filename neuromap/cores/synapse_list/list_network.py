@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.distinct import distinct
 from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.packed_rows import distinct
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.legalise.keep_nodes import computed_neurons
+from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.tile.cut_order import compiled_for
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron
 
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]

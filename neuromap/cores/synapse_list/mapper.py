@@ -12,16 +12,17 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
-from neuromap.mapping.legalise.keep_nodes import keep_nodes
-from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
+from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.neurons.spiking_neuron import PARAMETERS
+from neuromap.network.spiking_neuron import PARAMETERS
 from neuromap.rollout.schedule.rollout import Rollout
 
 

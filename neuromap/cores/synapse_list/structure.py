@@ -16,7 +16,7 @@ from neuromap.errors import ChipError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_document import CORE_BOUNDS
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron
 
 NEURONS = (CurrentNeuron,)
 ONE_TARGET = False

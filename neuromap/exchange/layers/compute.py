@@ -16,7 +16,7 @@ from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.decide import Pending, SpikeSums
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.network.transforms.weights import MAX_NEURONS
+from neuromap.network.weights import MAX_NEURONS
 
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.exchange.layers.structure import Layer, Structure
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
-from neuromap.network.transforms.kinds import Shape
+from neuromap.network.transforms import Shape
 
 _OVER_SEQUENCES = ("conv", "conv_transpose", "max_pool")
 

@@ -23,8 +23,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Shape
-from neuromap.network.transforms.weights import as_shape
+from neuromap.network.transforms import Shape
+from neuromap.network.weights import as_shape
 
 
 def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:

@@ -18,10 +18,10 @@ from neuromap.exchange.layers.structure import Layer, Structure, Way
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.network.build import build_network
+from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
-from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
-from neuromap.network.transforms.weights import MAX_NEURONS, Padding, output_length, window_pairs
+from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
+from neuromap.network.weights import MAX_NEURONS, Padding, output_length, window_pairs
 from neuromap.render.value import Card
 
 _DECIDES = (

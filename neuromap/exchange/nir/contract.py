@@ -163,14 +163,10 @@ def contract(graph: NirGraph) -> Contracted:
 
 def _from_inputs(graph: FlatGraph) -> list[str]:
     """List nodes in the order in which inputs reach them, then the others: files have them by name."""
-    after: dict[str, list[str]] = {name: [] for name in graph.nodes}
-    for target, sources in graph.before.items():
-        for source in sources:
-            after[source].append(target)
     found = dict.fromkeys(name for name, node in graph.nodes.items() if node.kind == "Input")
     todo = deque(found)
     while todo:
-        for name in after[todo.popleft()]:
+        for name in graph.after[todo.popleft()]:
             if name not in found:
                 found[name] = None
                 todo.append(name)
@@ -235,12 +231,8 @@ class Passing:
             n = math.prod(self._shapes[name])
             eye = csr_array(diags_array(np.ones(n)))
             self.out[name] = Signal(self._shapes[name], (Term(name, eye),), np.zeros(n))
-        waiting = {name: 0 for name in self._graph.nodes if name not in sources}
-        after: dict[str, list[str]] = {}
-        for name in waiting:
-            for before in self._graph.before[name]:
-                after.setdefault(before, []).append(name)
-                waiting[name] += before in waiting
+        inner = [name for name in self._graph.nodes if name not in sources]
+        waiting = {name: sum(before not in sources for before in self._graph.before[name]) for name in inner}
         ready = [name for name, count in waiting.items() if not count]
         done = held = 0
         while ready:
@@ -254,10 +246,11 @@ class Passing:
                     f"node {name}: its maps and those before hold more than {_MOST_HELD} weights; put neurons between "
                     "them, or split the graph"
                 )
-            for next_one in after.get(name, ()):
-                waiting[next_one] -= 1
-                if not waiting[next_one]:
-                    ready.append(next_one)
+            for next_one in self._graph.after[name]:
+                if next_one in waiting:
+                    waiting[next_one] -= 1
+                    if not waiting[next_one]:
+                        ready.append(next_one)
         if done < len(waiting):
             knot = next(name for name, count in waiting.items() if count)
             raise InputError(f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it")

@@ -27,14 +27,13 @@ from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir
 from neuromap.network.build import check_name, require_weights
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Identity, MatrixTransform, Pool
-from neuromap.network.transforms.weights import output_length
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
+from neuromap.network.weights import output_length
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:

@@ -46,10 +46,6 @@ ELEMENTWISE = (*NEURONS, "Scale", "Delay")
 
 def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
     """Find what every node gives out."""
-    after: dict[str, list[str]] = {name: [] for name in graph.nodes}
-    for target, sources in graph.before.items():
-        for source in sources:
-            after[source].append(target)
     found: dict[str, Shape] = {}
     todo = deque(graph.nodes)
     total = 0
@@ -70,7 +66,7 @@ def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
                     f"{MAX_WEIGHTS}"
                 )
             found[name] = shape
-            todo.extend(after[name])
+            todo.extend(graph.after[name])
     return found
 
 
@@ -140,6 +136,7 @@ class FlatGraph(NamedTuple):
 
     nodes: dict[str, NirNode]  # in the order of the source, those of inner graphs as ``outer.inner``
     before: dict[str, list[str]]  # who feeds each node, in the order of the edges
+    after: dict[str, list[str]]  # whom each node feeds, in the order of the nodes
 
 
 def flatten(graph: NirGraph) -> FlatGraph:
@@ -150,7 +147,11 @@ def flatten(graph: NirGraph) -> FlatGraph:
     before: dict[str, list[str]] = {name: [] for name in nodes}
     for source, target in dict.fromkeys(edges):
         before[target].append(source)
-    return FlatGraph(nodes, before)
+    after: dict[str, list[str]] = {name: [] for name in nodes}
+    for target, sources in before.items():
+        for source in sources:
+            after[source].append(target)
+    return FlatGraph(nodes, before, after)
 
 
 def _collect(graph: NirGraph, path: str, nodes: dict[str, NirNode], edges: list[tuple[str, str]]) -> None:

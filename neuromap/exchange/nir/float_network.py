@@ -19,7 +19,7 @@ from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term
 from neuromap.exchange.nir.flat_graph import spread
 from neuromap.files.given import real_number
 from neuromap.files.messages import did_you_mean, show
-from neuromap.network.terms import MAX_DELAY
+from neuromap.network.edge import MAX_DELAY
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
 # What a step is: schemes that solve NIR's equations, and what tools that write NIR files do.

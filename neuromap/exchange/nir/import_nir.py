@@ -38,8 +38,8 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import TrainDistance

@@ -19,7 +19,7 @@ from neuromap.exchange.nir.float_network import SCHEMES, STEPS, Convention
 from neuromap.files.messages import show
 from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
 from neuromap.network.network import Network, plain_table
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

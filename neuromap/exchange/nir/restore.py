@@ -24,13 +24,12 @@ from neuromap.exchange.nir.neurons import (
 from neuromap.files.messages import counted, show
 from neuromap.formats.nir.nir_graph import NirNode
 from neuromap.network.build import check_name, check_pooling
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, SpikingNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm, MatrixSource
-from neuromap.network.transforms.kinds import Conv, Identity, MatrixTransform, Pool
-from neuromap.network.transforms.weights import INT_HIGH, as_integers, as_shape
+from neuromap.network.spiking_neuron import CurrentNeuron, SpikingNeuron
+from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
+from neuromap.network.weights import INT_HIGH, as_integers, as_shape
 
 
 def restore(graph: Contracted, head: Head) -> Imported:

@@ -191,7 +191,8 @@ def map_command(
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
     words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
-    asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), frozenset())
+    every = frozenset({"splitters", "wide", "wide_ticks"})
+    asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), every)
     if candidate.splitters != "slack" and "splitters" in asked:
         words += ["--splitters", candidate.splitters]
     if candidate.ticks_per_step is not None:

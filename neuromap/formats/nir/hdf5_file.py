@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.confined import confined
-from neuromap.files.foreign import HEAD, file_kind
+from neuromap.files.foreign import HEAD, check_regular, file_kind
 from neuromap.files.messages import show, show_name
-from neuromap.files.regular_file import check_regular
 from neuromap.formats.nir.nir_graph import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, NirGraph, graph_of
 
 MAX_FILE = 2**30

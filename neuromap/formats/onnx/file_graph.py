@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from neuromap.errors import InputError
-from neuromap.files.foreign import foreign_boundary
+from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
-from neuromap.files.regular_file import read_bytes
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import MAX_OPERATORS, OperatorGraph
 from neuromap.formats.onnx.folding import Reading, Stored, folded, stored_array, stored_shape

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
-from neuromap.files.regular_file import check_regular
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import GraphReading
 

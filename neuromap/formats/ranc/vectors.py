@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError, ProgramError, StimulusError
-from neuromap.files.foreign import foreign_boundary
+from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show_name
-from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.formats.ranc.image import RancImage
 from neuromap.hardware.chip.chip_file import load_chip

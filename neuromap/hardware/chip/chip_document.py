@@ -17,12 +17,10 @@ from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, NeuronRules
-from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 
 # Defects as tables: of a chip file, of a program's header, or of a TOML file of their own.
 #
 # ``docs/chip-file.md`` is the reference of the format.
-
 DEFECT_KEYS = {"cores": ("x", "y"), "routers": ("x", "y"), "links": ("x", "y", "x2", "y2")}
 """Keys of the table ``[defects]``, and the integers of one entry."""
 MAX_FILE_BYTES = 1 << 24
@@ -294,3 +292,27 @@ def _included(energy: TomlTable) -> tuple[str, ...]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ChipError(f"{path}: {twice} is named twice; name each figure once")
     return tuple(names)
+
+
+# Times of routers in router cycles, from a chip's figures ``[router]``: in one cycle a link passes one spike.
+
+
+MAX_ROUTER_CYCLES = 2**31
+"""Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits."""
+
+
+def router_cycles(figures: Mapping[str, float]) -> dict[str, float]:
+    """Give what the figures say in cycles, as exact quotients."""
+    # gives by figure: cycles of a hop (``hop_seconds``), cycles in which the ports of a chip pass one spike
+    # (``boundary_spikes_per_second``), and cycles of a link between two chips (``boundary_seconds``). Empty without
+    # ``link_spikes_per_second`` and ``hop_seconds``, as the length of a cycle is not known then; infinite where a
+    # figure is out of all bounds
+    rate, hop = figures.get("link_spikes_per_second"), figures.get("hop_seconds")
+    if not rate or hop is None:
+        return {}
+    cycles = {"hop_seconds": hop * rate}
+    if port := figures.get("boundary_spikes_per_second"):
+        cycles["boundary_spikes_per_second"] = rate / port
+    if (boundary := figures.get("boundary_seconds")) is not None:
+        cycles["boundary_seconds"] = boundary * rate
+    return {key: value if math.isfinite(value) else math.inf for key, value in cycles.items()}

@@ -13,10 +13,15 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
-from neuromap.mapping.bounds.readers import Feed, Key, Reader
-from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.window_axons import TOO_MANY, WholeWindows, axons_of_feeds, axons_of_windows, find_windows
+from neuromap.mapping.bounds.readers import Feed, Key, Reader, by_degrees, by_expansion, sources_beyond_palette
+from neuromap.mapping.bounds.window_axons import (
+    TOO_MANY,
+    WholeWindows,
+    axons_of_feeds,
+    axons_of_windows,
+    find_windows,
+    single_axon_sources,
+)
 from neuromap.mapping.legalise.legalised import Matrix
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.crossbar import Crossbar, Proposal, by_digits, by_signed_digits, by_value, coloured
 from neuromap.mapping.options.infeasible import Limit
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 
 Ints = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from neuromap.mapping.core.core_model import AxonPlan, Shortage, plan_axons
 from neuromap.mapping.core.crossbar import AMPLE, Crossbar
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasible import Remedy, refuse
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 
 
 @dataclass(frozen=True)

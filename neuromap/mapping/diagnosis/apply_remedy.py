@@ -15,12 +15,11 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasible import Infeasibility, Remedy
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge import Edge, EdgeKey, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Dense, MatrixTransform, Pool, Shape
-from neuromap.network.transforms.weights import as_weight_source
+from neuromap.network.transforms import Conv, Dense, MatrixTransform, Pool, Shape
+from neuromap.network.weights import as_weight_source
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -20,7 +20,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import NodePort
-from neuromap.network.neurons.spiking_neuron import LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import LeakNeuron, SpikingNeuron
 from neuromap.render.value import Card
 
 # What a population reads: the matrices of all links into it, side by side.

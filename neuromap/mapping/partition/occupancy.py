@@ -18,7 +18,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.tile.apart import rows_apart
+from neuromap.mapping.tile.tile import rows_apart
 
 Ints = NDArray[np.int64]
 NEW_AXON = 2

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import Cores, cores_of
-from neuromap.mapping.legalise.keep_nodes import keep_nodes
-from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.options.budget import Budget, OverBudget
 from neuromap.mapping.options.options import MappingOptions, Phases, Splitters

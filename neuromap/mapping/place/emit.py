@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.arrays.times import Time
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
-from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
@@ -133,8 +133,6 @@ def _host_table(partition: Partition) -> HostTable:
 
 
 # The stage "route": pair every axon that a neuron feeds with a copy of that neuron.
-
-
 def route(partition: Partition) -> Routes:
     """Pair every axon that a neuron feeds with a copy of that neuron."""
     # Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are shared
@@ -249,3 +247,16 @@ class Routes(Card):
         """Source and target core of every copy that has a target."""
         on_chip = self.target_core != NO_TARGET
         return self.core[on_chip], self.target_core[on_chip]
+
+
+# Arrivals of host rows as a program holds them: ticks, and parts of a tick where frames come at unequal intervals.
+
+
+def arrivals_in_ticks(exact: Ints, period: Time) -> dict[str, Ints]:
+    """Give the columns ``arrival``, and ``part`` where there is one, of a host table."""
+    # period: frame period in ticks
+    # shapes: exact (K,)
+    if period.denominator == 1:
+        return {"arrival": exact.astype(np.int64)}
+    tick, part = np.divmod(exact.astype(np.int64), period.denominator)
+    return {"arrival": tick, "part": part}

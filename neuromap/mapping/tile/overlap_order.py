@@ -18,8 +18,8 @@ from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut_order import compiled_for, join_items, longest_run, pays
-from neuromap.mapping.tile.dense_rows import dense_rows
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.mapping.tile.tile import dense_rows
+from neuromap.network.spiking_neuron import LeakNeuron
 
 Ints = NDArray[np.int64]
 BUCKETS = 64

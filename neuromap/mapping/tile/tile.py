@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_model import AxonPlan
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix, Population
-from neuromap.mapping.tile.dense_rows import count_columns, dense_rows
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 Ints = NDArray[np.int64]
@@ -84,3 +84,54 @@ class Planner:
         """Return the columns that neurons read, their dense weights there, their thresholds, and what they keep."""
         columns, weights = dense_rows(self.matrix, neurons)
         return columns, weights, self.population.threshold[neurons], self.population.leak_neuron(neurons)
+
+
+# Neurons no two of which fit one core, as together they read more than it has axons: each takes one of its own.
+MOST = 4096
+"""Rows of which pairs are looked at; of more none is."""
+WORD = 64
+"""Items that are compared at once."""
+
+
+def rows_apart(indptr: NDArray[np.integer], items: NDArray[np.integer], n_items: int, room: int) -> Ints:
+    """Find rows any two of which have more items than there is room for, greedily, the widest first."""
+    # shapes: indptr, items (n + 1,)
+    width = np.diff(indptr)
+    if not 0 < len(width) <= MOST:
+        return np.zeros(0, np.int64)
+    order = np.argsort(-width, kind="stable")
+    order = order[width[order] + width[order[0]] > room]  # others fit beside the widest
+    bits = np.zeros((len(order), -(-n_items // WORD) * WORD), bool)
+    for place, row in enumerate(order.tolist()):
+        bits[place, items[indptr[row] : indptr[row + 1]]] = True
+    words = np.packbits(bits, axis=1).view(np.uint64)
+    apart = np.zeros(len(order), bool)
+    for place, own in enumerate(words):
+        apart[place] = (np.bitwise_count(words[apart] | own).sum(axis=1, dtype=np.int64) > room).all()
+    found: Ints = order[apart].astype(np.int64)
+    return found
+
+
+# Weights of some neurons as a dense array: what one core is planned from.
+
+
+def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
+    """Lay out the weights of some neurons."""
+    # gives columns: columns that they read, ascending
+    # shapes: matrix (n, s); neurons (k,); columns (c,); weights (k, c)
+    begin = matrix.indptr[neurons]
+    lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
+    place = ragged_ranges(begin, lengths)
+    indices = matrix.indices[place]
+    columns, inverse = np.unique(indices, return_inverse=True)
+    weights = np.zeros((len(neurons), len(columns)), np.int64)
+    weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
+    return columns.astype(np.int64), weights
+
+
+def count_columns(matrix: Matrix, neurons: Ints) -> int:
+    """Count the columns that some neurons read, without laying out their weights."""
+    begin = matrix.indptr[neurons]
+    read = np.zeros(matrix.shape[1], np.bool_)
+    read[matrix.indices[ragged_ranges(begin, (matrix.indptr[neurons + 1] - begin).astype(np.int64))]] = True
+    return int(np.count_nonzero(read))

@@ -17,8 +17,7 @@ import numpy as np
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.network.edge import EdgeKey
-from neuromap.rollout.cycles.certified_least import is_least
-from neuromap.rollout.cycles.sequential_values import quiet_solver
+from neuromap.rollout.cycles.sequential_values import is_least, quiet_solver
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.shortest_walks import shortest_walks
 

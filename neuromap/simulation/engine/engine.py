@@ -17,7 +17,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)

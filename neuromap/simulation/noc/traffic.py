@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_document import MAX_ROUTER_CYCLES, router_cycles
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 from neuromap.simulation.noc.loads import LinkLoad, Mesh, Ways, Window

@@ -18,7 +18,7 @@ from safetensors.numpy import load as load_tensors
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.files.regular_file import read_bytes
+from neuromap.files.foreign import read_bytes
 from neuromap.files.sealed import canonical_bytes, metadata_of
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram

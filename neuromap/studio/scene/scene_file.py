@@ -21,10 +21,10 @@ from neuromap.files.messages import show
 from neuromap.files.toml_file import parse_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
-from neuromap.network.terms import MatrixSource
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown

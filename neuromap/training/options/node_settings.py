@@ -14,7 +14,7 @@ from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network, plain_table
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.render.value import Card
 
 _LEVEL = 0.5

@@ -20,8 +20,8 @@ from neuromap.network.build import spread_threshold
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import ENCODER, Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Conv, Dense, Pool
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms import Conv, Dense, Pool
+from neuromap.network.weights import StoredWeights
 from neuromap.training.options.node_settings import WEIGHT_KINDS
 from neuromap.training.torch.rollout_model import RolloutModel, Stage, apply_edge
 

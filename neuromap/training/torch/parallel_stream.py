@@ -23,7 +23,7 @@ from torch import Tensor
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.given import whole_number
 from neuromap.network.network import Network
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.training.torch.rollout_model import RolloutModel
 

@@ -18,7 +18,7 @@ from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.training.options.node_settings import node_settings
 

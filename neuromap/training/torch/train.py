@@ -21,7 +21,7 @@ from torch.nn import functional
 from neuromap.datasets.tracks import ImageSet, starts_of_runs
 from neuromap.encoding.frames import InputEncoding
 from neuromap.errors import InputError, TrainingError
-from neuromap.files.regular_file import read_bytes
+from neuromap.files.foreign import read_bytes
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent

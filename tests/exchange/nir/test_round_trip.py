@@ -12,8 +12,8 @@ from neuromap.formats.nir import read_nir
 from neuromap.network import Conv, Dense, EdgeTerm, Identity, Pool
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 
 nir = pytest.importorskip("nir", reason="pip install 'neuromap-rollouts[nir]'")
 

@@ -14,8 +14,8 @@ from neuromap.formats.nir import read_nir
 from neuromap.network import Dense
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import LeakNeuron
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.quantise.float_steps import float_reference
 
 pytest.importorskip("h5py", reason="pip install 'neuromap-rollouts[nir]'")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms import Conv, Dense
 
 pytestmark = pytest.mark.law
 

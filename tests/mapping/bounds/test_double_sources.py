@@ -7,10 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.window_axons import areas, axons_by_sets, axons_of_windows, find_windows
-from neuromap.network.transforms.kinds import Conv
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.mapping.bounds.window_axons import (
+    areas,
+    axons_by_sets,
+    axons_of_windows,
+    find_windows,
+    single_axon_sources,
+)
+from neuromap.network.transforms import Conv
+from neuromap.network.weights import StoredWeights
 
 LIMIT = 40
 

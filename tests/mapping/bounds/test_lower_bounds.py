@@ -11,15 +11,14 @@ from scipy import sparse
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows
+from neuromap.mapping.bounds.readers import by_degrees, by_expansion, sources_beyond_palette
+from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows, single_axon_sources
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
-from neuromap.network.transforms.kinds import Conv
+from neuromap.network.transforms import Conv
 
 
 def least_unions(matrix):

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from neuromap.mapping.bounds.crossbar_bound import cores_by_two_hops
+from neuromap.mapping.bounds.lower_bounds import cores_by_two_hops
 from neuromap.mapping.bounds.neuron_capacity import find_masks, mask_sources
 from neuromap.mapping.bounds.readers import Feed, HostKey, Reader
-from neuromap.network.transforms.kinds import Conv
+from neuromap.network.transforms import Conv
 
 
 def least_unions(matrix):

@@ -13,7 +13,7 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
-from neuromap.network.transforms.kinds import Conv
+from neuromap.network.transforms import Conv
 
 
 def group(population, neurons, axons, feeds):

@@ -8,13 +8,12 @@ import pytest
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternError
 from neuromap.network import build_network
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import Dense
-from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.transforms import Dense
+from neuromap.network.weights import StoredWeights
 
 
 def spiking(weights=((64, 64),), delay=1, **neuron):

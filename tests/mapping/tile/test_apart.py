@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from neuromap.mapping.tile.apart import rows_apart
+from neuromap.mapping.tile.tile import rows_apart
 
 
 @settings(deadline=None, max_examples=90)

@@ -18,7 +18,7 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partial_sums.planned_sums import plan_sums
 from neuromap.mapping.partial_sums.wide_node import wide_node
 from neuromap.network import build_network
-from neuromap.network.transforms.kinds import Conv
+from neuromap.network.transforms import Conv
 from neuromap.verification import measure
 
 

@@ -12,12 +12,11 @@ from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
 from neuromap.hardware.program.usage import copies_line, count_copies, count_usage
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.network.edge import Edge
+from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
-from neuromap.network.neurons.spiking_neuron import CurrentNeuron
 from neuromap.network.node import Node
-from neuromap.network.terms import EdgeTerm
-from neuromap.network.transforms.kinds import MatrixTransform
+from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.transforms import MatrixTransform
 from neuromap.rollout.schedule.rollout import Rollout
 
 

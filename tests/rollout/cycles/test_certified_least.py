@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.certified_least import is_least
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.sequential_values import IntegerProgram
+from neuromap.rollout.cycles.sequential_values import IntegerProgram, is_least
 
 
 @st.composite

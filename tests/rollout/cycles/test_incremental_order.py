@@ -4,7 +4,7 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.rollout.cycles.incremental_order import IncrementalOrder
+from neuromap.rollout.cycles.cycle_structure import IncrementalOrder
 
 
 @settings(max_examples=60, deadline=None)

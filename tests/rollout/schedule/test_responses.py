@@ -9,8 +9,7 @@ from neuromap.network.network import Network
 from neuromap.rollout import indexed_pattern as longest_paths
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import responses
-from neuromap.rollout.schedule.responses import FullResponse
-from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.schedule.rollout import FullResponse, Rollout
 
 
 def path_sums(rollout, output):

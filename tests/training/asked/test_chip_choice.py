@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.network.network import Network
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms import Conv, Dense
 from neuromap.training.chip_training import frames_are_alike
 from neuromap.training.options.node_settings import WEIGHT_KINDS, choose_for_chip
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.encoding import InputEncoding, encode, input_encodings
 from neuromap.errors import NotSupportedError
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.training.options.node_settings import WEIGHT_KINDS
 
 CHIP = nm.load_chip("truenorth")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.network.transforms.kinds import Conv, Dense, Pool
+from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.training.options.node_settings import WEIGHT_KINDS
 
 

@@ -13,7 +13,7 @@ from neuromap.errors import NotSupportedError
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.behaviour import equivalent
 
 STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"

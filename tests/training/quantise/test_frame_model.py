@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.network.transforms.kinds import Conv, Dense, Pool
+from neuromap.network.transforms import Conv, Dense, Pool
 
 KINDS = {"ternary": {-1, 0, 1}, "sign-fixed": {-1, 0, 1}, "4-bit": set(range(-8, 8))}
 

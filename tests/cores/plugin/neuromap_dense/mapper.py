@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -14,14 +15,13 @@ from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
-from neuromap.mapping.legalise.keep_nodes import computed_neurons, keep_nodes
-from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalise import computed_neurons, keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasible import Remedy, refuse, refuse_core_count
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
-from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
+from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap_dense.program import DenseProgram

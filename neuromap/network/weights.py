@@ -158,7 +158,7 @@ class Windows:
     # kernel, stride: along rows and columns
     kernel: tuple[int, int]
     stride: tuple[int, int]
-    padding: Padding  # see :class:`~neuromap.network.transforms.kinds.Conv`
+    padding: Padding  # see :class:`~neuromap.network.transforms.Conv`
 
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
         """Refuse a target shape that the windows do not yield, and say which one they do."""

@@ -2,7 +2,7 @@
 
 Every transform of an edge, these and the explicit matrices of ``matrices.py``, gives a matrix of shape
 ``(n_target, n_source)``; the index of a neuron in its node is row-major over (row, column, feature). Sizes are checked
-before anything is allocated (see :mod:`neuromap.network.transforms.weights`).
+before anything is allocated (see :mod:`neuromap.network.weights`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 from neuromap.arrays.frozen import adopted, frozen
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
-from neuromap.network.transforms.weights import (
+from neuromap.network.weights import (
     MAX_ENTRIES,
     Padding,
     WeightSource,
