@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from neuromap.mapping.options.budget import Budget
     from neuromap.mapping.parts import Parts
     from neuromap.mapping.tile.tilings import MappingContext
-    from neuromap.network.neurons.spiking_neuron import SpikingNeuron
     from neuromap.network.spiking_neuron import SpikingNeuron
     from neuromap.rollout.schedule.rollout import Rollout
     from neuromap.simulation.cost.measure_activity import CoreShares

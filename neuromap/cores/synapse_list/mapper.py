@@ -18,10 +18,8 @@ from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasible import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
-from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.network.neurons.spiking_neuron import PARAMETERS
 from neuromap.network.spiking_neuron import PARAMETERS
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from neuromap.mapping.place.arrivals_in_ticks import arrivals_in_ticks
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
