@@ -1,4 +1,4 @@
-"""The trips of docs/architecture.md are true: its rooms are passed in that order, each function by its name."""
+"""The trips of docs/architecture.md are true: its files are passed in that order, each function by its name."""
 
 import re
 import sys
@@ -13,10 +13,10 @@ from neuromap.network import build_network
 
 @pytest.fixture(scope="module")
 def trips(root):
-    """Name of a command -> rooms and functions, in the order of the page."""
+    """Name of a command -> files and functions, in the order of the page."""
     text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\*\*A \w+ through `(\w+)`\*\*\n\n((?:\|.*\n)+)", text, re.MULTILINE)
-    return {command: re.findall(r"^\| `([\w/]+)` \| `(\w+)` \|", rows, re.MULTILINE) for command, rows in tables}
+    return {command: re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", rows, re.MULTILINE) for command, rows in tables}
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def network():
     return build_network(nodes, {("I", "A"): spread, ("A", "B"): gather, ("B", "B"): np.eye(3, dtype=np.int64)})
 
 
-def rooms_and_functions(package_folder, run):
-    """Every function of the package that a call runs, with its room, in the order of their first calls."""
+def files_and_functions(package_folder, run):
+    """Every function of the package that a call runs, with its file, in the order of their first calls."""
     seen, ours = {}, str(package_folder)
 
     def note(frame, event, _):
         code = frame.f_code
         if event == "call" and code not in seen and "." not in code.co_qualname and code.co_filename.startswith(ours):
-            seen[code] = (Path(code.co_filename).parent.relative_to(package_folder).as_posix(), code.co_name)
+            seen[code] = (Path(code.co_filename).relative_to(package_folder).as_posix(), code.co_name)
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -60,15 +60,22 @@ def run_explore(network):
 
 
 @pytest.mark.parametrize(("command", "run"), [("map", run_map), ("report", run_report), ("explore", run_explore)])
-def test_a_trip_passes_its_rooms_in_order(command, run, trips, network, package_folder):
-    passed = rooms_and_functions(package_folder, lambda: run(network))
+def test_a_trip_passes_its_files_in_order(command, run, trips, network, package_folder):
+    passed = files_and_functions(package_folder, lambda: run(network))
     told = trips[command]
     assert len(told) > 5
     assert [step for step in passed if step in told] == told
 
 
-def test_no_room_comes_twice(trips):
+def test_no_file_is_opened_twice(trips):
     assert list(trips) == ["map", "report", "explore"]
     for told in trips.values():
-        rooms = [room for room, _ in told]
-        assert len(set(rooms)) == len(rooms)
+        files = [file for file, _ in told]
+        assert len(set(files)) == len(files)
+
+
+def test_from_the_command_to_the_program_at_most_ten_files_are_opened(trips, root):
+    text = (root / "neuromap" / "cli" / "commands" / "map.py").read_text(encoding="utf-8")
+    assert "map_with_stages(" in text
+    assert trips["map"][0] == ("mapping/map_rollout.py", "map_with_stages")
+    assert len(trips["map"]) < 10
