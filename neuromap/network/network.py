@@ -20,7 +20,7 @@ import numpy as np
 from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.files.given import mapping_given
+from neuromap.files.argument_checks import mapping_given
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.cycles.cycle_structure import (

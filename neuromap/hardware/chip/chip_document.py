@@ -12,7 +12,7 @@ from typing import Any
 
 from neuromap.cores.core_kind import DEFAULT, CoreKind, core_kind, core_kinds, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable

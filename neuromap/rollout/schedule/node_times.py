@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
 from neuromap.rollout.pattern import RolloutPattern
 

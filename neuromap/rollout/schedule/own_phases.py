@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
-from neuromap.files.given import mapping_given, whole_number
+from neuromap.files.argument_checks import mapping_given, whole_number
 from neuromap.files.messages import did_you_mean
 from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import IndexedPattern

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import NotSupportedError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
 from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
 from neuromap.rollout.pattern import RolloutPattern
