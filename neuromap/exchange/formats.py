@@ -1,4 +1,4 @@
-"""A file from another tool as a network, with a summary."""
+"""The table of formats; files of other tools as networks, and values of ours as their files."""
 
 from __future__ import annotations
 

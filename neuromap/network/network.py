@@ -1,4 +1,4 @@
-"""The network: the first value of the flow.
+"""``Network``: named nodes, edges between them, named patterns; the one value that everything starts from.
 
 A *network* is a finite directed graph in which every node is reachable from an input node (Fischer, Köhler, Pfeil
 2018, section 2). A node is a layer, an edge a transformation between two layers. Networks built with

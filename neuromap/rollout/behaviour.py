@@ -1,4 +1,4 @@
-"""Behaviour classes: which rollout patterns compute the same function up to a shift by whole frames.
+"""Behaviour classes of patterns, and how many valid patterns a network has.
 
 Two patterns R, R' of a network are *equivalent* iff integers rho(v) exist, 0 on all inputs, with
 R'(u, v) = R(u, v) + rho(v) - rho(u) on every edge from which a path leads to an output. There x'_v[i] = x_v[i - rho(v)]

@@ -1,4 +1,4 @@
-"""Patterns as people write them: names, or streaming edges with commas between."""
+"""``RolloutPattern``: which edges stream and which are sequential, and how a pattern is written as text."""
 
 from __future__ import annotations
 

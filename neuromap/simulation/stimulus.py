@@ -1,4 +1,4 @@
-"""Many stimuli at once: checking them against the input nodes."""
+"""Input frames of one stimulus or many, checked against the input nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the studio listens, and who may come from there."""
+"""Where the studio listens, and who may connect."""
 
 from __future__ import annotations
 

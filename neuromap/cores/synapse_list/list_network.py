@@ -1,4 +1,4 @@
-"""What has one place in a core of lists: a neuron with the compartments of its further currents, and what it reads."""
+"""Neurons of synapse-list cores with the compartments of their further currents, and the table of what they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neurons of a NIR graph as a float network, whose equations over a tick are the discrete ones."""
+"""Neurons of a NIR graph as a float network whose equations over a tick are the discrete ones."""
 
 from __future__ import annotations
 

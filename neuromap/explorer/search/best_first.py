@@ -1,4 +1,4 @@
-"""Which differences of energy count on the fronts: those beyond what another draw of stimuli would make."""
+"""Best-first search over open rows, until nothing can change the fronts by more than the tolerance."""
 
 from __future__ import annotations
 

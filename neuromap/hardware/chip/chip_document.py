@@ -1,4 +1,4 @@
-"""Tables of chip files on one side, :class:`ChipSpec` on the other; every fault is one line with its key path.
+"""Chips as documents of TOML and JSON, defects and router cycles among them.
 
 ``docs/chip-file.md`` is the reference of the format. Unknown figures stay absent; unknown keys are errors.
 """

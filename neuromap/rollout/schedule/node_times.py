@@ -1,4 +1,4 @@
-"""The maximum cycle ratio of a pattern, exact, and the frame period of pipelined execution that it gives."""
+"""When nodes compute: latencies, the maximum cycle ratio of a pattern, and the frame period that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phases of one's own: put in the place of others, refused where an edge would get less delay than it asks for."""
+"""User-given phases: put in place of the computed ones, refused where an edge would get less delay than it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting what a program takes per frame in steady operation, over the windows of several stimuli."""
+"""What a program takes per frame in steady operation, over the windows of several stimuli."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ranks need of each other, whatever carries it: parcels to and fro, one rank's word for all, arrays at rank 0."""
+"""What ranks need of each other, whatever carries it: messages, one rank's word for all, arrays at rank 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lay a program out for the kernels: the image that is read, the state that changes."""
+"""Lay a program out in memory for the kernels: the image that is read, the state that changes."""
 
 from __future__ import annotations
 

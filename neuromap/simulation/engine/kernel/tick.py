@@ -1,8 +1,8 @@
 """One tick of a range of cores: which cores to visit, and the stages that a visit passes through.
 
 Memory is the limit at thousands of cores, and branches that the processor cannot guess are the limit in cache. So a
-batch of eight visits passes through a stage together, and while one batch computes, the lines of memory that others will
-need are already prefetched:
+batch of eight visits passes through a stage together, and while one batch computes, the lines of memory that others
+will need are already prefetched:
 
     collect   list the due axons of the batch
     compute   the five steps of the neuron model, a list of what fired; with every due axon prefetch a crossbar row of
