@@ -116,7 +116,7 @@ class DoesNotFitError(NeuromapError):
     Attributes
     ----------
     infeasibility : Any
-        The refusal as data (:class:`neuromap.mapping.options.infeasible.Infeasibility`): node, demand, bound, gap
+        The refusal as data (:class:`neuromap.mapping.options.infeasibility.Infeasibility`): node, demand, bound, gap
         and remedies.
     """
 

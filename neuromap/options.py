@@ -16,7 +16,7 @@ from inspect import cleandoc, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from neuromap.errors import InputError
-from neuromap.files.given import real_number, whole_number, yes_or_no
+from neuromap.files.argument_checks import real_number, whole_number, yes_or_no
 from neuromap.files.messages import show, show_name
 
 P = ParamSpec("P")

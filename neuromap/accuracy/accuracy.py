@@ -1,4 +1,4 @@
-"""``Accuracy``: how often a program names the right class, over frames, update steps and ticks, and what it costs."""
+"""``Accuracy``: the fraction of right answers over frames, update steps and ticks, and its cost."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from neuromap.encoding.frames import InputEncoding, encode_set
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
-from neuromap.files.given import needs, whole_number
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.rollout.first_frame import first_frame

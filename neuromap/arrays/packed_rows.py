@@ -146,7 +146,7 @@ def rank_in_run(*columns: NDArray[Any]) -> Ints:
     return rank
 
 
-# Numbers that occur, each once.
+# Sorted unique integers.
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

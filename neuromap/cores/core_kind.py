@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from neuromap.simulation.engine.engine import Engine
     from neuromap.simulation.engine.engine_choice import EngineChoice
     from neuromap.simulation.mpi.exchange import Exchange
-    from neuromap.simulation.mpi.rank_engine import FarWires
+    from neuromap.simulation.mpi.rank_engine import RemoteWires
     from neuromap.verification.wave import Wiring
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -147,7 +147,7 @@ class SharedEngine(Protocol):
     """The fast engine for the cores of a rank, where ranks share memory; else spikes go in messages."""
 
     def make_shared_engine(
-        self, program: Any, wires: FarWires, exchange: Exchange, choice: EngineChoice
+        self, program: Any, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
     ) -> Engine | None:
         """Load the cores of a rank; all ranks call this. None where they share no memory."""
 

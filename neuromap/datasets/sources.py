@@ -20,8 +20,8 @@ from neuromap.datasets.mnist import load_mnist
 from neuromap.datasets.splits import SPLIT_SEED, end_of_train, part_of_tracks, uniform
 from neuromap.datasets.tracks import PARTS, ImageSet
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
-from neuromap.files.given import whole_number
 from neuromap.files.messages import did_you_mean, show, show_name
 
 # GTSRB, the German traffic sign recognition benchmark (Stallkamp, Schlipsing, Salmen, Igel, IJCNN 2011).

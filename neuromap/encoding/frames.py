@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
-from neuromap.files.given import needs, whole_number
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.weights import as_pair, output_length, show_shape
 from neuromap.render.value import Card

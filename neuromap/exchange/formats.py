@@ -1,4 +1,4 @@
-"""A file from another tool as a network, with a summary."""
+"""The table of formats; files of other tools as networks, and values of ours as their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Exported, Imported
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.whole_file import write_folder, write_whole
 from neuromap.hardware.chip.chip_file import load_chip

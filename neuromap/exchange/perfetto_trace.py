@@ -14,7 +14,7 @@ from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Exported, Note
 from neuromap.exchange.spike_traces import figures_of, frame_ticks, trace_given
-from neuromap.files.given import needs, path_given
+from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.formats.perfetto import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Exported, Note
-from neuromap.files.given import needs, path_given
+from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted, show_name
 from neuromap.files.whole_file import write_whole
 from neuromap.formats.neo import FrameTimes, Recorded, SpikeTimes, Values, mat_bytes, neo_block

@@ -11,7 +11,7 @@ from typing import Any
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.experiment import Curve, Experiment, Published
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable

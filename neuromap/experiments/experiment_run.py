@@ -21,7 +21,7 @@ from neuromap.experiments.experiment_result import (
     gather,
     run_curve,
 )
-from neuromap.files.given import needs, path_given, whole_number
+from neuromap.files.argument_checks import needs, path_given, whole_number
 from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.runners import Workers, check_processes, job_runner

@@ -29,7 +29,7 @@ from neuromap.explorer.search.measured import N_FIGURES, compared
 from neuromap.explorer.search.measurements import Measurements, fingerprint_of_setting
 from neuromap.explorer.search.search_rows import asked_networks, check_deadline, deadline_of, names_with, search_rows
 from neuromap.explorer.search.setting import Setting
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.jobs.runners import Workers
 from neuromap.mapping.options.budget import Budget
 from neuromap.network.build import require_frames, require_weights

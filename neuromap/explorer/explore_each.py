@@ -10,7 +10,7 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network

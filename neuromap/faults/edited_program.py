@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.faults.struck_program import Links, cut_ways, links_in_use, with_stuck, without_ways
-from neuromap.files.given import needs, whole_number
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import CurrentState, EngineState

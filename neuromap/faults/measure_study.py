@@ -14,7 +14,7 @@ from neuromap.accuracy.measure import ImageFrames
 from neuromap.errors import InputError
 from neuromap.faults.fault_study import RESULTS, FaultJob, FaultRun, FaultSetup, FaultStudy, run_job, set_up
 from neuromap.faults.options import KINDS, ShownImages, StudyOptions, check_kinds, check_rates
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.jobs.ahead import not_lost

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.files.given import mapping_given, real_number, whole_number
+from neuromap.files.argument_checks import mapping_given, real_number, whole_number
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.jobs.silent import silent
 from neuromap.mapping.options.options import MappingOptions

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.faults.options import KINDS, Faults
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.hardware.program.dead_routes import route_blocked

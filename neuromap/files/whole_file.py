@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuromap.errors import InputError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.unfinished import keep_names, keep_on_disk, sweep, unfinished_name
 
 

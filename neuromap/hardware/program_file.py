@@ -18,8 +18,8 @@ from safetensors import SafetensorError, deserialize, safe_open
 
 from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import HEAD, check_regular, kind_of_any, read_bytes
-from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
 from neuromap.hardware.check.check_program import require_legal

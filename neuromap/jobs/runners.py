@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
-from neuromap.files.given import whole_number
+from neuromap.files.argument_checks import whole_number
 from neuromap.jobs.ahead import MOST_PROCESSES, EndedJob, Failed, JobRunner, Lost
 
 Shared = TypeVar("Shared")

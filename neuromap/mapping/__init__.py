@@ -8,11 +8,11 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "DryRun": "diagnosis.dry_run",
-    "Infeasibility": "options.infeasible",
+    "Infeasibility": "options.infeasibility",
     "MappedRollout": "map_rollout",
     "MappingOptions": "options.options",
     "Pins": "options.options",
-    "Remedy": "options.infeasible",
+    "Remedy": "options.infeasibility",
     "core_bound": "bounds.lower_bounds",
     "dry_run": "diagnosis.dry_run",
     "load_pins": "options.pins_file",
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from neuromap.mapping.diagnosis.dry_run import dry_run as dry_run
     from neuromap.mapping.map_rollout import MappedRollout as MappedRollout
     from neuromap.mapping.map_rollout import map_with_stages as map_with_stages
-    from neuromap.mapping.options.infeasible import Infeasibility as Infeasibility
-    from neuromap.mapping.options.infeasible import Remedy as Remedy
+    from neuromap.mapping.options.infeasibility import Infeasibility as Infeasibility
+    from neuromap.mapping.options.infeasibility import Remedy as Remedy
     from neuromap.mapping.options.options import MappingOptions as MappingOptions
     from neuromap.mapping.options.options import Pins as Pins
     from neuromap.mapping.options.pins_file import load_pins as load_pins

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import did_you_mean
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip

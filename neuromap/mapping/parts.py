@@ -9,12 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
@@ -50,6 +51,9 @@ class Parts(Value):
     regions: list[tuple[int, int, int, int] | None] | None = None  # of the board, within which a core must lie
     # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
     phases: PhaseChoice | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def network(self) -> Legalised:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import frozen
 from neuromap.errors import InputError, NetworkError
-from neuromap.files.given import mapping_given, needs
+from neuromap.files.argument_checks import mapping_given, needs
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.edge import Edge, EdgeKey, MatrixSource, edge_pair

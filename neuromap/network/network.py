@@ -1,4 +1,4 @@
-"""The network: the first value of the flow.
+"""``Network``: named nodes, edges between them, named patterns; the one value that everything starts from.
 
 A *network* is a finite directed graph in which every node is reachable from an input node (Fischer, Köhler, Pfeil
 2018, section 2). A node is a layer, an edge a transformation between two layers. Networks built with
@@ -20,7 +20,7 @@ import numpy as np
 from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.files.given import mapping_given
+from neuromap.files.argument_checks import mapping_given
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node

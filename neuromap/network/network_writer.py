@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.build import check_name

@@ -1,4 +1,4 @@
-"""The integer neuron with current and voltage: that of Loihi and its kin, complete without a chip."""
+"""Neurons with state: currents and voltages, or a constant leak (``docs/spiking.md``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of transforms that are computed from the shapes of their nodes: conv, dense, identity, pool.
+"""What edges compute: kinds of transforms as integer sparse matrices.
 
 Every transform of an edge, these and the explicit matrices of ``matrices.py``, gives a matrix of shape
 ``(n_target, n_source)``; the index of a neuron in its node is row-major over (row, column, feature). Sizes are checked

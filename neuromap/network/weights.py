@@ -1,4 +1,4 @@
-"""Weights of another layout than the transform's: refused when they are given, with the permutation that helps."""
+"""Weights of edges: stored, or drawn from a seed; windows, layouts, limits of size."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.jobs.ahead import DoneJob, JobRunner, Lost
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent

@@ -1,4 +1,4 @@
-"""Behaviour classes: which rollout patterns compute the same function up to a shift by whole frames.
+"""Behaviour classes of patterns, and how many valid patterns a network has.
 
 Two patterns R, R' of a network are *equivalent* iff integers rho(v) exist, 0 on all inputs, with
 R'(u, v) = R(u, v) + rho(v) - rho(u) on every edge from which a path leads to an output. There x'_v[i] = x_v[i - rho(v)]
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.cycles.cycle_structure import (

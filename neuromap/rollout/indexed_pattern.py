@@ -1,4 +1,4 @@
-"""Paths with most streaming edges among those that visit no node twice.
+"""Patterns over numbered nodes and edges; longest walks and longest simple paths.
 
 The problem is NP-hard, but only inside blocks: a path crosses the strongly connected components in
 topological order, and inside one it crosses the *blocks* (maximal parts that no single node separates) as

@@ -1,4 +1,4 @@
-"""Patterns as people write them: names, or streaming edges with commas between."""
+"""``RolloutPattern``: which edges stream and which are sequential, and how a pattern is written as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show
 from neuromap.network.edge import EdgeKey, edge_pair
 from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import networkx as nx
 
 from neuromap.errors import PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.tableau import check_window

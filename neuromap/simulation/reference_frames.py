@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.files.given import needs, refuse_swapped
+from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron

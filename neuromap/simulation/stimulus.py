@@ -1,4 +1,4 @@
-"""Many stimuli at once: checking them against the input nodes."""
+"""Input frames of one stimulus or many, checked against the input nodes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from safetensors.numpy import load as load_tensors
 
 from neuromap.arrays.frozen import adopted, refuse_masked
 from neuromap.errors import StimulusError
+from neuromap.files.argument_checks import path_given, real_number, whole_number
 from neuromap.files.foreign import HEAD, kind_of_any, read_bytes
-from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import counted, show
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole

@@ -1,4 +1,4 @@
-"""Where the studio listens, and who may come from there."""
+"""Where the studio listens, and who may connect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from neuromap.errors import InputError
-from neuromap.files.given import whole_number
+from neuromap.files.argument_checks import whole_number
 from neuromap.render.value import Card
 
 MOST_BYTES = 2**27

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from neuromap.errors import DoesNotFitError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_file import ChipPoint, chips_with_figures, figure_text, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound

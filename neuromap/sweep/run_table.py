@@ -15,8 +15,8 @@ from typing import Any, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import check_regular
-from neuromap.files.given import path_given
 from neuromap.files.messages import show
 from neuromap.render.value import Card, Documented, Printed, Tabled, form
 from neuromap.sweep.run_store import NAMES, OUTCOME, RUN_FIGURES, STORED, connected, is_text, require_whole, store_fault

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import show
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable

@@ -1,4 +1,4 @@
-"""Runs of a sweep: their keys, the jobs that do them, and what becomes of each."""
+"""``SweepSpec``: a sweep over networks, patterns, executions, chips and seeds; its runs, their keys and jobs."""
 
 from __future__ import annotations
 

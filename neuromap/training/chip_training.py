@@ -17,7 +17,7 @@ from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames

@@ -1,4 +1,4 @@
-"""``TrainingResult``: what a training run came to."""
+"""``TrainingResult``: the result of a training run."""
 
 from __future__ import annotations
 

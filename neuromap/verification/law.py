@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import ProgramError, VerificationError
-from neuromap.files.given import needs, refuse_swapped
+from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 

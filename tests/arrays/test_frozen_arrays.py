@@ -61,7 +61,8 @@ def array_fields(cls):
         hints = typing.get_type_hints(cls, globalns=names)
     except NameError:  # other names that are imported for type checking only
         hints = {}
-        for name, text in cls.__annotations__.items():
+        written = [vars(base).get("__annotations__", {}) for base in reversed(cls.__mro__)]
+        for name, text in [pair for annotations in written for pair in annotations.items()]:
             try:
                 hints[name] = typing.get_type_hints(types.SimpleNamespace(__annotations__={name: text}), names)[name]
             except NameError:

@@ -9,7 +9,7 @@ import pytest
 import neuromap as nm
 from neuromap import explorer, hardware, mapping, network, report, rollout, simulation, verification
 from neuromap.errors import InputError
-from neuromap.files.given import real_number, whole_number, yes_or_no
+from neuromap.files.argument_checks import real_number, whole_number, yes_or_no
 from neuromap.mapping import MappingOptions, Pins
 
 NET = nm.build_network({"I": (2, None), "O": (2, 1)}, {("I", "O"): np.ones((2, 2), int)})

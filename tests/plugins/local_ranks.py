@@ -34,18 +34,18 @@ class LocalExchange:
     def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier, shares: bool = True) -> None:
         self.rank, self.size = rank, len(board)
         self._board, self._barrier, self._shares = board, barrier, shares
-        self._parcels: Sequence[NDArray[Any]] = ()
+        self._messages: Sequence[NDArray[Any]] = ()
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
         """Nothing has to be opened."""
 
-    def start(self, parcels: Sequence[NDArray[Any]]) -> None:
+    def start(self, messages: Sequence[NDArray[Any]]) -> None:
         """Keep the parcels until the others ask for them."""
-        self._parcels = parcels
+        self._messages = messages
 
     def finish(self) -> list[NDArray[Any]]:
         """Take the parcels of all ranks to this one."""
-        return [parcels[self.rank] for parcels in self._shown(self._parcels)]
+        return [messages[self.rank] for messages in self._shown(self._messages)]
 
     def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
         """Take memory of rank 0, full of rubbish."""

@@ -1,4 +1,4 @@
-"""What a run of Brian2 took on the chip: cores, spikes, hops, energy, and how far it is from the float original."""
+"""A Brian2 network loaded on the chip, and what its run took: cores, spikes, hops, energy, distance from floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of Brian2 whose value does not change in a run, as numbers."""
+"""What of Brian2 the chip takes: objects, parts and switches on a whitelist; everything else is refused by name."""
 
 from __future__ import annotations
 

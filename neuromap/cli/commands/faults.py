@@ -1,4 +1,4 @@
-"""``neuromap faults``: what becomes of a mapped network when parts of the chip fail."""
+"""``neuromap faults``: the effect of faults on the outputs of a mapped network."""
 
 from __future__ import annotations
 

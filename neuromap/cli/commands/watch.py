@@ -1,4 +1,4 @@
-"""``neuromap watch``: a run in a terminal, while it goes."""
+"""``neuromap watch``: watch a run in the terminal."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neuromap.hardware.program.usage import NodeCopies, Usage
 from neuromap.mapping.bounds.lower_bounds import PopulationBound
-from neuromap.mapping.options.infeasible import INFEASIBILITY
+from neuromap.mapping.options.infeasibility import INFEASIBILITY
 from neuromap.render.document import (
     COUNT,
     FLAG,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.mapping.diagnosis.dry_run import DryRun
-    from neuromap.mapping.options.infeasible import Infeasibility
+    from neuromap.mapping.options.infeasibility import Infeasibility
 
 
 def print_dry_run(found: DryRun, console: Console) -> None:

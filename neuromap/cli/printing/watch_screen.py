@@ -1,4 +1,4 @@
-"""What ``neuromap watch`` shows: a screen that is drawn again and again, or a line for every frame."""
+"""The screen of ``neuromap watch``, or one line per frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program of crossbars must keep.
+"""Rules that a program of crossbars must keep.
 
 Every rule is a function from a well-formed program to findings. No rule relies on another one, and none on the mapper:
 what it needs it reads from the program. Rules of mapped programs keep that the chip computes the rollout

@@ -11,10 +11,10 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.engine import EngineState
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.fast_engine import FastEngine
-from neuromap.simulation.engine.kernel.image import make_image, put_spikes
+from neuromap.simulation.engine.kernel.memory_layout import make_image, put_spikes
 from neuromap.simulation.engine.kernel.team import first_cores, make_team
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import FarWires
+from neuromap.simulation.mpi.rank_engine import RemoteWires
 from neuromap.simulation.mpi.shared_engines import Meeting, SharedRuns, shared_boxes, started, targets
 
 
@@ -22,7 +22,7 @@ class _SharedFastEngine(SharedRuns, FastEngine):
     """The fast engine for the crossbars of one rank."""
 
     def _teams(self, threads: int) -> Any:
-        team = self._workers(make_team(self._image, threads, self._boxes.far()))
+        team = self._workers(make_team(self._image, threads, self._boxes.remote()))
         return team, team
 
     def restore(self, state: EngineState) -> None:
@@ -32,7 +32,7 @@ class _SharedFastEngine(SharedRuns, FastEngine):
 
 
 def make_shared_engine(
-    program: Program, wires: FarWires, exchange: Exchange, choice: EngineChoice
+    program: Program, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
 ) -> _SharedFastEngine | None:
     """Load the program of a rank's cores; all ranks call this."""
     # gives none where the ranks share no memory

@@ -21,7 +21,7 @@ from neuromap.cores.synapse_list.move_groups import move_groups
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.options.infeasible import Limit, Remedy, count_cores, refuse, refuse_core_count
+from neuromap.mapping.options.infeasibility import Limit, Remedy, count_cores, refuse, refuse_core_count
 
 Ints = NDArray[np.int64]
 

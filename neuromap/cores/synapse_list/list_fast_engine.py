@@ -180,7 +180,7 @@ class ListFastEngine(CompiledRuns):
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
-        team = team._replace(far=self._far(team.far))
+        team = team._replace(remote=self._remote(team.remote))
         run = self._run(events, record)
         self._renew_epoch()
         began = time.perf_counter()

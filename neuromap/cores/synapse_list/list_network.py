@@ -1,4 +1,4 @@
-"""What has one place in a core of lists: a neuron with the compartments of its further currents, and what it reads."""
+"""Neurons of synapse-list cores with the compartments of their further currents, and the table of what they read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.tile.cut_order import compiled_for
 from neuromap.network.spiking_neuron import CurrentNeuron
 

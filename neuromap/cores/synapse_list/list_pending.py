@@ -1,4 +1,4 @@
-"""What is under way to the currents of synapse-list cores, as engines tell it."""
+"""Pending synaptic input of synapse-list cores."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.budget import Budget
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import arrivals_in_ticks

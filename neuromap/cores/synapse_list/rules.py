@@ -1,4 +1,4 @@
-"""What a program of synapse lists must keep.
+"""Rules that a program of synapse lists must keep.
 
 Rules about values that index something come first: broken, they would make an engine read past an array. Where starts
 do not rise, nothing else is asked; other indices that point nowhere are passed over by the rules about limits and

@@ -18,7 +18,7 @@ from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import EngineState
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import FarWires
+from neuromap.simulation.mpi.rank_engine import RemoteWires
 from neuromap.simulation.mpi.shared_engines import Meeting, SharedRuns, shared_boxes, started, targets
 
 
@@ -26,7 +26,7 @@ class _SharedListEngine(SharedRuns, ListFastEngine):
     """The fast engine for the synapse lists of one rank."""
 
     def _teams(self, threads: int) -> Any:
-        team = make_list_team(self._image, threads, self._boxes.far())
+        team = make_list_team(self._image, threads, self._boxes.remote())
         return team, team
 
     def restore(self, state: EngineState) -> None:
@@ -36,7 +36,7 @@ class _SharedListEngine(SharedRuns, ListFastEngine):
 
 
 def make_shared_engine(
-    program: ListProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice
+    program: ListProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
 ) -> _SharedListEngine | None:
     """Load the program of a rank's cores; all ranks call this."""
     # gives none where the ranks share no memory

@@ -8,8 +8,8 @@ from pathlib import Path
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Imported
 from neuromap.exchange.layers.take_graph import take_graph
+from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import foreign_boundary
-from neuromap.files.given import path_given
 from neuromap.files.messages import show_name
 from neuromap.formats.onnx.file_graph import read_onnx
 from neuromap.hardware.chip.chip_file import load_chip

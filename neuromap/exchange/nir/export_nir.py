@@ -22,7 +22,7 @@ from neuromap.exchange.nir.neurons import (
     nir_shape,
     to_nir_order,
 )
-from neuromap.files.given import needs, path_given
+from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir

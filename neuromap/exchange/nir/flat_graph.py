@@ -1,4 +1,4 @@
-"""Parameters of primitives, one value per neuron."""
+"""A NIR graph made flat: primitives with one parameter per neuron, shapes, windows."""
 
 from __future__ import annotations
 

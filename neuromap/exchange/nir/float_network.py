@@ -1,4 +1,4 @@
-"""Neurons of a NIR graph as a float network, whose equations over a tick are the discrete ones."""
+"""Neurons of a NIR graph as a float network whose equations over a tick are the discrete ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term
 from neuromap.exchange.nir.flat_graph import spread
-from neuromap.files.given import real_number
+from neuromap.files.argument_checks import real_number
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import MAX_DELAY
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses

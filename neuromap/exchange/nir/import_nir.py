@@ -29,8 +29,8 @@ from neuromap.exchange.nir.float_network import (
 )
 from neuromap.exchange.nir.neurons import head_of, our_shape, stated_step
 from neuromap.exchange.nir.restore import integer_transform, is_integer, restore, thresholds_of
+from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
-from neuromap.files.given import whole_number
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
 from neuromap.formats.nir.nir_graph import NirGraph, graph_of

@@ -12,7 +12,7 @@ from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, objective_named
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.files.given import real_number
+from neuromap.files.argument_checks import real_number
 from neuromap.options import Option, option
 from neuromap.render.value import Card
 

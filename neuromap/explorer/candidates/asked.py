@@ -22,7 +22,7 @@ from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedu
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.delay_segments import legs_of_delay
+from neuromap.mapping.legalise.delay_segments import segments_of_delay
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions
@@ -191,7 +191,7 @@ def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
     fewest = np.full(len(delays), least, np.int64)  # with as many every delay can be given
     for ticks in range(least - 1, 0, -1):
         legal = np.array(
-            [d > 0 and legs_of_delay(d * ticks, least, greatest) is not None
+            [d > 0 and segments_of_delay(d * ticks, least, greatest) is not None
              for d in range(int(delays.max(initial=0)) + 1)]
         )  # fmt: skip
         fewest[legal[delays].all(axis=1)] = ticks

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.phases import best_in_class, pattern_with_factor

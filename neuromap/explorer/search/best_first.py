@@ -1,4 +1,4 @@
-"""Which differences of energy count on the fronts: those beyond what another draw of stimuli would make."""
+"""Best-first search over open rows, until nothing can change the fronts by more than the tolerance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuromap.explorer.search.deadline_accuracy import RowPlace
 from neuromap.explorer.search.front import OpenRows
 from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.search_rows import SearchRows
-from neuromap.files.given import real_number, whole_number
+from neuromap.files.argument_checks import real_number, whole_number
 from neuromap.render.numbers import ALIKE
 from neuromap.render.value import Card
 

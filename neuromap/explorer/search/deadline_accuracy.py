@@ -23,7 +23,7 @@ from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork
 from neuromap.explorer.search.measured import Figures, nan_of
-from neuromap.files.given import needs, real_number
+from neuromap.files.argument_checks import needs, real_number
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern

@@ -1,4 +1,4 @@
-"""A search for accuracy at a deadline: the networks that it is given, and what it says of them."""
+"""The search over distinct rows, with their times and bounds; and the one for accuracy at a deadline."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.ranc.case import RancCores
 from neuromap.hardware.check.check_program import require_legal

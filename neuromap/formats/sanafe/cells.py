@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import show_name
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes

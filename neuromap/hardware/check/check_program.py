@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuromap.errors import ProgramError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.check.violation import Finding, Violation
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import require_well_formed

@@ -1,4 +1,4 @@
-"""Tables of chip files on one side, :class:`ChipSpec` on the other; every fault is one line with its key path.
+"""Chips as documents of TOML and JSON, defects and router cycles among them.
 
 ``docs/chip-file.md`` is the reference of the format. Unknown figures stay absent; unknown keys are errors.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from neuromap.cores.core_kind import DEFAULT, CoreKind, core_kind, core_kinds, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable

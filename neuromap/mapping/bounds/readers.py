@@ -1,4 +1,4 @@
-"""Readers: what every population reads, whichever relays and splitters carry it, and which neurons are needed at all.
+"""Which sources each population reads, relays followed back, and how few sources a number of neurons can read.
 
 Relays and splitters are choices of a mapping; a bound on all mappings must not depend on them. So their ways are
 followed back to the neuron that they carry, and their delays added up.

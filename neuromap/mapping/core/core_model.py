@@ -13,7 +13,7 @@ from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.crossbar import Crossbar, Proposal, by_digits, by_signed_digits, by_value, coloured
-from neuromap.mapping.options.infeasible import Limit
+from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import AxonPlan, Shortage, plan_axons
 from neuromap.mapping.core.crossbar import AMPLE, Crossbar
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import LeakNeuron
 
 

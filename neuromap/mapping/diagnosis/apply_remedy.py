@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.options.infeasible import Infeasibility, Remedy
+from neuromap.mapping.options.infeasibility import Infeasibility, Remedy
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.edge import Edge, EdgeKey, MatrixSource
 from neuromap.network.network import Network

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import DoesNotFitError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -26,7 +26,7 @@ from neuromap.mapping.diagnosis.remedies import what_would_fit
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress
-from neuromap.mapping.options.infeasible import INFEASIBILITY, Infeasibility
+from neuromap.mapping.options.infeasibility import INFEASIBILITY, Infeasibility
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.parts import Parts
 from neuromap.render.document import COUNT, FLAG, NULL, TEXT, any_of, define, document, each, enum, record, record_of

@@ -15,7 +15,7 @@ from neuromap.mapping.diagnosis.apply_remedy import Request
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised, join_sources
 from neuromap.mapping.options.budget import Budget, Progress
-from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.options.pins_file import check_pins
 from neuromap.mapping.parts import Parts, parts_of
 from neuromap.mapping.place.place import place

@@ -20,7 +20,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy, hidden_sources, pooled_sources, shape_of
 from neuromap.mapping.diagnosis.early_refusal import map_in_outline
 from neuromap.mapping.options.budget import Progress
-from neuromap.mapping.options.infeasible import Infeasibility, Remedy, count_cores
+from neuromap.mapping.options.infeasibility import Infeasibility, Remedy, count_cores
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.network import Network

@@ -9,7 +9,7 @@ import numpy as np
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 Matrices = Mapping[EdgeKey, Matrix]
 
 
-def legs_of_edges(
+def segments_of_edges(
     rollout: Rollout,
     chip: ChipSpec,
     ticks_per_step: int,
@@ -32,23 +32,23 @@ def legs_of_edges(
     on_chip = {e: d for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}
     delays = {e: d * ticks_per_step - leads[e[1]] for e, d in on_chip.items()}
     for edge, delay in delays.items():
-        if legs_of_delay(delay, least, greatest) is None:
+        if segments_of_delay(delay, least, greatest) is None:
             raise refuse_delay(edge, delay, ticks_per_step, fewest_ticks_per_step(rollout, chip), chip)
     long = {edge: delay for edge, delay in delays.items() if delay > greatest}
     _require_room(long, matrices, chip, is_chosen=chosen_period(rollout.execution) is not None)
     long_of_source: dict[str, set[int]] = {}
     for (source, _), delay in long.items():
         long_of_source.setdefault(source, set()).add(delay)
-    shared = {source: shared_legs(some, least, greatest) for source, some in long_of_source.items()}
-    legs: dict[EdgeKey, tuple[int, ...]] = {}
+    shared = {source: shared_segments(some, least, greatest) for source, some in long_of_source.items()}
+    segments: dict[EdgeKey, tuple[int, ...]] = {}
     for edge, delay in delays.items():
         if edge in long:
-            legs[edge] = shared[edge[0]][delay]
+            segments[edge] = shared[edge[0]][delay]
         elif edge in split:
-            legs[edge] = (least, delay - least)
+            segments[edge] = (least, delay - least)
         else:
-            legs[edge] = (delay,)
-    return legs
+            segments[edge] = (delay,)
+    return segments
 
 
 def _require_room(long: Mapping[EdgeKey, int], matrices: Matrices, chip: ChipSpec, *, is_chosen: bool) -> None:
@@ -73,8 +73,8 @@ def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, ch
         f"a {chip.name} neuron delays its spikes by {least} to {greatest}"
     )
     remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
-    legs = -(-delay // greatest)
-    return refuse("delay", edge[1], legs * least, delay, text, [remedy])
+    segments = -(-delay // greatest)
+    return refuse("delay", edge[1], segments * least, delay, text, [remedy])
 
 
 def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
@@ -111,7 +111,7 @@ def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     inputs = set(rollout.network.inputs)
     delays = {d for (u, _), d in rollout.delays.items() if u not in inputs}
     for ticks in range(1, least):
-        if all(legs_of_delay(d * ticks, least, greatest) for d in delays):
+        if all(segments_of_delay(d * ticks, least, greatest) for d in delays):
             return ticks
     return least
 
@@ -119,29 +119,29 @@ def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
 # How long delays are given: in legs over relays, each within the range of one neuron.
 
 
-def legs_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
+def segments_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
     """Split a delay into as few legal legs as possible, full ones first."""
     # gives ticks of the legs; ``None`` where no split is legal
     count = -(-delay // greatest)
     if count * least > delay:
         return None
-    legs = [greatest] * (count - 1) + [delay - greatest * (count - 1)]
+    segments = [greatest] * (count - 1) + [delay - greatest * (count - 1)]
     lender = count - 2
-    while legs[-1] < least:  # borrow from the full legs; each can lend greatest - least
-        lent = min(least - legs[-1], greatest - least)
-        legs[lender] -= lent
-        legs[-1] += lent
+    while segments[-1] < least:  # borrow from the full legs; each can lend greatest - least
+        lent = min(least - segments[-1], greatest - least)
+        segments[lender] -= lent
+        segments[-1] += lent
         lender -= 1
-    return tuple(legs)
+    return tuple(segments)
 
 
-def shared_legs(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:
+def shared_segments(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:
     """Split the long delays of one source so that they share as few relays as possible."""
     # A delay D needs a relay at an offset from D - greatest to D - least behind the source. Offsets are chosen in
     # rising order, each as late as the next unserved delay and the leg before it allow: the greedy rule for piercing
     # intervals, which is optimal where no leg has to be lengthened (least = 1).
     # least, greatest: range of one neuron in ticks
-    legs_of: dict[int, tuple[int, ...]] = {}
+    segments_of: dict[int, tuple[int, ...]] = {}
     chain: list[int] = []
     offset = 0
     for delay in sorted(delays):
@@ -149,8 +149,8 @@ def shared_legs(delays: Collection[int], least: int, greatest: int) -> dict[int,
             step = min(greatest, delay - least - offset)
             chain.append(step)
             offset += step
-        legs_of[delay] = (*chain, delay - offset)
-    if all(least <= leg <= greatest for legs in legs_of.values() for leg in legs):
-        return legs_of
-    alone = {delay: legs_of_delay(delay, least, greatest) for delay in delays}
-    return {delay: legs for delay, legs in alone.items() if legs is not None}
+        segments_of[delay] = (*chain, delay - offset)
+    if all(least <= segment <= greatest for segments in segments_of.values() for segment in segments):
+        return segments_of
+    alone = {delay: segments_of_delay(delay, least, greatest) for delay in delays}
+    return {delay: segments for delay, segments in alone.items() if segments is not None}

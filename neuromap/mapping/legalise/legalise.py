@@ -17,7 +17,12 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted, did_you_mean
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, NodePort
-from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, legs_of_delay, legs_of_edges, shared_legs
+from neuromap.mapping.legalise.delay_segments import (
+    fewest_ticks_per_step,
+    segments_of_delay,
+    segments_of_edges,
+    shared_segments,
+)
 from neuromap.mapping.legalise.legalised import (
     Clock,
     HostLink,
@@ -29,7 +34,7 @@ from neuromap.mapping.legalise.legalised import (
     Population,
     clip_thresholds,
 )
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey, Term
 from neuromap.network.network import Network
@@ -72,8 +77,8 @@ def legalise(
     position = {n: i for i, n in enumerate(network.nodes)}
     number = {n: i for i, n in enumerate(inner)}
     matrices = {edge: value.matrix().astype(np.int64, copy=False) for edge, value in network.edges.items()}
-    legs = legs_of_edges(rollout, chip, ticks_per_step, split, matrices, leads)
-    read = read_over_relays((number[edge[0]], matrices[edge], of_edge) for edge, of_edge in legs.items())
+    segments = segments_of_edges(rollout, chip, ticks_per_step, split, matrices, leads)
+    read = read_over_relays((number[edge[0]], matrices[edge], of_edge) for edge, of_edge in segments.items())
     nodes = [gathering(p, sums[p.name]) if p.name in sums else p for p in _whole_nodes(network, ports, matrices)]
     builder = LinkBuilder(nodes, read)
     host_links: list[HostLink] = []
@@ -92,9 +97,9 @@ def legalise(
             r = rollout.pattern[u, v]
             arrival = whole(phases[v] - leads[v] + (r - 1) * period)  # of frame 0, which nobody reads where R = 0
             host_links.append(HostLink(position[u], reader[v], matrix, arrival, int(r == 0), groups))
-        elif (u, v) in legs:
+        elif (u, v) in segments:
             is_splitter = (u, v) in split
-            builder.connect(number[u], reader[v], matrix, legs[u, v], groups, is_splitter=is_splitter)
+            builder.connect(number[u], reader[v], matrix, segments[u, v], groups, is_splitter=is_splitter)
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
     links = tuple(builder.links)
     return Legalised(ports, shapes, tuple(builder.populations), links, tuple(host_links), period, ticks_per_step)
@@ -139,11 +144,11 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     number = {n: i for i, n in enumerate(inner)}
     terms = [(key, term) for key, edge in network.edges.items() for term in edge.terms]
     on_chip = [(key, term) for key, term in terms if key[0] not in network.inputs and term.matrix.nnz]
-    legs = _legs(on_chip, chip)
-    read = read_over_relays((number[u], term.matrix, legs[u, term.delay]) for (u, _), term in on_chip)
+    segments = _segments(on_chip, chip)
+    read = read_over_relays((number[u], term.matrix, segments[u, term.delay]) for (u, _), term in on_chip)
     builder = LinkBuilder(_populations(network, position), read)
     for (u, v), term in on_chip:
-        way = legs[u, term.delay]
+        way = segments[u, term.delay]
         builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
     host_links = tuple(
         HostLink(position[u], number[v], term.matrix, term.delay + _BEFORE_TICK_0, 0, current=term.current)
@@ -155,12 +160,12 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
 
 
-def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
+def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
     """Find the legs of every delay of every source; long ones share as many as they can."""
     least, greatest = chip.delay
     delays: dict[str, set[int]] = {}
     for (u, v), term in on_chip:
-        if legs_of_delay(term.delay, least, greatest) is None:
+        if segments_of_delay(term.delay, least, greatest) is None:
             needed = -(-term.delay // greatest) * least
             text = (
                 f"edge {u} -> {v} has a delay of {counted(term.delay, 'tick')}, a {chip.name} neuron delays its spikes "
@@ -169,11 +174,11 @@ def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ..
             advice = f"a delay of {needed} would do, which the network computes otherwise, or a chip with shorter ones"
             raise refuse("delay", v, needed, term.delay, text, [Remedy("delay", needed, advice)])
         delays.setdefault(u, set()).add(term.delay)
-    legs: dict[tuple[str, int], tuple[int, ...]] = {}
+    segments: dict[tuple[str, int], tuple[int, ...]] = {}
     for u, some in delays.items():
-        long = shared_legs([d for d in some if d > greatest], least, greatest)
-        legs |= {(u, d): long.get(d, (d,)) for d in some}
-    return legs
+        long = shared_segments([d for d in some if d > greatest], least, greatest)
+        segments |= {(u, d): long.get(d, (d,)) for d in some}
+    return segments
 
 
 def _populations(network: Network, position: dict[str, int]) -> list[Population]:
@@ -208,8 +213,8 @@ def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dic
     """Find the neurons of every node that somebody reads over relays or splitters."""
     # gives by the number of the node; ascending
     read: dict[int, list[NDArray[np.int64]]] = {}
-    for source, matrix, legs in ways:
-        if len(legs) > 1:
+    for source, matrix, segments in ways:
+        if len(segments) > 1:
             read.setdefault(source, []).append(matrix.indices.astype(np.int64))
     return {source: np.unique(np.concatenate(neurons)) for source, neurons in read.items()}
 
@@ -231,7 +236,7 @@ class LinkBuilder:
         source: int,
         target: int,
         matrix: Matrix,
-        legs: tuple[int, ...],
+        segments: tuple[int, ...],
         groups: int | None,
         *,
         is_splitter: bool,
@@ -239,19 +244,19 @@ class LinkBuilder:
     ) -> None:
         """Link two populations in one or more legs; all but the last end in a relay or splitter."""
         reached = source
-        for number, leg in enumerate(legs[:-1], start=1):
-            reached = self._relay(source, reached, leg, number, is_splitter)
+        for number, segment in enumerate(segments[:-1], start=1):
+            reached = self._relay(source, reached, segment, number, is_splitter)
         if reached != source:
             matrix = sparse.csr_array(matrix[:, self.populations[reached].neurons])
-        self.links.append(Link(reached, target, matrix, legs[-1], groups, current))
+        self.links.append(Link(reached, target, matrix, segments[-1], groups, current))
 
-    def _relay(self, origin: int, before: int, leg: int, number: int, is_splitter: bool) -> int:
+    def _relay(self, origin: int, before: int, segment: int, number: int, is_splitter: bool) -> int:
         """Find the relays that are one leg behind ``before``, or make them."""
-        if (before, leg) not in self._relays:
+        if (before, segment) not in self._relays:
             source, neurons = self.populations[origin], self._carried[origin]
             size = len(neurons)
             relay = len(self.populations)
-            self._relays[before, leg] = relay
+            self._relays[before, segment] = relay
             self.populations.append(
                 Population(
                     name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {number}",
@@ -261,7 +266,7 @@ class LinkBuilder:
                     threshold=np.ones(size, np.int64),
                     is_relay=True,
                     is_output=False,
-                    sample_tick=self.populations[before].sample_tick + leg,
+                    sample_tick=self.populations[before].sample_tick + segment,
                     is_splitter=is_splitter,
                 )
             )
@@ -270,8 +275,8 @@ class LinkBuilder:
                 (np.ones(size, np.int64), (np.arange(size), wires)),
                 shape=(size, len(self.populations[before].neurons)),
             )
-            self.links.append(Link(before, relay, matrix, leg))
-        return self._relays[before, leg]
+            self.links.append(Link(before, relay, matrix, segment))
+        return self._relays[before, segment]
 
 
 # Populations and links of nodes whose sums are computed in parts.

@@ -1,4 +1,4 @@
-"""Partial sums: neurons that read more than a core has axons, computed by several, exactly (docs/wide-neurons.md).
+"""``Legalised``: populations and links in ticks, with sources and parts of wide sums.
 
 The inputs of a *wide* node are cut into runs that fit a core. For each of its neurons, each run and each sign of the
 weights, *parts* count: slice k of T ticks starts from -kT, gets the run's sum S at once and so spikes

@@ -82,7 +82,7 @@ NO_LIMIT = Budget()
 """For who sets no limit: it is never over, so nothing is kept in it."""
 
 
-# Whom the mapper tells how far it is.
+# Progress callback.
 
 
 Progress = Callable[[int, int, str], None]

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.files.given import mapping_given, needs, whole_number
+from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.files.messages import show
 from neuromap.options import Option, check_options, documented, option
 from neuromap.render.value import Card

@@ -20,7 +20,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import InputError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable

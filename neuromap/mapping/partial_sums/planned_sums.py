@@ -14,7 +14,7 @@ from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import CrossbarCore, core_of
 from neuromap.mapping.legalise.legalised import Clock, Layer, Matrix, PartialSums
-from neuromap.mapping.options.infeasible import Infeasibility
+from neuromap.mapping.options.infeasibility import Infeasibility
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partial_sums.wide_node import (
     WideNode,

@@ -15,7 +15,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import plan_axons
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Clock, Matrix, PartialSums, clip_thresholds
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.network import Network
 
 Ints = NDArray[np.int64]

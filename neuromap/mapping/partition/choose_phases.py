@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.value import Value
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, legs_of_delay
+from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, segments_of_delay
 from neuromap.mapping.legalise.legalise import NO_SUMS
 from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.options.budget import Budget
@@ -93,7 +93,7 @@ def _least_delays(
 def _is_legal(rollout: Rollout, timed: TimedRollout, chip: ChipSpec, leads: Mapping[str, int]) -> bool:
     inputs = rollout.network.inputs
     return all(
-        legs_of_delay(delay * timed.ticks_per_step - leads.get(v, 0), *chip.delay)
+        segments_of_delay(delay * timed.ticks_per_step - leads.get(v, 0), *chip.delay)
         for (u, v), delay in rollout.delays.items()
         if u not in inputs
     )
@@ -243,23 +243,25 @@ class _InTicks:
         # still. If none will do, the schedule of the shortest is returned: legalising refuses it, and names the delay
         # that cannot be made.
         least, greatest = self._chip.delay
-        for leg in range(least, 2 * least + 1):
-            found = self._with_legs(leg)
+        for segment in range(least, 2 * least + 1):
+            found = self._with_segments(segment)
             ways = (d - self._lead.get(v, 0) for (u, v), d in found.delays.items() if u not in self._inputs)
-            if all(legs_of_delay(way, least, greatest) for way in ways):
+            if all(segments_of_delay(way, least, greatest) for way in ways):
                 return found
-        return self._with_legs(least)
+        return self._with_segments(least)
 
-    def _with_legs(self, leg: int) -> Rollout:
+    def _with_segments(self, segment: int) -> Rollout:
         rollout = self._rollout
-        latencies = {e: max(latency, self._floor, self._latency(e, leg)) for e, latency in rollout.latencies.items()}
+        latencies = {
+            e: max(latency, self._floor, self._latency(e, segment)) for e, latency in rollout.latencies.items()
+        }
         if latencies == dict(rollout.latencies) and self._busy == rollout.least_period:
             return rollout
         return rollout.with_latencies(latencies, self._busy)
 
-    def _latency(self, edge: EdgeKey, leg: int) -> int:
+    def _latency(self, edge: EdgeKey, segment: int) -> int:
         """Count the ticks of an edge: one leg on the chip, or two with a splitter, and what its target's sums take."""
         lead = self._lead.get(edge[1], 0)
         if edge[0] in self._inputs:
             return lead + 1
-        return lead + (2 if edge in self._split else 1) * leg
+        return lead + (2 if edge in self._split else 1) * segment

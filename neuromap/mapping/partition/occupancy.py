@@ -22,7 +22,7 @@ from neuromap.mapping.tile.tile import rows_apart
 
 Ints = NDArray[np.int64]
 NEW_AXON = 2
-"""What an axon that a core lacks costs, where one of its own tile is worth 1, when a neuron may be too dear."""
+"""Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear."""
 FREE = 1e-9
 """Least price, so that what costs nothing can be compared."""
 EACH_LOOK = 100

@@ -54,7 +54,7 @@ MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (
 def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> PartitionedRollout:
     """Partition a rollout, with splitters where they save cores."""
     # gives with cores shared, and no more of them than the chip has
-    trials, options = Trials(rollout, chip, context), context.options
+    trials, options = SplitterSearch(rollout, chip, context), context.options
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None
     try:
@@ -93,7 +93,7 @@ def _may_be_helped(refusal: DoesNotFitError, options: MappingOptions) -> bool:
     )
 
 
-def _with_cheapest_phases(trials: Trials, split: Split, *, needed: bool) -> list[PartitionedRollout]:
+def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool) -> list[PartitionedRollout]:
     """Partition with phases at least cost, where that is legal and in time; it is if nothing else was."""
     if not needed and trials.budget.is_over("splitters"):
         return []
@@ -103,7 +103,7 @@ def _with_cheapest_phases(trials: Trials, split: Split, *, needed: bool) -> list
         return []
 
 
-def _with_shared_cores(trials: Trials, one: PartitionedRollout) -> PartitionedRollout:
+def _with_shared_cores(trials: SplitterSearch, one: PartitionedRollout) -> PartitionedRollout:
     shared = with_shared_cores(one.partition, trials.cores.model, trials.context)
     return replace(one, partition=shared)
 
@@ -114,7 +114,7 @@ def _size(one: PartitionedRollout) -> tuple[int, int]:
 
 
 def _with_better_splitters(
-    trials: Trials, best: PartitionedRollout | None, *, anywhere: bool
+    trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool
 ) -> PartitionedRollout | None:
     """Try the splitters that are proposed for the best so far; return what takes fewest cores, the first of equals."""
     for split in _in_time(propose_splits(trials, best, anywhere=anywhere), trials.budget, needed=best is None):
@@ -155,7 +155,7 @@ WORTHWHILE = 0.5
 """Cores that splitting a node's edges must promise to save."""
 
 
-def propose_splits(trials: Trials, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
+def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
     """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet."""
     allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
     if best is None:
@@ -172,12 +172,12 @@ def propose_splits(trials: Trials, best: PartitionedRollout | None, *, anywhere:
             yield split
 
 
-def _edges_on_chip(trials: Trials) -> set[EdgeKey]:
+def _edges_on_chip(trials: SplitterSearch) -> set[EdgeKey]:
     inputs = trials.rollout.network.inputs
     return {e for e in trials.rollout.delays if e[0] not in inputs}
 
 
-def _edges_with_slack(trials: Trials) -> set[EdgeKey]:
+def _edges_with_slack(trials: SplitterSearch) -> set[EdgeKey]:
     """Find the edges on the chip whose delay is one leg now and has room for two."""
     least, greatest = trials.chip.delay
     step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
@@ -185,7 +185,7 @@ def _edges_with_slack(trials: Trials) -> set[EdgeKey]:
     return {e for e in _edges_on_chip(trials) if 2 * least <= delays[e] * step <= greatest}
 
 
-def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Trials) -> float:
+def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: SplitterSearch) -> float:
     """Estimate the cores that splitting a node's edges saves, copies of its own sources included."""
     parts = best.partition
     network, core = parts.network, trials.cores.model
@@ -249,7 +249,7 @@ class PartitionedRollout:
     phases: PhaseChoice | None = None
 
 
-class Trials:
+class SplitterSearch:
     """Partitions one rollout with splitters here or there."""
 
     # cores: those of the chip

@@ -13,7 +13,7 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.partition.occupancy import NOWHERE, RECIPES, AsTiled, Books, LooseNeurons, Recipe, fill
-from neuromap.mapping.partition.unpack_tiles import FROM_CHIP, CoreLayout, Signals, put_together, take_apart
+from neuromap.mapping.partition.unpack_tiles import FROM_CHIP, CoreLayout, Signals, put_together, unpack_tiles
 from neuromap.mapping.tile.tile import Tile
 
 Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ def share_cores(
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
     if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, signals, model) or budget.is_over("packing"):
         return None
-    loose = take_apart(network, tiles, signals, model, pinned)
+    loose = unpack_tiles(network, tiles, signals, model, pinned)
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def take_apart(
+def unpack_tiles(
     network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CrossbarCore, pinned: Collection[int] = ()
 ) -> LooseNeurons:
     """Take tiles apart."""

@@ -1,4 +1,4 @@
-"""Exchanges of few cores, in NumPy: every exchange is priced at once, so nothing has to be compiled."""
+"""The board and the wires between cores; the placement of few cores; the deadline of a search."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.budget import Progress
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
 from neuromap.mapping.place.exchange import Faults, faults, repair

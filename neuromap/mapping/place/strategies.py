@@ -12,7 +12,7 @@ from scipy import sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.place.board import Board, Deadline, Wiring
 from neuromap.mapping.place.exchange import cost, exchange
 

@@ -11,7 +11,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
 from neuromap.mapping.core.core_model import Shortage
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.options.infeasible import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import Pins
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 

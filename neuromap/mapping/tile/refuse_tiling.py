@@ -16,7 +16,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
-from neuromap.mapping.options.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 
 
 def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds: int) -> DoesNotFitError:

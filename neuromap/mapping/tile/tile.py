@@ -1,4 +1,4 @@
-"""Tiles, and the planner that makes them: neurons of one population in one core, with their axons."""
+"""``Tile``: neurons of one population that fit one core, and the planner that asks a core for its axons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smallest sets of streaming edges of one block (minimum feedback arc sets), first in lexicographic order.
+"""The cycles of a network: strongly connected components, blocks, feedback edges.
 
 Finding the size is NP-hard. Here by acyclic sums over sets of edges, compared by size, then by lexicographic order:
 after reduction blocks of at most :data:`~neuromap.rollout.cycles.cycle_structure.MAX_ORDERED_NODES` nodes, or with a

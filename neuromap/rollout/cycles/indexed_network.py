@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import networkx as nx
 
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 
 # What is found of a network once, and kept for as long as the network lives.

@@ -1,4 +1,4 @@
-"""The maximum cycle ratio of a pattern, exact, and the frame period of pipelined execution that it gives."""
+"""When nodes compute: latencies, the maximum cycle ratio of a pattern, and the frame period that follows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
 from neuromap.rollout.pattern import RolloutPattern
 

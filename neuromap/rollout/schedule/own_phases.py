@@ -1,4 +1,4 @@
-"""Phases of one's own: put in the place of others, refused where an edge would get less delay than it asks for."""
+"""User-given phases: put in place of the computed ones, refused where an edge would get less delay than it needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
-from neuromap.files.given import mapping_given, whole_number
+from neuromap.files.argument_checks import mapping_given, whole_number
 from neuromap.files.messages import did_you_mean
 from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import IndexedPattern

@@ -1,4 +1,4 @@
-"""The best pattern of a behaviour class: the least inference factor F that can be had without retraining.
+"""Phases of nodes: as early as possible, and those of the best pattern of a behaviour class.
 
 Patterns of a class are R(e) + rho(v) - rho(u) on every edge e = (u, v) that the outputs see, with integers rho(v), 0 on
 inputs; all other edges are free, and best all streaming. F is at most k iff every path of more than k nodes that are no
@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import NotSupportedError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
 from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
 from neuromap.rollout.pattern import RolloutPattern

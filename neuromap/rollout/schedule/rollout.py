@@ -16,7 +16,7 @@ from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs, whole_number
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import counted
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network

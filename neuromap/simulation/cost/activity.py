@@ -1,4 +1,4 @@
-"""How long every node of a program takes in its busiest tick: in synaptic events, and in seconds where they are known.
+"""Work, traffic and node times of a program, per frame and in its busiest tick.
 
 A core works through the events of a tick one after the other, all cores at the same time. So a node takes as long
 as that core which has most to do for it; then its spikes are on their way, for as long as the load of the links makes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.errors import InputError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.cost.activity import Activity, NodeShares, Work
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -1,4 +1,4 @@
-"""Counting what a program takes per frame in steady operation, over the windows of several stimuli."""
+"""What a program takes per frame in steady operation, over the windows of several stimuli."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import ProgramError, StimulusError
-from neuromap.files.given import needs
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram

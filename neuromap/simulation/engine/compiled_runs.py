@@ -14,8 +14,8 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, check_run
 from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.far import Far
-from neuromap.simulation.engine.kernel.image import read_only
+from neuromap.simulation.engine.kernel.memory_layout import read_only
+from neuromap.simulation.engine.kernel.remote import Remote
 from neuromap.simulation.engine.kernel.workspace import Events, Record
 
 _RECORD_BYTES = 1 << 23
@@ -50,9 +50,9 @@ class CompiledRuns(ABC):
     def reset(self, noise_seed: int | None = None) -> None:
         """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
 
-    def _far(self, far: Far) -> Far:
+    def _remote(self, remote: Remote) -> Remote:
         """Say how the next call hands spikes to other ranks; an engine that is alone has none."""
-        return far
+        return remote
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
         """Run ``work(thread)`` of a call of ``n_ticks`` on all threads of a team."""

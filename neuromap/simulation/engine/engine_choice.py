@@ -1,4 +1,4 @@
-"""Which engine runs the ticks, on how many threads and with which noise."""
+"""Which engine runs the ticks, on how many threads and with which noise seed."""
 
 from __future__ import annotations
 

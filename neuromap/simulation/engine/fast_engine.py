@@ -22,8 +22,8 @@ from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.image import make_image, make_state, put_spikes, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag, Image, State
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, put_spikes, vector_groups
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
@@ -164,7 +164,7 @@ class FastEngine(CompiledRuns):
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
-        team = team._replace(far=self._far(team.far))
+        team = team._replace(remote=self._remote(team.remote))
         run, seed = self._run(events, record), np.uint64(self._noise_seed)
         began = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""What ranks need of each other, whatever carries it: parcels to and fro, one rank's word for all, arrays at rank 0."""
+"""What ranks need of each other, whatever carries it: messages, one rank's word for all, arrays at rank 0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Exchange(Protocol):
         """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype."""
         # Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
 
-    def start(self, parcels: Sequence[NDArray[Any]]) -> None:
+    def start(self, messages: Sequence[NDArray[Any]]) -> None:
         """Begin to hand a parcel to every rank, one after the other; that to itself is empty."""
 
     def finish(self) -> list[NDArray[Any]]:

@@ -78,11 +78,11 @@ class MpiExchange:
         self._room = {int(peer): np.empty(most_in[peer], dtype) for peer in np.flatnonzero(most_in)}
         self._nothing = np.zeros(0, dtype)
 
-    def start(self, parcels: Sequence[NDArray[Any]]) -> None:
+    def start(self, messages: Sequence[NDArray[Any]]) -> None:
         """Begin to receive and to send."""
         byte = self._mpi.BYTE
         receive = [self._ranks.Irecv([room, byte], peer) for peer, room in self._room.items()]
-        self._sent = [np.ascontiguousarray(parcels[peer]) for peer in self._to]  # kept until they are gone
+        self._sent = [np.ascontiguousarray(messages[peer]) for peer in self._to]  # kept until they are gone
         send = [self._ranks.Isend([part, byte], peer) for part, peer in zip(self._sent, self._to, strict=True)]
         self._under_way = receive + send
 

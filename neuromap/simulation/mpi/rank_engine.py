@@ -44,10 +44,10 @@ class _Block(NamedTuple):
     n_ticks: int
 
 
-class ParcelEngine:
+class MessageEngine:
     """What a rank's cores do, with cores counted on the rank."""
 
-    def __init__(self, program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> None:
+    def __init__(self, program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice) -> None:
         self.program, self._exchange = program, exchange
         self._inside = make_engine(program, choice)
         self._inbox: dict[int, list[_Axons]] = defaultdict(list)
@@ -131,13 +131,13 @@ class ParcelEngine:
             return None
         if ahead is not None:
             self._take(ahead)
-        self._exchange.start(self._parcels(spikes, block))
+        self._exchange.start(self._messages(spikes, block))
         if self._waits:
             self._take(block)
             return None
         return block
 
-    def _parcels(self, spikes: Spikes, block: _Block) -> list[NDArray[np.signedinteger]]:
+    def _messages(self, spikes: Spikes, block: _Block) -> list[NDArray[np.signedinteger]]:
         """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
         packed, begin = post_kernel().pack(
@@ -148,8 +148,8 @@ class ParcelEngine:
 
     def _take(self, block: _Block) -> None:
         """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
-        parcels = np.concatenate(self._exchange.finish())
-        cores, axons, counts = post_kernel().unpack(parcels, *self._bits, self._span)
+        messages = np.concatenate(self._exchange.finish())
+        cores, axons, counts = post_kernel().unpack(messages, *self._bits, self._span)
         ends = np.cumsum(counts).tolist()
         for ahead in np.flatnonzero(counts).tolist():
             some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
@@ -174,9 +174,9 @@ class ParcelEngine:
         """All that the ticks to come depend on, but for the seed of the noise."""
         inside = self._inside.state
         kept = [(tick, *axons) for tick, parts in self._inbox.items() for axons in parts]
-        far = [np.stack([np.full(len(cores), tick), cores, axons], axis=1) for tick, cores, axons in kept]
+        remote = [np.stack([np.full(len(cores), tick), cores, axons], axis=1) for tick, cores, axons in kept]
         # two spikes on one axon in one tick are one
-        return replace(inside, spikes=np.unique(np.concatenate([inside.spikes, *far]).astype(np.int64), axis=0))
+        return replace(inside, spikes=np.unique(np.concatenate([inside.spikes, *remote]).astype(np.int64), axis=0))
 
     def restore(self, state: EngineState) -> None:
         """Go on from a state of these cores."""
@@ -188,7 +188,7 @@ class ParcelEngine:
             self._inbox[tick].append((cores[some].astype(np.int32), axons[some].astype(np.int32)))
 
 
-def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
+def _sizes(program: ChipProgram, wires: RemoteWires) -> Ints:
     """Tell the shortest delay to others (0 without wires), and the bits of cores, axons and delays in records."""
     shortest = int(wires.delay.min()) if len(wires.delay) else 0
     largest = (program.n_cores - 1, int(wires.axon.max(initial=0)), int(wires.delay.max(initial=0)))
@@ -290,7 +290,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class FarWires(Value):
+class RemoteWires(Value):
     """The W wires that lead from the cores of one rank to those of others, by neuron."""
 
     neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
@@ -303,25 +303,25 @@ class FarWires(Value):
         freeze_arrays(self)
 
 
-def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
+def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
     """Find the wires from a rank to others; nothing but the targets of its own cores is looked at."""
     # shapes: rank_of (C,)
     cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
-    parts = [_far_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
-    return FarWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    parts = [_remote_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
+    return RemoteWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _far_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints) -> tuple[Ints, ...]:
+def _remote_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints) -> tuple[Ints, ...]:
     """Find those of some cores of a rank."""
     neurons, origin = program.chip.neurons, f"program {program.name}"
     sent = program.sent_by(np.repeat(cores, neurons), np.tile(np.arange(neurons), len(cores)))
     if sent.core.min(initial=0) < 0 or sent.core.max(initial=0) >= len(rank_of):
         raise ProgramError(f"{origin}: a target lies on a core that it does not have; load it with load_program")
-    far = np.flatnonzero(rank_of[sent.core] != rank_of[cores[sent.spike // neurons]])
-    core, axon, delay = sent.core[far], sent.axon[far], sent.delay[far]
+    remote = np.flatnonzero(rank_of[sent.core] != rank_of[cores[sent.spike // neurons]])
+    core, axon, delay = sent.core[remote], sent.axon[remote], sent.delay[remote]
     if (axon < 0).any() or (axon >= program.axon_counts[core]).any() or (delay < 1).any():
         raise ProgramError(f"{origin}: a target has an axon or a delay that there is not; load it with load_program")
-    neuron = local[cores[sent.spike[far] // neurons]] * neurons + sent.spike[far] % neurons
+    neuron = local[cores[sent.spike[remote] // neurons]] * neurons + sent.spike[remote] % neurons
     return neuron, rank_of[core], local[core], axon, delay
 
 

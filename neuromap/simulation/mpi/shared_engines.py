@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
 from neuromap.simulation.engine.kernel.barrier import ABORT
-from neuromap.simulation.engine.kernel.far import LINE, Far, FarTargets
+from neuromap.simulation.engine.kernel.remote import LINE, Remote, RemoteTargets
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import FarWires
+from neuromap.simulation.mpi.rank_engine import RemoteWires
 
 # Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
 
@@ -38,7 +38,7 @@ class Meeting(NamedTuple):
     most_delay: int
 
     @classmethod
-    def of(cls, exchange: Exchange, wires: FarWires, most_delay: int, first: Ints, block: int) -> Self:
+    def of(cls, exchange: Exchange, wires: RemoteWires, most_delay: int, first: Ints, block: int) -> Self:
         """Let every rank say what it has; all of them call this."""
         firsts, me = exchange.share(first), exchange.rank
         delays = exchange.share(np.array([wires.delay.min(initial=_MOST_LAG + 1), most_delay]))
@@ -64,12 +64,12 @@ class Meeting(NamedTuple):
 class SharedBoxes:
     """The boxes of one rank, and the clock of all of them; forks of an engine have them together."""
 
-    def __init__(self, far: Far) -> None:
-        self._far, self._clock = far, 0
+    def __init__(self, remote: Remote) -> None:
+        self._remote, self._clock = remote, 0
 
-    def far(self) -> Far:
+    def remote(self) -> Remote:
         """Give the boxes as they are at the present clock."""
-        return self._far._replace(clock=self._clock)
+        return self._remote._replace(clock=self._clock)
 
     def advance(self, n_ticks: int) -> None:
         """Count ticks that this rank has run."""
@@ -77,11 +77,11 @@ class SharedBoxes:
 
     def call_off(self) -> None:
         """Let no rank wait for another one any more."""
-        self._far.done[0] = 1
+        self._remote.done[0] = 1
 
 
 def shared_boxes(
-    exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int, dtype: Any, per_core: int
+    exchange: Exchange, meeting: Meeting, wires: RemoteWires, neurons: int, dtype: Any, per_core: int
 ) -> SharedBoxes | None:
     """Make the boxes of all ranks; each of them calls this."""
     # gives none where the ranks share no memory
@@ -109,7 +109,7 @@ def shared_boxes(
     rank_of = np.repeat(np.arange(exchange.size), np.diff(thread))
     tied = rank_of[(sent + sent.T)[mine].any(axis=0)]
     return SharedBoxes(
-        Far(
+        Remote(
             n_boxes=len(ends),
             first_thread=int(thread[me]),
             lag=meeting.lag,
@@ -129,7 +129,7 @@ def shared_boxes(
     )
 
 
-def _sent(exchange: Exchange, meeting: Meeting, wires: FarWires, neurons: int) -> Ints:
+def _sent(exchange: Exchange, meeting: Meeting, wires: RemoteWires, neurons: int) -> Ints:
     """Count the wires from every thread to every other one, shape (T, T)."""
     me, n_threads = meeting.me, int(meeting.thread[-1])
     sender = meeting.thread_of(me, wires.neuron // neurons) - meeting.thread[me]
@@ -163,8 +163,8 @@ class SharedRuns(CompiledRuns):
 
     _boxes: SharedBoxes
 
-    def _far(self, far: Far) -> Far:
-        return self._boxes.far()
+    def _remote(self, remote: Remote) -> Remote:
+        return self._boxes.remote()
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
         try:
@@ -177,10 +177,10 @@ class SharedRuns(CompiledRuns):
         self._boxes.advance(n_ticks)
 
 
-def targets(meeting: Meeting, wires: FarWires, axon: NDArray[np.int64]) -> FarTargets:
+def targets(meeting: Meeting, wires: RemoteWires, axon: NDArray[np.int64]) -> RemoteTargets:
     """Say where wires to other ranks lead; ``axon`` as the kernel counts axons."""
     core = meeting.base[wires.peer] + wires.core
-    return FarTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
+    return RemoteTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
 
 
 def started(kind: Any, program: ChipProgram, boxes: SharedBoxes, *start: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
-from neuromap.files.given import path_given
+from neuromap.files.argument_checks import path_given
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import (
@@ -29,7 +29,13 @@ from neuromap.simulation.engine.engine import (
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import FarWires, ParcelEngine, far_wires, program_of_cores, rows_of_cores
+from neuromap.simulation.mpi.rank_engine import (
+    MessageEngine,
+    RemoteWires,
+    program_of_cores,
+    remote_wires,
+    rows_of_cores,
+)
 from neuromap.simulation.run.record_run import Loaded, prepare_run, record_run
 from neuromap.simulation.run.simulate import counted_chunks
 from neuromap.simulation.trace.checkpoints import Checkpoints
@@ -157,8 +163,10 @@ class RankEngine:
         self.cores = np.flatnonzero(rank_of == exchange.rank)
         self._local = np.full(program.n_cores, -1, np.int32)
         self._local[self.cores] = np.arange(len(self.cores))
-        wires = far_wires(program, rank_of, exchange.rank)
-        self._inside: Engine | ParcelEngine = _engine_of(program_of_cores(program, self.cores), wires, exchange, choice)
+        wires = remote_wires(program, rank_of, exchange.rank)
+        self._inside: Engine | MessageEngine = _engine_of(
+            program_of_cores(program, self.cores), wires, exchange, choice
+        )
 
     @property
     def tick(self) -> int:
@@ -238,8 +246,8 @@ class RankEngine:
 
 
 def _engine_of(
-    program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice
-) -> Engine | ParcelEngine:
+    program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
+) -> Engine | MessageEngine:
     """Load the program of a rank's cores; with memory that all ranks share if there is any."""
     if exchange.size == 1:
         return make_engine(program, choice)
@@ -249,7 +257,7 @@ def _engine_of(
         shared = own.make_shared_engine(program, wires, exchange, choice)
         if shared is not None:
             return shared
-    return ParcelEngine(program, wires, exchange, choice)
+    return MessageEngine(program, wires, exchange, choice)
 
 
 # Parts of ranks put together at rank 0; other ranks keep what is theirs.

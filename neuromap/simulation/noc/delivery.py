@@ -1,4 +1,4 @@
-"""A run at a given length of tick, where what has not arrived when its tick ends stays in the mesh."""
+"""Arrivals of spikes on the mesh: events, late spikes, and runs in which what is late stays in the mesh."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
 from neuromap.errors import InputError
-from neuromap.files.given import needs, whole_number
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation.engine.engine import EngineState, HostEvents

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
-from neuromap.files.given import needs, refuse_swapped
+from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan

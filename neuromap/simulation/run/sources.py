@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import adopted
 from neuromap.errors import StimulusError
-from neuromap.files.given import real_number, whole_number
+from neuromap.files.argument_checks import real_number, whole_number
 from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.stimulus import check_frames, input_sizes

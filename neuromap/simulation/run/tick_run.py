@@ -1,4 +1,4 @@
-"""What some ticks did, by core and by node."""
+"""Ticks of a run: what the host feeds, and spikes by core and by node."""
 
 from __future__ import annotations
 

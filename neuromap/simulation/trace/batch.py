@@ -1,4 +1,4 @@
-"""Batches as safetensors files."""
+"""``Batch``: the outputs of many stimuli, and its file."""
 
 from __future__ import annotations
 

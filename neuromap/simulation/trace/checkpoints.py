@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuromap.errors import InputError
-from neuromap.files.given import path_given, whole_number
+from neuromap.files.argument_checks import path_given, whole_number
 from neuromap.files.whole_file import check_target
 from neuromap.render.value import Card
 

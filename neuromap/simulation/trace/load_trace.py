@@ -15,9 +15,9 @@ from safetensors import SafetensorError, safe_open
 
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.confined import confined
 from neuromap.files.foreign import check_regular, foreign_boundary
-from neuromap.files.given import path_given
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file

@@ -1,4 +1,4 @@
-"""The checksum of a trace: of what it holds, so that it can be made while a run is written chunk by chunk."""
+"""A recorded run, chunk by chunk: its layout and checksum."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunDigest:
         return _joined(self._labels, {**self._digests, **of_counts})
 
 
-# A run that is recorded while it goes: what is known before, and what comes chunk by chunk.
+# A run recorded as it happens: what is known before, and what comes chunk by chunk.
 class Chunk(NamedTuple):
     """What was recorded in some ticks in a row."""
 

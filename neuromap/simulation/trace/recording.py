@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.errors import InputError
-from neuromap.files.given import yes_or_no
+from neuromap.files.argument_checks import yes_or_no
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
 from neuromap.render.value import Card

@@ -1,4 +1,4 @@
-"""Spikes per frame: the short account of a run that also fits where its trace is too long for the memory."""
+"""``Trace``: spikes, potentials and labels of a run; spikes per frame where a whole trace is too long."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class RunLabels(Card):
         return FrameClock.of(self.nodes, self.period, self.n_frames)
 
     def require_frames(self, name: str) -> int:
-        """Find a recorded node all of whose frames were run: a frame that was not run is no silent one.
+        """Find a recorded node all of whose frames were run: an unsimulated frame is not a silent frame.
 
         Parameters
         ----------

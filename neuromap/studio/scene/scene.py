@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.faults.edited_program import Edit
-from neuromap.files.given import whole_number
+from neuromap.files.argument_checks import whole_number
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.render.value import Card

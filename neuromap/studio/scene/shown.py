@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.files.given import real_number, whole_number
+from neuromap.files.argument_checks import real_number, whole_number
 from neuromap.render.value import Card
 
 Kind = Literal["picture", "random", "stimulus"]

@@ -1,4 +1,4 @@
-"""``HardwareOptions``: what is asked of training for a chip, beside the options of every training run."""
+"""``HardwareOptions``: options of training for a chip."""
 
 from __future__ import annotations
 

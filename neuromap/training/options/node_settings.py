@@ -1,4 +1,4 @@
-"""What a chip needs of a network that is trained for it, chosen and said: codes of inputs, kinds of weights, groups."""
+"""Settings of nodes for a chip: codes of inputs, kinds of weights, groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch, which is an extra: asked for before the rooms that need it are entered, and what it says without memory."""
+"""``TrainingOptions``, and PyTorch as an extra: asked for before the rooms that need it are entered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``to_network``: a trained model in frame code as a network, spike by spike the same."""
+"""A model in frame code with integer weights and thresholds, and its network, spike by spike the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a network is right, frame by frame."""
+"""Accuracy of a network, frame by frame."""
 
 from __future__ import annotations
 

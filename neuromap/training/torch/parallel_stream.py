@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from neuromap.errors import InputError, NeuromapError
-from neuromap.files.given import whole_number
+from neuromap.files.argument_checks import whole_number
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, legs_of_delay
+from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, segments_of_delay
 from neuromap.mapping.legalise.legalise import legalise
 
 
@@ -21,13 +21,13 @@ def test_legs_are_fewest_and_legal(least, greatest):
             for k in range(1, 7)
             if any(sum(s) == delay for s in itertools.combinations_with_replacement(range(least, greatest + 1), k))
         ]
-        legs = legs_of_delay(delay, least, greatest)
+        segments = segments_of_delay(delay, least, greatest)
         if not splits:
-            assert legs is None or len(legs) > 6
+            assert segments is None or len(segments) > 6
         elif splits[0] <= 6:
-            assert legs is not None
-            assert (sum(legs), len(legs)) == (delay, splits[0])
-            assert all(least <= leg <= greatest for leg in legs)
+            assert segments is not None
+            assert (sum(segments), len(segments)) == (delay, splits[0])
+            assert all(least <= segment <= greatest for segment in segments)
 
 
 def diamond(chain, n: int) -> nm.Network:
@@ -46,7 +46,7 @@ def test_ticks_per_step_is_the_smallest_that_is_feasible(chain, chip):
         for greatest in range(least, 9):
             spec = chip(delay=(least, greatest))
             ticks = fewest_ticks_per_step(rollout, spec)
-            feasible = [k for k in range(1, least + 1) if all(legs_of_delay(d * k, least, greatest) for d in inner)]
+            feasible = [k for k in range(1, least + 1) if all(segments_of_delay(d * k, least, greatest) for d in inner)]
             assert ticks == feasible[0]
             legal = legalise(rollout, spec)
             assert all(least <= link.delay <= greatest for link in legal.links)

@@ -11,42 +11,42 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.legalise.delay_segments import legs_of_delay, shared_legs
+from neuromap.mapping.legalise.delay_segments import segments_of_delay, shared_segments
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
 
 # Relays
 
 
-def relays(legs_of: dict[int, tuple[int, ...]]) -> set[tuple[int, ...]]:
+def relays(segments_of: dict[int, tuple[int, ...]]) -> set[tuple[int, ...]]:
     """Relays are shared by delays that begin with the same legs."""
-    return {legs[:n] for legs in legs_of.values() for n in range(1, len(legs))}
+    return {segments[:n] for segments in segments_of.values() for n in range(1, len(segments))}
 
 
 @st.composite
 def long_delays(draw: st.DrawFn) -> tuple[set[int], int, int]:
     least = draw(st.integers(1, 4))
     greatest = draw(st.integers(least, 15))
-    possible = [d for d in range(greatest + 1, 4 * greatest + 8) if legs_of_delay(d, least, greatest)]
+    possible = [d for d in range(greatest + 1, 4 * greatest + 8) if segments_of_delay(d, least, greatest)]
     return draw(st.sets(st.sampled_from(possible), min_size=1, max_size=5)), least, greatest
 
 
 @given(long_delays())
 def test_shared_legs_give_every_delay_and_take_no_more_relays(drawn):
     delays, least, greatest = drawn
-    legs_of = shared_legs(delays, least, greatest)
-    assert set(legs_of) == delays
-    for delay, legs in legs_of.items():
-        assert sum(legs) == delay
-        assert all(least <= leg <= greatest for leg in legs)
-    alone = {delay: legs_of_delay(delay, least, greatest) for delay in delays}
-    assert len(relays(legs_of)) <= len(relays(alone))
+    segments_of = shared_segments(delays, least, greatest)
+    assert set(segments_of) == delays
+    for delay, segments in segments_of.items():
+        assert sum(segments) == delay
+        assert all(least <= segment <= greatest for segment in segments)
+    alone = {delay: segments_of_delay(delay, least, greatest) for delay in delays}
+    assert len(relays(segments_of)) <= len(relays(alone))
 
 
 @given(st.sets(st.integers(5, 14), min_size=1, max_size=4))
 def test_shared_legs_are_as_few_as_can_be(delays):
     """By brute force over all chains of relays in legs of 1 to 4 ticks."""
-    found = len(relays(shared_legs(delays, 1, 4)))
+    found = len(relays(shared_segments(delays, 1, 4)))
     for count in range(found):
         for offsets in itertools.combinations(range(1, max(delays)), count):
             reached = all(b - a <= 4 for a, b in itertools.pairwise((0, *offsets)))

@@ -17,7 +17,7 @@ from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.mapping.diagnosis.early_refusal import refuse_early
 from neuromap.mapping.diagnosis.remedies import try_remedies, what_would_fit
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.options.infeasible import Infeasibility, Remedy
+from neuromap.mapping.options.infeasibility import Infeasibility, Remedy
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import Conv, Dense, build_network
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from neuromap.network.network import Network
 from neuromap.rollout import indexed_pattern as longest_paths
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import responses
+from neuromap.rollout.schedule import rollout as schedule_module
 from neuromap.rollout.schedule.rollout import FullResponse, Rollout
 
 
@@ -113,7 +113,7 @@ def test_first_responses_do_not_wait_for_the_search_of_the_longest_path(monkeypa
 
     net = Network.from_edges([("I", "A"), ("A", "B"), ("B", "A")], outputs=["B"])
     r = Rollout(net, RolloutPattern.streaming(net))
-    monkeypatch.setattr(responses, "longest_paths", never)
+    monkeypatch.setattr(schedule_module, "longest_paths", never)
     assert (r.first_response("B"), r.worst_case_reaction("B")) == (2, 2)
     with pytest.raises(AssertionError, match="longest path"):
         r.full_response("B")

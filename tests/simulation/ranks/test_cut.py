@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.simulation.mpi.rank_engine import far_wires, program_of_cores
+from neuromap.simulation.mpi.rank_engine import program_of_cores, remote_wires
 from neuromap.simulation.mpi.simulate_on_ranks import cut_cores
 
 
@@ -20,13 +20,13 @@ def test_every_wire_is_in_one_part_or_leads_from_one_to_another(make_chip, rando
     assert sorted(set(rank_of.tolist())) == list(range(n_ranks))
     found = []
     for rank in range(n_ranks):
-        cores, far = np.flatnonzero(rank_of == rank), far_wires(program, rank_of, rank)
+        cores, remote = np.flatnonzero(rank_of == rank), remote_wires(program, rank_of, rank)
         wires = program_of_cores(program, cores).wires
         found += zip(cores[wires.core], wires.neuron, cores[wires.target_core], wires.target_axon, wires.delay)  # noqa: B905
-        core, neuron = np.divmod(far.neuron, program.chip.neurons)
-        target = [np.flatnonzero(rank_of == peer)[there] for peer, there in zip(far.peer, far.core, strict=True)]
-        assert (far.peer != rank).all()
-        found += zip(cores[core], neuron, target, far.axon, far.delay)  # noqa: B905
+        core, neuron = np.divmod(remote.neuron, program.chip.neurons)
+        target = [np.flatnonzero(rank_of == peer)[there] for peer, there in zip(remote.peer, remote.core, strict=True)]
+        assert (remote.peer != rank).all()
+        found += zip(cores[core], neuron, target, remote.axon, remote.delay)  # noqa: B905
     assert sorted(map(tuple, np.array(found).reshape(-1, 5).tolist())) == sorted(
         map(tuple, np.stack(program.wires, axis=1).tolist())
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.compiling import cached
-from neuromap.cores.synapse_list.list_kernel.list_run_anew import begin_list_run
+from neuromap.cores.synapse_list.list_kernel.list_replay_runs import begin_list_run
 from neuromap.cores.synapse_list.list_kernel.list_tick import run_list_ticks
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.run_anew import record_from
+from neuromap.simulation.engine.kernel.replay_runs import record_from
 
 
 @cache

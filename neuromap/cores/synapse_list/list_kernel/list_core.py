@@ -9,7 +9,7 @@ from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListS
 from neuromap.cores.synapse_list.list_kernel.neuron_lanes import tick_lanes, tick_uniform_lanes
 from neuromap.simulation.engine.kernel.barrier import atomic_or
 from neuromap.simulation.engine.kernel.emission import INLINED
-from neuromap.simulation.engine.kernel.far import LINE, part_of, post_far
+from neuromap.simulation.engine.kernel.remote import LINE, part_of, post_remote
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
 
@@ -164,22 +164,22 @@ def _send(
     for target in range(get(image.start, at), get(image.start, at + 1)):
         there = get(image.target, target)
         if there >> 40 >= image.shape.n_cores:
-            post_far(team.far, me, get(team.far.owner, (there >> 40) - image.shape.n_cores), there)
+            post_remote(team.remote, me, get(team.remote.owner, (there >> 40) - image.shape.n_cores), there)
         else:
             reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 
 @inlined
-def deliver_far(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
+def deliver_remote(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
     """Reach the axons of what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
-    far = team.far
-    for k in range(len(far.arrivals) // 2):
-        if get(far.arrivals, 2 * k) == me:
-            channel = get(far.arrivals, 2 * k + 1)
-            first = part_of(far, channel, clock)
-            n = get(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE)
+    remote = team.remote
+    for k in range(len(remote.arrivals) // 2):
+        if get(remote.arrivals, 2 * k) == me:
+            channel = get(remote.arrivals, 2 * k + 1)
+            first = part_of(remote, channel, clock)
+            n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
             for record in range(first, first + n):
-                there = get(far.records, record)
+                there = get(remote.records, record)
                 reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 

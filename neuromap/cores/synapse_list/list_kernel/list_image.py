@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListShape, ListState, ListTeam
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
-from neuromap.simulation.engine.kernel.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
+from neuromap.simulation.engine.kernel.remote import Remote, RemoteTargets, no_remote
 
 
-def make_list_image(program: ListProgram, far: FarTargets | None = None) -> ListImage:
-    """Lay out everything that is only read; ``far`` are targets on other ranks, beside those of the program."""
+def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -> ListImage:
+    """Lay out everything that is only read; ``remote`` are targets on other ranks, beside those of the program."""
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
@@ -26,7 +26,7 @@ def make_list_image(program: ListProgram, far: FarTargets | None = None) -> List
     decays = (neurons.current_decay, neurons.voltage_decay)
     keep = [(1 - decay / 2.0**chip.lists.decay_bits).astype(np.float32) for decay in decays]  # exact: 17 bits or fewer
     shared = [(p == p[:, :1]).all(axis=1) for p in (*decays, neurons.threshold, neurons.bias)]
-    per_neuron, target = _targets(program, word, far)
+    per_neuron, target = _targets(program, word, remote)
     padded = np.zeros((program.n_cores, shape.lanes), np.int64)
     padded[:, : chip.neurons] = per_neuron.reshape(program.shape)
     return ListImage(
@@ -82,8 +82,8 @@ def first_list_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
     return np.array([n_cores * k // n for k in range(n + 1)], np.int64)
 
 
-def make_list_team(image: ListImage, threads: int, far: Far | None = None) -> ListTeam:
-    """Divide the cores among threads; ``far`` leads to those of other ranks."""
+def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> ListTeam:
+    """Divide the cores among threads; ``remote`` leads to those of other ranks."""
     first = first_list_cores(image.shape.n_cores, threads)
     n = len(first) - 1
     most_axons = int(np.diff(image.word).max(initial=0)) * 64
@@ -95,7 +95,7 @@ def make_list_team(image: ListImage, threads: int, far: Far | None = None) -> Li
         listed=_full(n * room, np.uint16, 0),
         room=room,
         totals=np.zeros(n * 8, np.int64),
-        far=no_far(np.int64) if far is None else far,
+        remote=no_remote(np.int64) if remote is None else remote,
     )
 
 
@@ -146,16 +146,16 @@ def _due(program: ListProgram) -> tuple[int, int]:
 
 
 def _targets(
-    program: ListProgram, word: NDArray[np.int64], far: FarTargets | None
+    program: ListProgram, word: NDArray[np.int64], remote: RemoteTargets | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the targets of every neuron, shape (C * N,), and list them."""
     core, each = program.targets.core.astype(np.int64), np.diff(program.targets.start)
     here = core << 40 | word[core] * 64 + program.targets.axon
-    if far is None:
+    if remote is None:
         return each, here
-    of = np.append(np.repeat(np.arange(len(each)), each), far.neuron)
-    target = np.append(here, far.core << 40 | far.axon)
-    return each + np.bincount(far.neuron, minlength=len(each)), target[np.argsort(of, kind="stable")]
+    of = np.append(np.repeat(np.arange(len(each)), each), remote.neuron)
+    target = np.append(here, remote.core << 40 | remote.axon)
+    return each + np.bincount(remote.neuron, minlength=len(each)), target[np.argsort(of, kind="stable")]
 
 
 def _lists(program: ListProgram, due_shift: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.far import Far
+from neuromap.simulation.engine.kernel.remote import Remote
 
 
 class ListShape(NamedTuple):
@@ -112,5 +112,5 @@ class ListTeam(NamedTuple):
     room: int
     totals: NDArray[np.int64]
     """(threads, 8): since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
-    far: Far
+    remote: Remote
     """What goes to other ranks and comes from there."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from numba import njit, uint64
 
-from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_far, spread
+from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
 from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.far import begin_far, end_far, far_is_ready, tell_finished
+from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, remote_is_ready, tell_finished
 from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
 
@@ -37,25 +37,25 @@ def run_list_ticks(
     # ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
     # other ranks is left in boxes.
     sense = uint64(0)
-    far = team.far
+    remote = team.remote
     for time in range(n_ticks):
         tick = first_tick + time
-        if len(far.others) > 0:
-            if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+        if len(remote.others) > 0:
+            if not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
                 return
-            begin_far(far, me, far.clock + time)
+            begin_remote(remote, me, remote.clock + time)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         for core in range(get(team.first, me), get(team.first, me + 1)):
             _visit(image, state, team, me, core, tick, epoch, record, time)
-        if len(far.others) > 0:
-            end_far(far, me, far.clock + time)
-            tell_finished(far, me, far.clock + time)
+        if len(remote.others) > 0:
+            end_remote(remote, me, remote.clock + time)
+            tell_finished(remote, me, remote.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
                 return
-    if len(far.others) > 0:
-        for time in range(max(0, n_ticks - 1 - far.lag), n_ticks):
+    if len(remote.others) > 0:
+        for time in range(max(0, n_ticks - 1 - remote.lag), n_ticks):
             if not _take(image, state, team, me, first_tick, time):
                 return
 
@@ -64,9 +64,9 @@ def run_list_ticks(
 def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
     """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
     if time >= 0:
-        if not far_is_ready(team.far, team.barrier, team.far.clock + time):
+        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
             return False
-        deliver_far(image, state, team, me, team.far.clock + time, first_tick + time)
+        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
     return True
 
 

@@ -15,8 +15,8 @@ from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES
 from neuromap.simulation.engine.compiled_runs import record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.image import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.engine.kernel.layout import State, aligned_empty
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
 

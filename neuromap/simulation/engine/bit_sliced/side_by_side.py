@@ -19,8 +19,8 @@ from neuromap.simulation.engine.bit_sliced.sliced_compiled import sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
 from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES, PLANE, WORDS, Fed
 from neuromap.simulation.engine.engine import Spikes
-from neuromap.simulation.engine.kernel.image import read_only
 from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.memory_layout import read_only
 
 _NAME = "the fast engine for stimuli side by side"
 _TILE = 64

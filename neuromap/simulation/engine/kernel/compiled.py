@@ -18,7 +18,7 @@ from numba import uint64
 from neuromap.compiling import cached
 from neuromap.errors import NotSupportedError
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.run_anew import begin_run, record_from, state_of_run
+from neuromap.simulation.engine.kernel.replay_runs import begin_run, record_from, state_of_run
 from neuromap.simulation.engine.kernel.team import run_ticks
 from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
 from neuromap.version import __version__

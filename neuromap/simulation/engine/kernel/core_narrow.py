@@ -100,7 +100,7 @@ def axon_type(image: Image, core: int, axon: int) -> int:
 
 
 @inlined
-def ask(image: Image, array: Any, index: int) -> None:
+def prefetch_row(image: Image, array: Any, index: int) -> None:
     """Ask for a line of the crossbar or of the targets."""
     if image.shape.is_vast:  # what is long under way: the first-level cache can wait for few lines at a time
         prefetch_far(array, index)
@@ -109,14 +109,14 @@ def ask(image: Image, array: Any, index: int) -> None:
 
 
 @inlined
-def ask_ahead(image: Image, scratch: Scratch, ahead: Ahead, event: int) -> None:
-    """Ask for a crossbar row of the next convoy and for the target of a spike of the one before."""
+def prefetch_next(image: Image, scratch: Scratch, ahead: Ahead, event: int) -> None:
+    """Ask for a crossbar row of the next visit batch and for the target of a spike of the one before."""
     k, m = event + ahead.row, event + ahead.target
     # Beyond the end of a list, what is at hand is asked for: that costs less than a branch.
     row = np.intp(get(scratch.axons, k if k < ahead.row_end else 0))
     neuron = np.intp(get(scratch.fired, m if m < ahead.target_end else 0))
-    ask(image, image.crossbar, row * extent(image.shape.groups))
-    ask(image, image.target, neuron)
+    prefetch_row(image, image.crossbar, row * extent(image.shape.groups))
+    prefetch_row(image, image.target, neuron)
 
 
 @inlined
@@ -138,7 +138,7 @@ def _integrate(
     for event in range(first, last):
         row = np.intp(get(scratch.axons, event))
         if block == 0:
-            ask_ahead(image, scratch, ahead, event)
+            prefetch_next(image, scratch, ahead, event)
         synapses = load_mask(width, image.crossbar, row * groups + block * len(width))
         weight = load(width, weights, planes + axon_type(image, core, row - rows) * groups * 32)
         potential = add_where(synapses, potential, widen(int16, weight))
@@ -162,7 +162,7 @@ def _integrate_uniform(
     for event in range(first, last):
         row = np.intp(get(scratch.axons, event))
         if block == 0:
-            ask_ahead(image, scratch, ahead, event)
+            prefetch_next(image, scratch, ahead, event)
         synapses = load_mask(width, image.crossbar, row * groups + block * len(width))
         weight = int16(get(image.uniform_weights, core * types + axon_type(image, core, row - rows)))
         potential = add_where(synapses, potential, broadcast(width, weight))

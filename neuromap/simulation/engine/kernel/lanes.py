@@ -40,6 +40,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from neuromap.simulation.engine.kernel.emission import (
+    CALLED,
     GROUP,
     INLINED,
     INT32,
@@ -49,6 +50,54 @@ from neuromap.simulation.engine.kernel.emission import (
     lane_vector,
     splat,
 )
+from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
+from neuromap.simulation.engine.kernel.words import (
+    clear_bytes,
+    clear_values,
+    copy_values,
+    count_ones,
+    count_row,
+    get,
+    list_ones,
+    nonzero_bytes,
+    prefetch,
+    prefetch_far,
+    put,
+    trailing_zeros,
+)
+
+__all__ = [
+    "CALLED",
+    "INLINED",
+    "LanesType",
+    "MaskType",
+    "add_where",
+    "any_lane",
+    "broadcast",
+    "clear_bytes",
+    "clear_values",
+    "copy_values",
+    "count_ones",
+    "count_row",
+    "get",
+    "greatest",
+    "least",
+    "list_ones",
+    "load",
+    "load_mask",
+    "nonzero_bytes",
+    "prefetch",
+    "prefetch_far",
+    "put",
+    "ramp",
+    "shift_right",
+    "store",
+    "store_mask",
+    "trailing_zeros",
+    "where",
+    "widen",
+]
+
 
 # --- arithmetic ----------------------------------------------------------------------------------------------
 

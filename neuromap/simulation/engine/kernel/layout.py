@@ -76,7 +76,7 @@ class Shape(NamedTuple):
     at_most: int
     """1 where the negative comparison is <=."""
     is_vast: int
-    """1 where rows of the crossbar are asked for one level of the caches farther: see ``ask_ahead``."""
+    """1 where rows of the crossbar are asked for one level of the caches farther: see ``prefetch_next``."""
 
 
 class Image(NamedTuple):

@@ -12,8 +12,8 @@ from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.far import LINE, part_of
 from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.remote import LINE, part_of
 from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
@@ -43,15 +43,15 @@ def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> 
 
 
 @inlined
-def deliver_far(image: Image, state: State, team: Team, me: int, clock: int, tick: int) -> None:
+def deliver_remote(image: Image, state: State, team: Team, me: int, clock: int, tick: int) -> None:
     """Deliver what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
-    far = team.far
-    for k in range(len(far.arrivals) // 2):
-        if get(far.arrivals, 2 * k) == me:
-            channel = get(far.arrivals, 2 * k + 1)
-            first = part_of(far, channel, clock)
-            n = get(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE)
-            _deliver_some(image, state, far.records, first, first + n, tick)
+    remote = team.remote
+    for k in range(len(remote.arrivals) // 2):
+        if get(remote.arrivals, 2 * k) == me:
+            channel = get(remote.arrivals, 2 * k + 1)
+            first = part_of(remote, channel, clock)
+            n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
+            _deliver_some(image, state, remote.records, first, first + n, tick)
 
 
 @inlined

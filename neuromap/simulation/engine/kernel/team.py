@@ -3,7 +3,7 @@
 Every thread runs its own range of cores. A spike goes into the outbox for the range of its target; after the
 barrier that ends the tick, every thread delivers what was put into its boxes. Boxes are double by the parity of the
 tick, so one barrier per tick is enough. The result is the same for every number of threads, and of ranks that share
-memory: what these send is delivered before the tick that has to wait for it (``together/far.py``).
+memory: what these send is delivered before the tick that has to wait for it (``remote.py``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.far import Far, far_is_ready, no_far, send_far, tell_finished
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
-from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_far
+from neuromap.simulation.engine.kernel.remote import Remote, no_remote, remote_is_ready, send_remote, tell_finished
+from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_remote
 from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
@@ -37,10 +37,10 @@ def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
     return np.minimum(np.array([blocks * k // n for k in range(n + 1)]) * 64, n_cores)
 
 
-def make_team(image: Image, threads: int, far: Far | None = None) -> Team:
-    """Divide the cores among threads; ``far`` leads to those of other ranks."""
+def make_team(image: Image, threads: int, remote: Remote | None = None) -> Team:
+    """Divide the cores among threads; ``remote`` leads to those of other ranks."""
     first = first_cores(image.shape.n_cores, threads)
-    n, others = len(first) - 1, no_far(image.target.dtype) if far is None else far
+    n, others = len(first) - 1, no_remote(image.target.dtype) if remote is None else remote
     most = (int(np.diff(first).max()) * 32 * extent(image.shape.groups) + 15) // 16 * 16  # whole cache lines
     room = np.full((2, n, n + others.n_boxes), most)
     room[:, :, n:] = np.diff(others.start)[others.channel].reshape(n, -1) if others.n_boxes else 0
@@ -54,7 +54,7 @@ def make_team(image: Image, threads: int, far: Far | None = None) -> Team:
         start=start[:-1].copy(),
         n_out=np.zeros(8 * room.size, np.int64),
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
-        far=others,
+        remote=others,
     )
 
 
@@ -76,30 +76,36 @@ def run_ticks(
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
     # ``events.start[event_tick]`` belongs to the first tick. At the end nothing of other ranks is left in boxes.
     sense = uint64(0)
-    far = team.far
+    remote = team.remote
     for time in range(n_ticks):
         tick = first_tick + time
-        if len(far.others) > 0 and not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+        if len(remote.others) > 0 and not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
             return
         for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
-        if len(far.others) > 0:
-            for far_box in range(far.n_boxes):
-                box = box_of(team, tick, me, team.n_threads + far_box)
-                send_far(
-                    far, me, far_box, team.outbox, get(team.start, box), get(team.n_out, box * 8), far.clock + time
+        if len(remote.others) > 0:
+            for remote_box in range(remote.n_boxes):
+                box = box_of(team, tick, me, team.n_threads + remote_box)
+                send_remote(
+                    remote,
+                    me,
+                    remote_box,
+                    team.outbox,
+                    get(team.start, box),
+                    get(team.n_out, box * 8),
+                    remote.clock + time,
                 )
-            tell_finished(far, me, far.clock + time)
+            tell_finished(remote, me, remote.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
                 return
         for sender in range(team.n_threads):
             deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
-    if len(far.others) > 0:
-        for time in range(max(0, n_ticks - 1 - far.lag), n_ticks):
+    if len(remote.others) > 0:
+        for time in range(max(0, n_ticks - 1 - remote.lag), n_ticks):
             if not _take(image, state, team, me, first_tick, time):
                 return
 
@@ -108,9 +114,9 @@ def run_ticks(
 def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time: int) -> bool:
     """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
     if time >= 0:
-        if not far_is_ready(team.far, team.barrier, team.far.clock + time):
+        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
             return False
-        deliver_far(image, state, team, me, team.far.clock + time, first_tick + time)
+        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
     return True
 
 

@@ -1,13 +1,13 @@
 """One tick of a range of cores: which cores to visit, and the stages that a visit passes through.
 
-Memory is the limit at thousands of cores, and branches that the processor cannot guess are the limit in cache. So
-eight visits, a convoy, pass through a stage together, and while one convoy computes, the lines of memory that others
-will need are already asked for:
+Memory is the limit at thousands of cores, and branches that the processor cannot guess are the limit in cache. So a
+batch of eight visits passes through a stage together, and while one batch computes, the lines of memory that others
+will need are already prefetched:
 
-    collect   list the due axons of a convoy
-    compute   the five steps of the neuron model, a list of what fired; with every due axon ask for a crossbar row
-              of the next convoy and for the target of a spike of the one before, with every core for what a core of
-              the next convoy has in memory
+    collect   list the due axons of the batch
+    compute   the five steps of the neuron model, a list of what fired; with every due axon prefetch a crossbar row of
+              the next batch and the target of a spike of the one before, with every core what a core of the next
+              batch has in memory
     post      put the targets into the outbox of the thread that has their core
 
 Nothing in a tick depends on a spike of the same tick, so the stages of one visit may lie some visits apart, and
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.core_narrow import ask, ask_ahead, tick_narrow
+from neuromap.simulation.engine.kernel.core_narrow import prefetch_next, prefetch_row, tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
@@ -73,12 +73,12 @@ def tick_cores(
 ) -> None:
     """Run the cores of thread ``me`` for one tick; ``time`` counts from the start of the run."""
     n = _list_visits(image, state, get(team.first, me), get(team.first, me + 1), tick, scratch.visits)
-    convoys = (n + CONVOY - 1) // CONVOY
-    for convoy in range(-1, convoys + 1):
-        _collect(image, state, scratch, tick, convoy + 1, n)
-        _compute(image, state, scratch, tick, convoy, n, record, time, seed, width)
-        if convoy > 0:
-            _post(image, scratch, team, me, tick, convoy - 1)
+    visit_batches = (n + CONVOY - 1) // CONVOY
+    for visit_batch in range(-1, visit_batches + 1):
+        _collect(image, state, scratch, tick, visit_batch + 1, n)
+        _compute(image, state, scratch, tick, visit_batch, n, record, time, seed, width)
+        if visit_batch > 0:
+            _post(image, scratch, team, me, tick, visit_batch - 1)
     scratch.totals[VISITS] += n
 
 
@@ -99,18 +99,18 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 
 @inlined
-def _list_start(listed: Any, convoy: int) -> int:
-    """Give the place where the list of a convoy begins in ``Scratch.axons`` or ``Scratch.fired``."""
-    return SPARE + (convoy & (FLIGHT - 1)) * ((len(listed) - SPARE) // FLIGHT)
+def _list_start(listed: Any, visit_batch: int) -> int:
+    """Give the place where the list of a visit batch begins in ``Scratch.axons`` or ``Scratch.fired``."""
+    return SPARE + (visit_batch & (FLIGHT - 1)) * ((len(listed) - SPARE) // FLIGHT)
 
 
 @inlined
-def _collect(image: Image, state: State, scratch: Scratch, tick: int, convoy: int, n_visits: int) -> None:
-    """List the due axons of a convoy in ascending order and free their slots."""
+def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit_batch: int, n_visits: int) -> None:
+    """List the due axons of a visit batch in ascending order and free their slots."""
     words, slot = extent(image.shape.words), slot_of(image, tick) * image.shape.n_cores
-    n = _list_start(scratch.axons, convoy)
+    n = _list_start(scratch.axons, visit_batch)
     for k in range(CONVOY):
-        visit = convoy * CONVOY + k
+        visit = visit_batch * CONVOY + k
         if visit < n_visits:
             core = get(scratch.visits, visit)
             rows, due = core * image.shape.n_axons, (slot + core) * words
@@ -154,7 +154,7 @@ def _compute(
     state: State,
     scratch: Scratch,
     tick: int,
-    convoy: int,
+    visit_batch: int,
     n_visits: int,
     record: Record,
     time: int,
@@ -162,17 +162,17 @@ def _compute(
     width: Any,
 ) -> None:
     """Take cores through the tick, list and count what fired, keep what is watched, say which stay awake."""
-    # Asks for what the next convoy will need, and for the targets of the spikes of the convoy before.
-    flight, groups = convoy & (FLIGHT - 1), extent(image.shape.groups)
-    first = start = _list_start(scratch.axons, convoy)
-    n = fired = _list_start(scratch.fired, convoy)
+    # Asks for what the next visit batch will need, and for the targets of the spikes of the visit batch before.
+    flight, groups = visit_batch & (FLIGHT - 1), extent(image.shape.groups)
+    first = start = _list_start(scratch.axons, visit_batch)
+    n = fired = _list_start(scratch.fired, visit_batch)
     ahead = Ahead(
-        _list_start(scratch.axons, convoy + 1) - start,
-        get(scratch.axons_end, (convoy + 2) * CONVOY - 1 & (FLIGHT * CONVOY - 1)),
-        _list_start(scratch.fired, convoy - 1) - start,
-        get(scratch.fired_end, convoy - 1 & (FLIGHT - 1)) if convoy > 0 else 0,
+        _list_start(scratch.axons, visit_batch + 1) - start,
+        get(scratch.axons_end, (visit_batch + 2) * CONVOY - 1 & (FLIGHT * CONVOY - 1)),
+        _list_start(scratch.fired, visit_batch - 1) - start,
+        get(scratch.fired_end, visit_batch - 1 & (FLIGHT - 1)) if visit_batch > 0 else 0,
     )
-    for visit in range(convoy * CONVOY, (convoy + 1) * CONVOY):
+    for visit in range(visit_batch * CONVOY, (visit_batch + 1) * CONVOY):
         if visit + CONVOY < n_visits:
             _fetch(image, state, get(scratch.visits, visit + CONVOY))
         if visit < 0 or visit >= n_visits:
@@ -185,7 +185,7 @@ def _compute(
         else:
             changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, tick, seed)
             for event in range(first, last):
-                ask_ahead(image, scratch, ahead, event)
+                prefetch_next(image, scratch, ahead, event)
         n_fired = 0
         for k in range((groups + 1) >> 1):
             n_fired += list_ones(
@@ -205,9 +205,9 @@ def _compute(
         first = last
     put(scratch.fired_end, flight, n)
     for row in range(first + ahead.row, ahead.row_end):
-        ask(image, image.crossbar, np.intp(get(scratch.axons, row)) * groups)
+        prefetch_row(image, image.crossbar, np.intp(get(scratch.axons, row)) * groups)
     for target in range(first + ahead.target, ahead.target_end):
-        ask(image, image.target, np.intp(get(scratch.fired, target)))
+        prefetch_row(image, image.target, np.intp(get(scratch.fired, target)))
     scratch.totals[SPIKES] += n - fired
     scratch.totals[AXON_EVENTS] += first - start
     scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first, width)
@@ -225,9 +225,9 @@ def _synapses(image: Image, axons: Any, first: int, last: int, width: Any) -> in
 
 
 @inlined
-def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, convoy: int) -> None:
+def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit_batch: int) -> None:
     """Put the targets of spikes into outboxes, those of this thread's own cores too."""
-    start, end = _list_start(scratch.fired, convoy), get(scratch.fired_end, convoy & (FLIGHT - 1))
+    start, end = _list_start(scratch.fired, visit_batch), get(scratch.fired_end, visit_batch & (FLIGHT - 1))
     block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
     box = box_of(team, tick, me, 0)
     if team.n_boxes == 1:

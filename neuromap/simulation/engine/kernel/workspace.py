@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.far import Far
 from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
+from neuromap.simulation.engine.kernel.remote import Remote
 
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 """Positions in ``Scratch.totals``."""
@@ -29,25 +29,25 @@ class Scratch(NamedTuple):
     visits: NDArray[np.int32]
     """Cores that are visited in the tick, in order."""
     axons: NDArray[Any]
-    """Due axons of the convoys in flight, counted over all cores."""
+    """Due axons of the visit batches in flight, counted over all cores."""
     axons_end: NDArray[np.int64]
     """(FLIGHT, CONVOY): where the axons of each visit end in ``axons``."""
     words: NDArray[np.uint32]
     spikes: NDArray[np.uint64]
     """The same memory as ``words``: spike bits of one visit."""
     fired: NDArray[Any]
-    """Neurons of the convoys in flight that fired, counted over all cores."""
+    """Neurons of the visit batches in flight that fired, counted over all cores."""
     fired_end: NDArray[np.int64]
-    """(FLIGHT,): where those of each convoy end in ``fired``."""
+    """(FLIGHT,): where those of each visit batch end in ``fired``."""
     totals: NDArray[np.int64]
     """Since tick 0, see ``SPIKES`` and so on."""
 
 
 class Ahead(NamedTuple):
-    """What is asked for while a convoy computes, a line or two with every due axon: places in lists of scratch."""
+    """What is asked for while a visit batch computes, a line or two with every due axon: places in lists of scratch."""
 
-    # Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next convoy, ``target`` a neuron of
-    # the convoy before in ``Scratch.fired``.
+    # Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next visit batch, ``target`` a neuron
+    # of the visit batch before in ``Scratch.fired``.
 
     row: int
     row_end: int
@@ -64,9 +64,9 @@ class Team(NamedTuple):
     first: NDArray[np.int64]
     """(threads + 1,): first core of every thread."""
     owner: NDArray[np.int32]
-    """Thread of every block of 64 cores; for those of other ranks the number of threads plus the box in ``far``."""
+    """Thread of every block of 64 cores; for those of other ranks the number of threads plus the box in ``remote``."""
     n_boxes: int
-    """Outboxes of a thread: for every thread, then for every box in ``far``."""
+    """Outboxes of a thread: for every thread, then for every box in ``remote``."""
     outbox: NDArray[Any]
     """Records of spikes."""
     start: NDArray[np.int64]
@@ -75,7 +75,7 @@ class Team(NamedTuple):
     """(2, threads, boxes * 8): records in it, padded against false sharing."""
     barrier: NDArray[np.uint64]
     """Words of the barrier, see ``team.py``."""
-    far: Far
+    remote: Remote
     """What goes to other ranks and comes from there."""
 
 

@@ -56,7 +56,7 @@ def test_what_was_compiled_is_loaded_until_a_helper_is_edited(copied, run_python
         assert run.returncode == 0, run.stderr
         return run.stdout.strip()
 
-    helper = copied / "neuromap" / "simulation" / "engine" / "kernel" / "vectors" / "words.py"
+    helper = copied / "neuromap" / "simulation" / "engine" / "kernel" / "words.py"
     text, lowest = helper.read_text(), "return builder.cttz(arguments[0], BIT(1))"
     assert printed() == "[1, 3] 0 1"
     assert printed() == "[1, 3] 1 0"

@@ -8,8 +8,8 @@ from numba import typeof
 
 from neuromap.arrays.frozen import adopted
 from neuromap.simulation.engine.kernel import layout
-from neuromap.simulation.engine.kernel.image import make_image, make_state, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, vector_groups
 
 
 def moved(array, offset):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from neuromap.simulation.engine.kernel.image import make_image
+from neuromap.simulation.engine.kernel.memory_layout import make_image
 from neuromap.simulation.engine.kernel.team import make_team
 
 # 200 busy cores of one group of lanes; 100 ticks of them are enough for threads.

@@ -32,7 +32,7 @@ LINE = 8
 """Words of 64 bits that a count takes, so that no two ranks write to one cache line."""
 
 
-class FarTargets(NamedTuple):
+class RemoteTargets(NamedTuple):
     """Wires that lead to other ranks, as images hold them: W of them, by neuron."""
 
     neuron: NDArray[np.int64]
@@ -49,7 +49,7 @@ class FarTargets(NamedTuple):
     """Longest delay on any rank, in ticks."""
 
 
-class Far(NamedTuple):
+class Remote(NamedTuple):
     """Boxes of one rank; those with ``shared`` memory are seen by all ranks of the machine."""
 
     n_boxes: int
@@ -83,71 +83,71 @@ class Far(NamedTuple):
     """Shared: what the boxes hold."""
 
 
-def no_far(dtype: Any) -> Far:
+def no_remote(dtype: Any) -> Remote:
     """Make that of a rank, or an engine, that is alone; records are of ``dtype``."""
     nothing = np.zeros(0, np.int64)
-    return Far(
+    return Remote(
         0, 0, 0, 1, 0, nothing.astype(np.int32), nothing, nothing, nothing, nothing, nothing, nothing,
         nothing.astype(np.uint64), nothing, nothing.astype(dtype),
     )  # fmt: skip
 
 
 @inlined
-def part_of(far: Far, channel: int, clock: int) -> int:
+def part_of(remote: Remote, channel: int, clock: int) -> int:
     """Find the part of a shared box for a tick: its first record."""
-    first = get(far.start, channel)
-    return far.slots * first + (clock & (far.slots - 1)) * (get(far.start, channel + 1) - first)
+    first = get(remote.start, channel)
+    return remote.slots * first + (clock & (remote.slots - 1)) * (get(remote.start, channel + 1) - first)
 
 
 @inlined
-def begin_far(far: Far, me: int, clock: int) -> None:
+def begin_remote(remote: Remote, me: int, clock: int) -> None:
     """Begin to fill the boxes of a tick."""
-    for box in range(me * far.n_boxes, (me + 1) * far.n_boxes):
-        put(far.cursor, box * LINE, part_of(far, get(far.channel, box), clock))
+    for box in range(me * remote.n_boxes, (me + 1) * remote.n_boxes):
+        put(remote.cursor, box * LINE, part_of(remote, get(remote.channel, box), clock))
 
 
 @inlined
-def post_far(far: Far, me: int, box: int, target: int) -> None:
+def post_remote(remote: Remote, me: int, box: int, target: int) -> None:
     """Put the target of a spike into a box."""
-    cursor = (me * far.n_boxes + box) * LINE
-    at = get(far.cursor, cursor)
-    put(far.records, at, target - get(far.taken_off, box))
-    put(far.cursor, cursor, at + 1)
+    cursor = (me * remote.n_boxes + box) * LINE
+    at = get(remote.cursor, cursor)
+    put(remote.records, at, target - get(remote.taken_off, box))
+    put(remote.cursor, cursor, at + 1)
 
 
 @inlined
-def end_far(far: Far, me: int, clock: int) -> None:
+def end_remote(remote: Remote, me: int, clock: int) -> None:
     """Close the boxes that were filled in a tick."""
-    for box in range(me * far.n_boxes, (me + 1) * far.n_boxes):
-        channel = get(far.channel, box)
-        count = (channel * far.slots + (clock & (far.slots - 1))) * LINE
-        put(far.counts, count, get(far.cursor, box * LINE) - part_of(far, channel, clock))
+    for box in range(me * remote.n_boxes, (me + 1) * remote.n_boxes):
+        channel = get(remote.channel, box)
+        count = (channel * remote.slots + (clock & (remote.slots - 1))) * LINE
+        put(remote.counts, count, get(remote.cursor, box * LINE) - part_of(remote, channel, clock))
 
 
 @inlined
-def send_far(far: Far, me: int, box: int, outbox: Any, first: int, n: int, clock: int) -> None:
+def send_remote(remote: Remote, me: int, box: int, outbox: Any, first: int, n: int, clock: int) -> None:
     """Send what was gathered in an outbox, instead of filling a box spike by spike."""
-    channel = get(far.channel, me * far.n_boxes + box)
-    part, less = part_of(far, channel, clock), get(far.taken_off, box)
+    channel = get(remote.channel, me * remote.n_boxes + box)
+    part, less = part_of(remote, channel, clock), get(remote.taken_off, box)
     for k in range(n):
-        put(far.records, part + k, get(outbox, first + k) - less)
-    put(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE, n)
+        put(remote.records, part + k, get(outbox, first + k) - less)
+    put(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE, n)
 
 
 @inlined
-def tell_finished(far: Far, me: int, clock: int) -> None:
+def tell_finished(remote: Remote, me: int, clock: int) -> None:
     """Tell that a tick is finished, and what it sends is in the boxes."""
-    atomic_store(far.done, (1 + far.first_thread + me) * LINE, uint64(clock + 1))
+    atomic_store(remote.done, (1 + remote.first_thread + me) * LINE, uint64(clock + 1))
 
 
 @inlined
-def far_is_ready(far: Far, barrier: Any, clock: int) -> bool:
+def remote_is_ready(remote: Remote, barrier: Any, clock: int) -> bool:
     """Wait until the threads of other ranks have finished the tick at ``clock``; False if the run was called off."""
-    for k in range(len(far.others)):
-        there = (1 + get(far.others, k)) * LINE
+    for k in range(len(remote.others)):
+        there = (1 + get(remote.others, k)) * LINE
         looks = 0
-        while atomic_load(far.done, there) < uint64(clock + 1):
-            if atomic_load(far.done, 0) != uint64(0):
+        while atomic_load(remote.done, there) < uint64(clock + 1):
+            if atomic_load(remote.done, 0) != uint64(0):
                 atomic_store(barrier, ABORT, uint64(1))  # for threads of this rank that wait for this one
             if atomic_load(barrier, ABORT) != uint64(0):
                 return False

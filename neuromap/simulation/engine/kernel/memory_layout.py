@@ -1,4 +1,4 @@
-"""Lay a program out for the kernels: the image that is read, the state that changes."""
+"""Lay a program out in memory for the kernels: the image that is read, the state that changes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.extents import as_extent, extent
-from neuromap.simulation.engine.kernel.far import FarTargets
 from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty
 from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
 from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
+from neuromap.simulation.engine.kernel.remote import RemoteTargets
 
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
@@ -27,10 +27,10 @@ def vector_groups(n_neurons: int) -> int:
     return next(groups for groups in (1, 2, 4, 8) if groups == 8 or 32 * groups >= n_neurons)
 
 
-def make_image(program: Program, far: FarTargets | None = None) -> Image:
+def make_image(program: Program, remote: RemoteTargets | None = None) -> Image:
     """Lay out everything that is only read; arrays of the program are used in place where they fit."""
-    # ``far`` are targets on other ranks, of neurons without one in the program.
-    shape = _shape(program, 0 if far is None else far.most_delay)
+    # ``remote`` are targets on other ranks, of neurons without one in the program.
+    shape = _shape(program, 0 if remote is None else remote.most_delay)
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
     never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
@@ -50,7 +50,7 @@ def make_image(program: Program, far: FarTargets | None = None) -> Image:
         weights16=joined(packed.weights[1], np.int16),
         planes8=joined(packed.planes[0], np.int8),
         planes16=joined(packed.planes[1], np.int16),
-        target=_targets(program, shape, far),
+        target=_targets(program, shape, remote),
         leak=padded_lanes(neurons.leak, lanes, 0),
         threshold=padded_lanes(neurons.threshold, lanes, never),
         negative_threshold=padded_lanes(neurons.negative_threshold, lanes, never),
@@ -176,8 +176,8 @@ def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
     return aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
 
 
-def _targets(program: Program, shape: Shape, far: FarTargets | None) -> NDArray[Any]:
-    n_cores = shape.n_cores if far is None else far.n_cores
+def _targets(program: Program, shape: Shape, remote: RemoteTargets | None) -> NDArray[Any]:
+    n_cores = shape.n_cores if remote is None else remote.n_cores
     bits = max(n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
     dtype: Any = np.uint32 if bits <= 32 else np.uint64
     lanes = 32 * extent(shape.groups)
@@ -190,8 +190,8 @@ def _targets(program: Program, shape: Shape, far: FarTargets | None) -> NDArray[
         record = (((core << np.uint64(shape.axon_bits)) + axon) << np.uint64(shape.slot_bits)) + delay
         record[program.target_core[cores] < 0] = 0
         packed.reshape(shape.n_cores, lanes)[cores, : record.shape[1]] = record
-    if far is not None:
-        place = (far.core << shape.axon_bits) + far.axon
-        neuron = np.divmod(far.neuron, program.chip.neurons)
-        packed.reshape(shape.n_cores, lanes)[neuron] = (place << shape.slot_bits) + far.delay
+    if remote is not None:
+        place = (remote.core << shape.axon_bits) + remote.axon
+        neuron = np.divmod(remote.neuron, program.chip.neurons)
+        packed.reshape(shape.n_cores, lanes)[neuron] = (place << shape.slot_bits) + remote.delay
     return packed
