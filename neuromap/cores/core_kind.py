@@ -1,8 +1,8 @@
 """CoreKind: what the rest of neuromap asks a kind of core, and how a kind is found by its name.
 
 A kind is a package whose modules are its parts: ``structure``, ``program``, ``rules``, ``mapper``, ``engines``,
-``faults`` and, where the general one is too slow or too coarse, ``wave``. A part offers what its protocol below says;
-it is imported when it is first asked. Ours are named here, others by an entry point of the group
+``faults`` and, where the general one is too slow or too coarse, ``wave`` and ``shared_engine``. A part offers what its
+protocol below says; it is imported when it is first asked. Ours are named here, others by an entry point of the group
 ``neuromap.core_kinds`` with the kind's name and its package.
 """
 

@@ -110,7 +110,7 @@ class RunTable(Documented, Tabled, Printed):
         return next((c for c in (DoesNotFitError.exit_code, PatternError.exit_code) if c in codes), codes[0])
 
     def to_parquet(self) -> bytes:
-        """Bytes of a Parquet file, one row per run; see :func:`neuromap.sweep.parquet_runs.to_parquet`."""
+        """Bytes of a Parquet file, one row per run; see :func:`neuromap.sweep.run_forms.to_parquet`."""
         return bytes(form(self, "parquet"))
 
 

@@ -1,10 +1,10 @@
-"""How many examples Hypothesis draws: ``--examples default`` or ``--examples thorough`` (six times as many).
+"""How many examples Hypothesis draws: ``--examples default`` or ``--examples thorough`` (three times as many).
 
 What a test writes, ``@settings(max_examples=60)``, is what it draws in the thorough profile; by default it draws a
-sixth of it. Tests marked ``law`` state what the project stands for: they draw half of what they write by default, and
-three times what they write in the thorough profile. Tests marked ``theorem`` try to break a theorem of
-``docs/theorems``: in the thorough profile they draw what they write, on 1,000 networks at least, and by default a
-thirtieth of it. Tests marked ``thorough`` are single large cases; smaller siblings always run.
+third of it. Tests marked ``law`` state what the project stands for: they draw what they write by default, and three
+times as many in the thorough profile. Tests marked ``theorem`` try to break a theorem of ``docs/theorems``: in the
+thorough profile they draw what they write, on 1,000 networks at least, and by default a thirtieth of it. Tests marked
+``thorough`` are single large cases; smaller siblings always run.
 """
 
 import hypothesis
@@ -12,14 +12,14 @@ import hypothesis
 FEWEST = 3
 """A property with fewer examples than that is none; one that writes fewer draws what it writes."""
 
-PART_BY_DEFAULT = {"law": 2, "theorem": 30, "": 6}
+PART_BY_DEFAULT = {"law": 1, "theorem": 30, "": 3}
 """What is drawn by default is what is written over this."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--examples", choices=("default", "thorough"), default="default",
-        help="Hypothesis draws a part of the examples that properties ask for, or all (laws: half, or three times all)",
+        help="Hypothesis draws a part of the examples that properties ask for, or all (laws: all, or three times all)",
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The fast engine for synapse-list cores: compiled kernels over vectors, event-driven, on several threads.
 
 The same protocol and the same results, bit by bit, as
-:class:`neuromap.simulation.engine.engines.ListNumpyEngine`. How it works is in
+:class:`neuromap.cores.synapse_list.engines.ListNumpyEngine`. How it works is in
 :mod:`neuromap.cores.synapse_list.list_kernel`.
 """
 
@@ -134,12 +134,12 @@ class ListFastEngine(CompiledRuns):
 
     @property
     def pending(self) -> Ints:
-        """As :attr:`neuromap.simulation.engine.engines.ListNumpyEngine.pending`."""
+        """As :attr:`neuromap.cores.synapse_list.engines.ListNumpyEngine.pending`."""
         return pending_rows(self.pending_amounts, self.tick)
 
     @property
     def pending_amounts(self) -> Ints:
-        """As :attr:`neuromap.simulation.engine.engines.ListNumpyEngine.pending_amounts`."""
+        """As :attr:`neuromap.cores.synapse_list.engines.ListNumpyEngine.pending_amounts`."""
         return pending_amounts(self.program, self.tick, self._due, self._reached)
 
     @property

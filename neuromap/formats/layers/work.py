@@ -8,11 +8,6 @@ from collections.abc import Sequence
 Shape = Sequence[int] | None
 
 
-def known_shape(shape: Sequence[object] | None) -> bool:
-    """Tell whether every axis has a length."""
-    return shape is not None and all(isinstance(n, int) and n >= 0 for n in shape)
-
-
 def conv_work(target: Shape, weight: Shape) -> int | None:
     """Count those of a convolution: for every element of its target, a kernel over the features of a group."""
     # target: shape of what it makes, the batch first; ``None`` where it is not known, and so is the work

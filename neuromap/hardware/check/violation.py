@@ -1,6 +1,6 @@
-"""Rules about a chip's defects: nothing sits on a dead core, and no spike passes a dead router or link.
+"""What a broken rule is, where it is broken; and the rules about defects, the same for every kind of core.
 
-Places off the board are found by :mod:`neuromap.hardware.check.chip_rules`; here they are passed over.
+Nothing sits on a dead core, and no spike passes a dead router or link. Places off the board are other rules' finds.
 """
 
 from __future__ import annotations

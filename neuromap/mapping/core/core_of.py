@@ -54,7 +54,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CrossbarCore(Crossbar):
-    """A crossbar core as a :class:`~neuromap.mapping.core.core_model.CrossbarCore`, which documents the methods."""
+    """A crossbar core of a chip: what fits it, and margins around it."""
 
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""

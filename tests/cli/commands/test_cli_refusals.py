@@ -63,7 +63,7 @@ class Files:
 
 
 OTHER_NETWORKS = {"pool", "features", "source_features"}
-"""Levers that no flag pulls; tests/mapping/remedy maps what they say."""
+"""Levers that no flag pulls; tests/mapping/diagnosis maps what they say."""
 
 
 def network(nodes, edges):

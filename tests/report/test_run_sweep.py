@@ -19,7 +19,7 @@ from neuromap.sweep.spec_file import load_sweep
 from neuromap.sweep.sweep_spec import runs_of
 
 killed = pytest.importorskip("benchmarks.sweeps.killed", reason="benchmarks are not part of the package")
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 SPEC = """\
 format = 1
 networks = ["small.toml"]

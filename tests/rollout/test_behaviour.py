@@ -24,7 +24,7 @@ from neuromap.rollout.behaviour import (
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
-STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"
+STRUCTURES = Path(__file__).parents[2] / "examples" / "structures"
 
 
 def structure(name):
