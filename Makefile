@@ -85,7 +85,7 @@ lint: $(TEST_STAMP)  ## Check style and types
 test: lint  ## Check style and types, then run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-thorough: lint  ## The same with six times as many random examples
+test-thorough: lint  ## The same with three times as many random examples
 	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
 
 fuzz: $(TEST_STAMP)  ## Read damaged files with every reader for FUZZ_SECONDS (600), other ones every time
