@@ -89,9 +89,9 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(without_avx512):
 
     chosen = [
         "../test_engines.py::test_every_program_runs_as_on_numpy[one group of lanes-fast]",
-        "vectors/test_lanes.py::test_operations[1-int16]",
-        "vectors/test_lanes.py::test_operations[8-int16]",
-        "vectors/test_lanes.py::test_listing_the_set_bits",
+        "test_lanes.py::test_operations[1-int16]",
+        "test_lanes.py::test_operations[8-int16]",
+        "test_lanes.py::test_listing_the_set_bits",
     ]
     pytest_here = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
     command = [*pytest_here, *(str(TESTS / name) for name in chosen)]
