@@ -1,9 +1,9 @@
 """How long the ticks of a run take, where a tick lasts as long as its slowest core and a barrier.
 
-In a tick a core accesses its neurons in use one after the other, computes the active ones, and sends the spikes of those
-that fire to every core that reads them; each is on its way at once. At the same time the core works through what comes
-in, first come first served: what a spike of tick t sets off belongs to tick t, though neurons add it in a later one. The
-tick ends with the last core; then comes the barrier. ``docs/timed-ticks.md`` has the formulas and the proof of the bound.
+In a tick a core accesses its neurons in use one after the other, computes the active ones, and sends the spikes of
+those that fire to every core that reads them; each is on its way at once. At the same time the core works through what
+comes in, first come first served: what a spike of tick t sets off belongs to tick t, though neurons add it later. The
+tick ends with the last core; then comes the barrier. ``docs/timed-ticks.md`` has the formulas and proves the bound.
 """
 
 from __future__ import annotations
