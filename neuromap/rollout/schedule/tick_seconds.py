@@ -113,13 +113,16 @@ class TickWork(Card):
         Returns
         -------
         float
-            A real number, 0 or more; inf if there is none.
+            A real number, 0 or more, halfway between two whole ones where a step of the barrier lies there; inf if
+            there is none.
         """
         ends = [*(n for n, _ in self._steps[1:]), math.inf]
         for (first, barrier), end in zip(self._steps, ends, strict=True):
             each = ticks * barrier + more
             if each > 0:  # and so in all later steps, as barriers do not fall
-                found = max(core_seconds / each, 0.0 if first == 1 else float(first))
+                found = core_seconds / each
+                # where the barrier jumps over the sum there is no number of cores on which the two are equal
+                found = max(found, 0.0) if first == 1 or found >= first else first - 0.5
             else:
                 found = 0.0 if each == 0 and core_seconds < 0 else math.inf
             if found < end:
@@ -323,9 +326,10 @@ def _line(rollout: Rollout, work: TickWork, figure: str, output: str | None) -> 
             "pipelined"
         )
     size = rollout.frame_period.numerator
-    parts = (np.ones(size), _per_tick(rollout, work.nodes), _per_tick(rollout, work.grains, greatest=True))
-    ticks, done, grains = (getattr(seconds_of_ticks(rollout, part, output), figure) for part in parts)
-    return _Line(ticks if isinstance(rollout.frame_period, Fraction) else round(ticks), done, grains)
+    grains = _per_tick(rollout, work.grains, greatest=True)
+    grains[grains == 0] = min(grains[grains > 0], default=0.0)  # where no neuron is due: those that are gone through
+    parts = (np.ones(size), _per_tick(rollout, work.nodes), grains)
+    return _Line(*(getattr(seconds_of_ticks(rollout, part, output), figure) for part in parts))
 
 
 @dataclass(frozen=True)

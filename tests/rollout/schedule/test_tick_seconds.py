@@ -158,7 +158,7 @@ def test_rollouts_cross_once_and_where_it_says(rollouts, data, steps, figure):
     found = crossing(a, b, work, figure, output)
     assert found.least <= found.cores <= found.most
     ahead = []
-    for n in range(1, 41):
+    for n in range(1, 17):
         mine, theirs = (getattr(seconds_on_cores(r, work, n, output), figure) for r in (a, b))
         if mine != near(theirs):
             assert found.is_ahead(n) == (mine < theirs)
@@ -166,7 +166,7 @@ def test_rollouts_cross_once_and_where_it_says(rollouts, data, steps, figure):
     if ahead:
         assert found.first_cores == ahead[0]
     elif found.first_cores is not None:
-        assert found.first_cores > 40
+        assert found.first_cores > 16
 
 
 def test_the_paper_case_in_closed_form():
@@ -177,12 +177,42 @@ def test_the_paper_case_in_closed_form():
     assert crossing(sequential, streaming, work) == crossing(sequential, streaming, work, "first", "O")
     assert not crossing(sequential, streaming, work).is_above
     assert crossing(streaming, sequential, TickWork(work.nodes, 25e-6, 1e-6)).cores == near(15)
-    assert crossing(streaming, sequential, TickWork(work.nodes, 25e-6, [(1, 1e-6), (10, 2e-6)])).cores == near(10)
+    assert crossing(streaming, sequential, TickWork(work.nodes, 25e-6, [(1, 1e-6), (10, 2e-6)])).first_cores == 10
     assert crossing(streaming, sequential, TickWork(work.nodes, 40e-6, 1e-6)).first_cores == 1
     assert crossing(streaming, sequential, TickWork(work.nodes)).first_cores is None  # no barrier: never
     assert crossing(streaming, sequential, work, "period").first_cores == 1
     assert crossing(streaming, sequential, work, "full").first_cores is None
     assert crossing(streaming, sequential, work, "reaction").cores == near(40 / 3)
+
+
+def test_a_step_of_the_barrier_may_lie_on_the_crossing():
+    work = TickWork(dict.fromkeys("ABCO", 10e-6), barrier=[(1, 1e-6), (30, 4e-6)])
+    found = crossing(Rollout(SKIP, "streaming"), Rollout(SKIP, "sequential"), work)
+    assert (found.cores, found.first_cores, found.is_ahead(29), found.is_ahead(30)) == (29.5, 30, False, True)
+    back = crossing(Rollout(SKIP, "sequential"), Rollout(SKIP, "streaming"), work)
+    assert (back.is_ahead(29), back.is_ahead(30)) == (True, False)
+
+
+def test_the_three_patterns_need_not_be_best():
+    """A computes first, then I is sampled, and O answers in the same window: less work than in the three patterns."""
+    net = Network.from_edges([("I", "A"), ("I", "O"), ("A", "O")])
+    work = TickWork({"A": 19e-6, "O": 5e-6}, barrier=1e-6)
+    every = [Rollout(net, pattern, e) for pattern in enumerate_valid(net) for e in ("windowed", "pipelined")]
+    (best,) = best_over_cores(every, work)
+    assert best.rollout.pattern.streaming_edges == (("I", "A"),)
+    for n_cores in (1, 10, 1000):
+        assert seconds_on_cores(best.rollout, work, n_cores).first == near(1e-6 + 5e-6 / n_cores)
+        assert least_first_response(net, work, n_cores) == (near(1e-6 + 5e-6 / n_cores), ("I", "O"))
+
+
+def test_a_light_way_is_best_on_few_cores_and_a_short_one_on_many():
+    net = Network.from_edges([("I", "H"), ("H", "O"), ("I", "A"), ("A", "B"), ("B", "O")])
+    work = TickWork({"H": 50e-6, "A": 5e-6, "B": 5e-6, "O": 5e-6}, barrier=1e-6)
+    ways = [path_first(net, way) for way in (("I", "H", "O"), ("I", "A", "B", "O"))]
+    few, many = best_over_cores(ways, work)
+    assert (few.rollout, many.rollout) == (ways[1], ways[0])
+    assert many.cores == near(40)
+    assert [len(least_first_response(net, work, n)[1]) for n in (39, 41)] == [4, 3]
 
 
 def test_without_skips_streaming_never_answers_first():
@@ -315,7 +345,7 @@ def test_the_best_over_cores_is_the_best_on_each(rollouts, data, figure):
     work, output = data.draw(_works(net)), data.draw(st.sampled_from(net.outputs))
     best = best_over_cores(every, work, figure, output)
     assert best[0].cores == 0
-    for n in (1, 2, 3, 5, 9, 20, 100, 10**4):
+    for n in (1, 3, 9, 100, 10**4):
         chosen = [one.rollout for one in best if one.cores <= n][-1]
         figures = [getattr(seconds_on_cores(r, work, n, output), figure) for r in (chosen, *every)]
         assert figures[0] == near(min(figures))
