@@ -113,7 +113,7 @@ class SecondsOverCores(Formed):
 def seconds_over_cores(
     work: FrameWork,
     patterns: Sequence[RolloutPattern | str] = ("streaming", "sequential"),
-    executions: Sequence[str] = ("windowed", "pipelined"),
+    executions: Sequence[str] = ("windowed",),
     *,
     cores: Sequence[int] | None = None,
     output: str | None = None,
@@ -265,7 +265,7 @@ def to_svg(over: SecondsOverCores) -> str:
         bottom, top = log_ends(min(values), max(values))
         panels.append(Panel(f"{TITLES[figure]} [µs]", lines, top, bottom=bottom))
     title = f"Seconds of {over.work.network.name} on {over.work.chip.name} over cores"
-    return standalone(draw_panels(Plot("cores", panels, "rollout"), title))
+    return standalone(draw_panels(Plot("cores", panels, "rollout", radius=(2.2, 0.9)), title))
 
 
 def to_notebook(over: SecondsOverCores) -> str:

@@ -185,10 +185,11 @@ class FrameWork(Card):
         """
         if figure not in FIGURES:
             raise InputError(f"figure {figure!r:.40}: unknown; choose one of {', '.join(FIGURES)}")
-        numbers = range(self.least_cores, max(self.least_cores, self.most_cores) + 1)
-        mine, theirs = (
-            np.array([getattr(self.seconds(r, n, output), figure) for n in numbers]) for r in (rollout, other)
-        )
+        least, most = self.least_cores, max(self.least_cores, self.most_cores)
+        # where ticks are of fixed length one number of cores stands for all
+        numbers = range(least, most + 1) if self.chip.is_timed else (least,) * (most + 1 - least)
+        times = [{n: getattr(self.seconds(r, n, output), figure) for n in {*numbers}} for r in (rollout, other)]
+        mine, theirs = (np.array([found[n] for n in numbers]) for found in times)
         is_ahead = np.concatenate([[False], mine < theirs * (1 - 1e-9), [False]])
         turns = np.flatnonzero(is_ahead[1:] != is_ahead[:-1]) + self.least_cores
         return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
