@@ -1,8 +1,9 @@
 """Work of a frame, node by node, and from it the seconds of rollouts on any number of cores, before anything is mapped.
 
-Counted are spikes and synapses of the reference; seconds are those of the chip file. Neurons of every node lie evenly
-on all cores. As in ``tick_times.py`` a core sends and takes in at the same time, so a tick lasts as long as the longer
-of the two; what a spike sets off belongs to the tick in which it is fired.
+Every core holds an equal part of every node, neurons side by side. Counted are the spikes of the reference, the
+synapses that they reach and the cores to which they go; seconds are those of the chip file. As in ``tick_times.py`` a
+core sends and takes in at the same time, so a tick lasts as long as the longer of the two, on the slowest core; what a
+spike sets off belongs to the tick in which it is fired.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
-from neuromap.files.argument_checks import needs
+from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.tick_costs import TickCosts, tick_costs
 from neuromap.network.build import require_weights
@@ -27,18 +29,17 @@ from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, TickWork, seconds_of_ticks, tick_seconds
+from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, TickWork, seconds_of_ticks
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
 
-if TYPE_CHECKING:
-    from neuromap.network.edge import EdgeKey
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FrameWork(Card):
-    """What a frame asks of every node of a network, on a chip.
+    """What frames ask of every node of a network, on a chip.
 
     Attributes
     ----------
@@ -46,20 +47,16 @@ class FrameWork(Card):
         The network.
     chip : ChipSpec
         Whose figures of time are taken.
-    spikes : mapping of str to float
-        Spikes of a node per frame, mean over the frames.
-    synapses : mapping of (str, str) to float
-        Synapses that a spike reaches over an edge, mean over the spikes; 0 where there was none.
+    frames : mapping of str to ndarray of bool, shape (n_frames, size)
+        Spikes of all nodes.
     """
 
     network: Network
     chip: ChipSpec
-    spikes: Mapping[str, float]
-    synapses: Mapping[EdgeKey, float]
+    frames: Mapping[str, NDArray[np.bool_]]
 
     def __post_init__(self) -> None:
-        for name in ("spikes", "synapses"):
-            object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
+        object.__setattr__(self, "frames", ReadOnlyMapping(self.frames))
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -70,10 +67,18 @@ class FrameWork(Card):
             "least cores": self.least_cores,
         }
 
-    @property
+    @cached_property
+    def spikes(self) -> Mapping[str, float]:
+        """Spikes of every node per frame."""
+        return ReadOnlyMapping({name: float(rows.sum() / len(rows)) for name, rows in self.frames.items()})
+
+    @cached_property
     def synaptic_events(self) -> float:
         """Synaptic events of a frame."""
-        return sum(self.spikes[u] * reached for (u, _), reached in self.synapses.items())
+        reached = (
+            (u, np.diff(term.matrix.tocsc().indptr)) for (u, _), e in self.network.edges.items() for term in e.terms
+        )
+        return sum(float((self.frames[u] @ synapses).mean()) for u, synapses in reached)
 
     @property
     def n_neurons(self) -> int:
@@ -91,37 +96,31 @@ class FrameWork(Card):
         return math.prod(self.chip.cores) * math.prod(self.chip.chips)
 
     def on(self, n_cores: int) -> tuple[TickWork, TickWork]:
-        """Give the work of sending, and of taking in, on so many cores.
+        """Give the work of sending, and of taking in, on so many cores: means over frames, for the closed forms.
 
         Parameters
         ----------
         n_cores : int
-            N, 1 or more.
+            N, 1 or more: spikes go once to every core that reads them, so messages depend on it.
 
         Returns
         -------
         tuple of TickWork
-            A spike goes once to every core that reads it: where a core holds an Nth of a node side by side, those that
-            its synapses span. Where ticks are of fixed length there is no work, and the barrier is the tick.
+            Where ticks are of fixed length there is no work, and the barrier is the tick.
+
+        Raises
+        ------
+        InputError
+            If ``n_cores`` is below 1.
         """
         costs = tick_costs(self.chip)
+        loads = _loads(self, whole_number("n_cores", n_cores))
         if costs is None:
             fixed = TickWork({}, barrier=self.chip.tick_seconds)
             return fixed, fixed
-        inputs = set(self.network.inputs)
-        sending: dict[str, float] = {}
-        receiving: dict[str, float] = {}
-        for name, node in self.network.nodes.items():
-            spikes = self.spikes[name]
-            edges = {(u, v): reached for (u, v), reached in self.synapses.items() if u == name and reached}
-            sent = spikes * min(
-                float(n_cores),
-                sum(min(k, 1 + k * (n_cores - 1) / self.network.nodes[v].size) for (_, v), k in edges.items()),
-            )
-            receiving[name] = sent * costs.arrival + spikes * sum(edges.values()) * costs.event
-            if name not in inputs:
-                sending[name] = node.size * costs.update + spikes * costs.fire + sent * costs.spike
+        sums = {name: load.sum(axis=2).mean(axis=1).tolist() for name, load in loads.items()}
         barrier = self._barrier(costs)
+        sending, receiving = ({name: pair[k] for name, pair in sums.items()} for k in (0, 1))
         return TickWork(sending, self.n_neurons * costs.access, barrier), TickWork(receiving, 0.0, barrier)
 
     def _barrier(self, costs: TickCosts) -> Sequence[tuple[int, float]] | float:
@@ -147,15 +146,52 @@ class FrameWork(Card):
         Returns
         -------
         Seconds
-            Of mean frames: frames that are busier, or unevenly spread, take longer.
+            Means over the frames.
 
         Raises
         ------
         InputError
             If there is no such output, or ``n_cores`` is below 1.
         """
-        sides = [tick_seconds(rollout, side, n_cores) for side in self.on(n_cores)]
-        return seconds_of_ticks(rollout, np.max(sides, axis=0), output)
+        return seconds_of_ticks(rollout, self.tick_seconds(rollout, n_cores), output)
+
+    def tick_seconds(self, rollout: Rollout, n_cores: int) -> tuple[float, ...]:
+        """Give the length of every tick of a schedule, until it repeats: means over frames of the slowest core.
+
+        Parameters
+        ----------
+        rollout : Rollout
+            Of the network.
+        n_cores : int
+            N, 1 or more.
+
+        Returns
+        -------
+        tuple of float
+            Seconds of ticks 0, 1, ...
+
+        Raises
+        ------
+        InputError
+            If ``n_cores`` is below 1.
+        """
+        costs, period = tick_costs(self.chip), rollout.frame_period
+        loads = _loads(self, whole_number("n_cores", n_cores))
+        if costs is None:
+            return (self.chip.tick_seconds,) * period.numerator
+        busy = np.zeros((period.numerator, *next(iter(loads.values())).shape))
+        busy[:, 0] += costs.access * sum(
+            np.bincount(_places(node.size, n_cores), minlength=n_cores)
+            for name, node in self.network.nodes.items()
+            if name not in self.network.inputs
+        )
+        for name, load in loads.items():
+            for frame in range(period.denominator):
+                tick = tick_of_frame(rollout.phases[name], period, frame) + (name in self.network.inputs)
+                busy[tick % period.numerator] += load
+        n_tiles = -(-n_cores // math.prod(self.chip.tile))
+        lengths = busy.max(axis=(1, 3)).mean(axis=1) + costs.barrier_of(n_tiles)
+        return tuple(lengths.tolist())
 
     def ahead(
         self, rollout: Rollout, other: Rollout, figure: str = "first", output: str | None = None
@@ -188,8 +224,8 @@ class FrameWork(Card):
         least, most = self.least_cores, max(self.least_cores, self.most_cores)
         # where ticks are of fixed length one number of cores stands for all
         numbers = range(least, most + 1) if self.chip.is_timed else (least,) * (most + 1 - least)
-        times = [{n: getattr(self.seconds(r, n, output), figure) for n in {*numbers}} for r in (rollout, other)]
-        mine, theirs = (np.array([found[n] for n in numbers]) for found in times)
+        times = {n: [getattr(self.seconds(r, n, output), figure) for r in (rollout, other)] for n in {*numbers}}
+        mine, theirs = np.array([times[n] for n in numbers]).T
         is_ahead = np.concatenate([[False], mine < theirs * (1 - 1e-9), [False]])
         turns = np.flatnonzero(is_ahead[1:] != is_ahead[:-1]) + self.least_cores
         return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
@@ -251,10 +287,41 @@ def count_frame_work(
     chosen, _ = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
     found = reference(rollout, chosen)
     silent = min(len(network.nodes), len(next(iter(found.values()))) // 2)
-    fired = {name: rows[silent:].mean(axis=0, dtype=float) for name, rows in found.items()}
-    spikes = {name: float(rates.sum()) for name, rates in fired.items()}
-    synapses = {}
-    for (u, v), edge in network.edges.items():
-        reached = sum(np.diff(term.matrix.tocsc().indptr) for term in edge.terms)
-        synapses[u, v] = float(fired[u] @ reached) / spikes[u] if spikes[u] else 0.0
-    return FrameWork(network, load_chip(chip) if isinstance(chip, str) else chip, spikes, synapses)
+    spikes = {name: rows[silent:] for name, rows in found.items()}
+    return FrameWork(network, load_chip(chip) if isinstance(chip, str) else chip, spikes)
+
+
+def _places(size: int, n_cores: int) -> NDArray[np.int64]:
+    """Give the core of every neuron of a node."""
+    return np.arange(size, dtype=np.int64) * n_cores // size
+
+
+@lru_cache(maxsize=8)
+def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
+    """Count what every core sends and takes in for a node in a frame, in seconds; shapes (2, n_frames, n_cores)."""
+    if n_cores < 1:
+        raise InputError(f"n_cores = {n_cores}: must be 1 or more")
+    from scipy.sparse import csr_array  # slow to import
+
+    costs, network = tick_costs(work.chip), work.network
+    loads: dict[str, Floats] = {}
+    if costs is None:
+        return loads
+    for name, node in network.nodes.items():
+        spikes = work.frames[name].astype(float)
+        terms = [(v, term.matrix) for (u, v), edge in network.edges.items() if u == name for term in edge.terms]
+        reached = csr_array((n_cores, node.size))
+        for target, matrix in terms:
+            size = network.nodes[target].size
+            gather = csr_array((np.ones(size), (_places(size, n_cores), np.arange(size))), (n_cores, size))
+            reached = reached + gather @ csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
+        sent = csr_array((np.ones(reached.nnz), reached.indices, reached.indptr), reached.shape)
+        load = np.zeros((2, len(spikes), n_cores))
+        load[1] = (costs.event * reached @ spikes.T + costs.arrival * sent @ spikes.T).T
+        if name not in network.inputs:
+            own = spikes * (costs.fire + costs.spike * sent.sum(axis=0)) + costs.update
+            places = _places(node.size, n_cores)
+            gather = csr_array((np.ones(node.size), (places, np.arange(node.size))), (n_cores, node.size))
+            load[0] = (gather @ own.T).T
+        loads[name] = load
+    return loads

