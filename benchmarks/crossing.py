@@ -7,8 +7,8 @@ python -m benchmarks.crossing --times filled         the same of programs that f
 python -m benchmarks.crossing --json FILE            the rows as JSON too
 
 Predicted is ``FrameWork``: every core holds an Nth of every node side by side, spikes are those of the streaming
-pattern. Found is the mean over frames of every tick: of the same placement, counted once more with the pattern's own spikes
-(``blocks``), or of programs that the mapper makes for so many cores (``mapped``).
+pattern. Found is the mean over frames of every tick: of the same placement, counted once more with the pattern's own
+spikes (``blocks``), or of programs that the mapper makes for so many cores (``mapped``).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def blocks(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cor
             if a == u:
                 matrix = edge.matrix().tocoo()
                 np.add.at(reached, (core[b][matrix.coords[0]], matrix.coords[1]), 1)
-        tick = (rollout.phases[u] + (u in net.inputs)) % period
+        tick = int(rollout.phases[u] + (u in net.inputs)) % period
         receive[:, tick] += spikes @ (costs.event * reached + costs.arrival * (reached > 0)).T
         if u not in net.inputs:
             own = np.zeros((node.size, n_cores))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +77,22 @@ class FrameWork(Card):
     @cached_property
     def synaptic_events(self) -> float:
         """Synaptic events of a frame."""
-        reached = (
-            (u, np.diff(term.matrix.tocsc().indptr)) for (u, _), e in self.network.edges.items() for term in e.terms
-        )
-        return sum(float((self.frames[u] @ synapses).mean()) for u, synapses in reached)
+        sums = (running for source in self._sources.values() for _, running in source.events)
+        return sum(float(running[:, -1].mean()) for running in sums)
+
+    @cached_property
+    def _sources(self) -> Mapping[str, _Source]:
+        found = {}
+        for name, rows in self.frames.items():
+            spikes, synapses, events = rows.astype(float), [], []
+            for (u, v), edge in self.network.edges.items():
+                for term in edge.terms if u == name else ():
+                    row, column = (np.asarray(part, np.int64) for part in term.matrix.tocoo().coords)
+                    synapses.append((v, row, column))
+                    reached = abs(term.matrix).sign() @ spikes.T
+                    events.append((v, _running(reached.T)))
+            found[name] = _Source(spikes, tuple(synapses), tuple(events))
+        return ReadOnlyMapping(found)
 
     @property
     def n_neurons(self) -> int:
@@ -181,7 +195,7 @@ class FrameWork(Card):
             return (self.chip.tick_seconds,) * period.numerator
         busy = np.zeros((period.numerator, *next(iter(loads.values())).shape))
         busy[:, 0] += costs.access * sum(
-            np.bincount(_places(node.size, n_cores), minlength=n_cores)
+            np.diff(_ends(node.size, n_cores))
             for name, node in self.network.nodes.items()
             if name not in self.network.inputs
         )
@@ -291,9 +305,17 @@ def count_frame_work(
     return FrameWork(network, load_chip(chip) if isinstance(chip, str) else chip, spikes)
 
 
-def _places(size: int, n_cores: int) -> NDArray[np.int64]:
-    """Give the core of every neuron of a node."""
-    return np.arange(size, dtype=np.int64) * n_cores // size
+def _ends(size: int, n_cores: int) -> Ints:
+    """Give the first neuron of a node on every core, and the number of its neurons; shape (n_cores + 1,)."""
+    return -(-np.arange(n_cores + 1, dtype=np.int64) * size // n_cores)
+
+
+class _Source(NamedTuple):
+    """What does not depend on the number of cores: spikes of a node, and what they set off."""
+
+    spikes: Floats  # (n_frames, size)
+    synapses: tuple[tuple[str, Ints, Ints], ...]  # targets, with rows and columns of their synapses
+    events: tuple[tuple[str, Floats], ...]  # targets, with running sums of events over their neurons and 0 before them
 
 
 @lru_cache(maxsize=8)
@@ -301,27 +323,25 @@ def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
     """Count what every core sends and takes in for a node in a frame, in seconds; shapes (2, n_frames, n_cores)."""
     if n_cores < 1:
         raise InputError(f"n_cores = {n_cores}: must be 1 or more")
-    from scipy.sparse import csr_array  # slow to import
-
     costs, network = tick_costs(work.chip), work.network
     loads: dict[str, Floats] = {}
     if costs is None:
         return loads
-    for name, node in network.nodes.items():
-        spikes = work.frames[name].astype(float)
-        terms = [(v, term.matrix) for (u, v), edge in network.edges.items() if u == name for term in edge.terms]
-        reached = csr_array((n_cores, node.size))
-        for target, matrix in terms:
-            size = network.nodes[target].size
-            gather = csr_array((np.ones(size), (_places(size, n_cores), np.arange(size))), (n_cores, size))
-            reached = reached + gather @ csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
-        sent = csr_array((np.ones(reached.nnz), reached.indices, reached.indptr), reached.shape)
+    ends = {name: _ends(node.size, n_cores) for name, node in network.nodes.items()}
+    for name, (spikes, synapses, events) in work._sources.items():
+        is_sent = np.zeros((n_cores, spikes.shape[1]), np.float32)
+        for target, rows, columns in synapses:
+            is_sent[np.searchsorted(ends[target], rows, "right") - 1, columns] = 1
         load = np.zeros((2, len(spikes), n_cores))
-        load[1] = (costs.event * reached @ spikes.T + costs.arrival * sent @ spikes.T).T
+        load[1] = costs.arrival * (spikes @ is_sent.T)
+        for target, sums in events:
+            load[1] += costs.event * np.diff(sums[:, ends[target]])
         if name not in network.inputs:
-            own = spikes * (costs.fire + costs.spike * sent.sum(axis=0)) + costs.update
-            places = _places(node.size, n_cores)
-            gather = csr_array((np.ones(node.size), (places, np.arange(node.size))), (n_cores, node.size))
-            load[0] = (gather @ own.T).T
+            own = spikes * (costs.fire + costs.spike * is_sent.sum(axis=0)) + costs.update
+            load[0] = np.diff(_running(own)[:, ends[name]])
         loads[name] = load
     return loads
+
+
+def _running(values: Floats) -> Floats:
+    return np.concatenate([np.zeros((len(values), 1)), values.cumsum(axis=1)], axis=1)

@@ -25,7 +25,6 @@ from neuromap.rollout.schedule.tick_seconds import (
     tick_seconds,
 )
 
-LAW = settings(deadline=None, max_examples=1000)
 SKIP = Network.from_edges([("I", "A"), ("A", "O"), ("I", "B"), ("B", "C"), ("C", "O")], name="skip")
 
 
@@ -121,7 +120,7 @@ def _executions(draw, net, pattern):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_sums_of_ticks_are_the_times_by_the_clock(rollouts, data):
     """Theorem 1, for any network, pattern (bridging edges too), execution and even spread."""
@@ -136,7 +135,7 @@ def test_sums_of_ticks_are_the_times_by_the_clock(rollouts, data):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data(), steps=st.lists(st.integers(0, 4), max_size=3), figure=st.sampled_from(FIGURES))
 def test_rollouts_cross_once_and_where_it_says(rollouts, data, steps, figure):
     """Theorem 1, for a barrier that grows in steps: ahead on all cores on one side of N*, on none on the other."""
@@ -255,7 +254,7 @@ def schedules(net, longest=3):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_no_schedule_answers_before_the_path_first(rollouts, data):
     """Theorem 2: the least first response is that of a path, and computing the path first attains it."""
@@ -295,7 +294,7 @@ def bridged_path_first(net, path, period):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_no_schedule_reacts_before_the_formula(rollouts, data):
     """Theorem 3: a bound for all schedules, attained at every path and period."""
@@ -314,7 +313,7 @@ def test_no_schedule_reacts_before_the_formula(rollouts, data):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_no_schedule_is_complete_before_the_sequential_one(rollouts, data):
     """Theorem 4, for one input and no cycles: every node is on a path, or the bound is below."""
@@ -336,7 +335,7 @@ def test_no_schedule_is_complete_before_the_sequential_one(rollouts, data):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data(), figure=st.sampled_from(["first", "full", "period", "reaction"]))
 def test_the_best_over_cores_is_the_best_on_each(rollouts, data, figure):
     net, _ = data.draw(rollouts(max_nodes=5, max_extra=3))
@@ -371,7 +370,7 @@ def dealt(works, rollout, n_cores):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_dealt_neurons_come_within_a_grain_of_the_even_spread(rollouts, data):
     """Theorem 5: no placement is below the even spread; dealing is above it by less than a grain a tick."""
@@ -409,7 +408,7 @@ def test_dealt_neurons_come_within_a_grain_of_the_even_spread(rollouts, data):
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_outside_of_its_bounds_the_crossing_holds_for_dealt_neurons(rollouts, data):
     """Theorem 5: with all neurons of both dealt, or those of one dealt and the other as well as can be."""
@@ -446,7 +445,7 @@ def test_outside_of_its_bounds_the_crossing_holds_for_dealt_neurons(rollouts, da
 
 
 @pytest.mark.theorem
-@LAW
+@settings(deadline=None, max_examples=1000)
 @given(works=st.lists(st.integers(1, 30), min_size=2, max_size=3), n_cores=st.integers(3, 24))
 def test_cores_of_one_phase_take_the_square_of_the_sum_of_roots(works, n_cores):
     """Proposition 6: least sum of W_p / N_p over all ways to give N cores to phases, by all of them."""
