@@ -69,8 +69,12 @@ class Lead(NamedTuple):
             return f"{what} on no number of cores up to {self.most}"
         if self.ranges == ((self.least, self.most),):
             return f"{what} on all numbers of cores up to {self.most}"
-        parts = [f"from {a} cores on" if b == self.most else f"on {a} to {b} cores" for a, b in self.ranges]
-        return f"{what} {' and '.join(parts)}"
+        begin, end = self.ranges[-1]
+        last = f"from {begin} cores on" if end == self.most else f"on {begin} to {end} cores"
+        if len(self.ranges) == 1:
+            return f"{what} {last}"
+        # near a crossing parts of a node that are no equal ones decide
+        return f"{what} {last}, and on some numbers from {self.ranges[0][0]} on"
 
 
 @dataclass(frozen=True, eq=False)

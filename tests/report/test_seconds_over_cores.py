@@ -52,7 +52,8 @@ def test_leads_say_from_how_many_cores_on(over):
         ("first", (), "a answers first, before b, on no number of cores up to 9"),
         ("full", ((2, 9),), "a answers in full first, before b, on all numbers of cores up to 9"),
         ("period", ((3, 9),), "a samples more often than b from 3 cores on"),
-        ("reaction", ((2, 3), (7, 9)), "a reacts first, before b, on 2 to 3 cores and from 7 cores on"),
+        ("period", ((2, 4),), "a samples more often than b on 2 to 4 cores"),
+        ("reaction", ((2, 3), (7, 9)), "a reacts first, before b, from 7 cores on, and on some numbers from 2 on"),
     ],
 )
 def test_leads_in_words(figure, ranges, told):
