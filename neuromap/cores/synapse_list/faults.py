@@ -28,6 +28,8 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
     still = stuck.ravel()[program.soma].reshape(stuck.shape)
     changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
     changed["bias"] = np.where(still, int(fires), table.bias)
+    if table.reset is not None:
+        changed["reset"] = np.where(still, 0, table.reset)
     neurons = replace(
         table,
         refractory=np.where(still, np.uint8(0), table.refractory),
