@@ -119,7 +119,6 @@ def run_in_brian2(b, programs, fed):
     neurons.has_voltage = (joined < 0).astype(float)
     neurons.refractory_ticks, neurons.u, neurons.v = every("refractory"), every("current"), every("voltage")
 
-
     def option(field, none):
         values = [getattr(p.neurons, field) for p in programs]
         return np.concatenate([np.full(size, none) if v is None else v.reshape(-1) for v in values]).astype(float)
