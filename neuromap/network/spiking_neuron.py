@@ -97,7 +97,7 @@ class SpikingNeuron(Card, ABC):
         return name not in self.options or not np.array_equal(getattr(self, name), self.options[name])
 
     def _facts(self) -> dict[str, object]:
-        return {name: _span(array) for name, array in self.arrays.items()} | self.stated
+        return {**{name: _span(array) for name, array in self.arrays.items()}, **self.stated}
 
 
 def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> Ints:

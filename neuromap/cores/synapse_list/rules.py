@@ -233,14 +233,14 @@ def initial_state(program: ListProgram) -> Iterator[Finding]:
 
 
 def resets(program: ListProgram) -> Iterator[Finding]:
-    """``reset-range`` and ``floor-range``: what spikes leave, and where voltages stop, is what the chip's neurons do."""
+    """``reset-range`` and ``floor-range``: what spikes leave, and where voltages stop, is what the chip has."""
     neurons, lists = program.neurons, program.chip.lists
     rail = 2 ** (program.chip.potential_bits - 1) - 1
     floor = np.full(program.shape, rail) if neurons.floor is None else np.minimum(neurons.floor, rail)
     if neurons.subtract is not None:
-        most = int(lists.soft_reset)
-        bound = "0 or 1" if most else "0"
-        yield _of_neurons("reset-range", neurons.subtract, neurons.subtract > most, bound, "soft reset")
+        takes = neurons.subtract.astype(np.int64)
+        bound = "0 or 1" if lists.soft_reset else "0"
+        yield _of_neurons("reset-range", takes, takes > int(lists.soft_reset), bound, "soft reset")
     if neurons.reset is not None:
         wrong = (neurons.reset < -floor) | (neurons.reset > rail) if lists.reset_values else neurons.reset != 0
         bound = f"-floor to {rail}" if lists.reset_values else "0"

@@ -176,7 +176,7 @@ class _Unit:
         shape = b.extract_value(value, kind.fields.index("shape"))
         *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in _Widths._fields[:-1])
         *ints, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
-        return _Widths(*ints, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick)
+        return _Widths._make([*ints, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick])
 
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of
