@@ -43,6 +43,7 @@ from neuromap.report.figures.run_figures import (
     LinkFigure,
     MeshFigures,
     NodeTimeFigures,
+    TickTimeFigures,
     WorkFigures,
 )
 from neuromap.rollout.schedule.execution import time_axes

@@ -59,6 +59,11 @@ def _timed(title: str, key: str) -> Column[ReportRow]:
     return Column(title.replace(" ", "\n") + "\n[µs]", write)
 
 
+def _mean_tick(row: ReportRow) -> str:
+    found = row.figures.tick_times if row.figures else None
+    return _micro(found.mean_seconds if found else None)
+
+
 _NAMED: tuple[Column[ReportRow], ...] = (
     Column("pattern", lambda row: row.pattern, left=True, wraps=True, term="pattern"),
     Column("execution", lambda row: row.execution, left=True, term="execution"),
@@ -82,7 +87,7 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
     Column("worst-case\nreaction\n[ticks]", lambda row: plain(row.worst_case_reaction_ticks)),
     *(_timed(title, key) for title, key in (("first response", "first"), ("full response", "full"))),
     Column("worst-case\nreaction\n[µs]", lambda row: _micro(row.worst_case_reaction_seconds)),
-    Column("mean\ntick\n[µs]", lambda row: _micro(row.figures.tick_times.mean_seconds) if row.figures else plain(None)),
+    Column("mean\ntick\n[µs]", _mean_tick),
     Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
     Column("verified", lambda row: _verdict(row)),

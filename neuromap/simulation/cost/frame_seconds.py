@@ -55,15 +55,15 @@ class FrameSeconds(Card):
 
     def frame_period(self, which: Which = "measured") -> Floats:
         """Mean time from sample to sample, shape (S,)."""
-        total: Floats = getattr(self, which).sum(axis=1)
-        return total / self.n_frames
+        each: Floats = getattr(self, which)
+        return np.asarray(each.sum(axis=1) / self.n_frames)
 
-    def span(self, sample_tick: int, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
+    def span(self, sample_tick: Time, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
         """Mean time over the frames, shape (S,).
 
         Parameters
         ----------
-        sample_tick : int
+        sample_tick : int or Fraction
             Tick at which the input's frame 0 is sampled.
         ticks : int or Fraction
             Ticks from there to the response.
