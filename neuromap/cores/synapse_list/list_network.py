@@ -188,23 +188,16 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         threshold=np.minimum((theta - 1) << shift, 2**31 - 1),
         current_decay=np.array(forget),
         voltage_decay=np.array(forget),
-        decay_bits=lists.decay_bits,
-        current_bits=lists.current_bits,
-        voltage_bits=chip.potential_bits,
-        accumulator_bits=lists.accumulator_bits,
-        sum_wraps=int(lists.sum_wraps),
+        **lists.neuron_widths(chip.potential_bits),
     )
     return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
 
 
 def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     lists = chip.lists
-    has = {"decay_bits": lists.decay_bits, "current_bits": lists.current_bits, "voltage_bits": chip.potential_bits}
-    has["sum_wraps"] = int(lists.sum_wraps)
-    if min(neuron.accumulator_bits, lists.current_bits) != lists.sum_bits:  # wider ones do nothing
-        has["accumulator_bits"] = lists.accumulator_bits
-    for field, bound in has.items():
-        if (wanted := getattr(neuron, field)) != bound:
+    is_wide = min(neuron.accumulator_bits, lists.sum_bits) >= lists.current_bits  # neither accumulator ever wraps
+    for field, bound in lists.neuron_widths(chip.potential_bits).items():
+        if (wanted := getattr(neuron, field)) != bound and not (is_wide and field == "accumulator_bits"):
             text = f"its neuron is defined with {field} = {wanted}, those of {chip.name} have {bound}"
             raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
     _require_resets(name, neuron, chip)

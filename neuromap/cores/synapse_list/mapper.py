@@ -91,7 +91,7 @@ def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
     is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
     drive = np.zeros(lists.n_neurons, np.int64)
     np.add.at(drive, lists.target, np.abs(lists.weight))
-    bound = min(2 ** (chip.lists.sum_bits - 1) - 1, chip.potential_range[1])
+    bound = min(chip.lists.greatest_sum, chip.potential_range[1])
     too_great = np.flatnonzero(is_frame & (drive > bound))
     if len(too_great):
         demand = int(drive[too_great[0]])

@@ -89,6 +89,21 @@ class SynapseLists(CoreFigures):
         return min(self.accumulator_bits, self.current_bits)
 
     @property
+    def greatest_sum(self) -> int:
+        """Greatest input of a tick, and of a current, that does not wrap."""
+        return int(2 ** (self.sum_bits - 1)) - 1
+
+    def neuron_widths(self, potential_bits: int) -> dict[str, int]:
+        """Give the settings of a neuron that a chip must have the same of."""
+        return {
+            "decay_bits": self.decay_bits,
+            "current_bits": self.current_bits,
+            "voltage_bits": potential_bits,
+            "accumulator_bits": self.accumulator_bits,
+            "sum_wraps": int(self.sum_wraps),
+        }
+
+    @property
     def greatest_refractory(self) -> int:
         """Ticks that a neuron may rest after a spike."""
         return int(2**self.refractory_bits - 1)

@@ -20,7 +20,7 @@ STEP = 64  # of Loihi's thresholds
 def _list_chip(**changes):
     chip = nm.load_chip("loihi1")
     lists = {key: changes.pop(key) for key in tuple(changes) if hasattr(chip.lists, key) and not hasattr(chip, key)}
-    return replace(chip, name="tiny", **changes, core_figures=replace(chip.lists, **lists))
+    return replace(chip, name="tiny", **{"tile": (1, 1)} | changes, core_figures=replace(chip.lists, **lists))
 
 
 @pytest.fixture(scope="session")
