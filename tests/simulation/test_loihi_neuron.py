@@ -1,8 +1,8 @@
 """Loihi's neuron against what others say it is: emulators' equations and tests, and a trace from the chip itself.
 
 The emulators' steps are written out here as their sources have them, bar learning and noise: Lava's bit-accurate LIF
-(``lava/proc/lif/models.py``, lava-nc 0.11 in development), nengo-loihi's (``nengo_loihi/emulator/interface.py``, 1.1) and
-Brian2Loihi's (``loihi_neuron_group.py``, 0.5). What the silicon differs in from Lava, lava-nc/lava#322, was not
+(``lava/proc/lif/models.py``, lava-nc 0.11 in development), nengo-loihi's (``nengo_loihi/emulator/interface.py``, 1.1)
+and Brian2Loihi's (``loihi_neuron_group.py``, 0.5). What the silicon differs in from Lava, lava-nc/lava#322, was not
 published in numbers; the trace from the chip is.
 """
 
