@@ -209,7 +209,7 @@ def _require_resets(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     if neuron.subtract and not lists.soft_reset:
         text, near = f"a spike takes its threshold off, which no neuron of {chip.name} does", "subtract = 0"
     elif neuron.reset.any() and not lists.reset_values:
-        text, near = f"a spike sets its voltage to {neuron.reset.flat[neuron.reset.argmax()]}", "reset = 0"
+        text, near = f"a spike sets its voltage to {neuron.reset[neuron.reset != 0][0]}", "reset = 0"
         text += f", and those of {chip.name} to 0"
     elif lists.floors == "none" and (floors != NO_FLOOR).any():
         text, near = f"its voltages have a floor of {floors[0]}, those of {chip.name} none", "no floor"

@@ -56,7 +56,7 @@ def test_every_limit_is_named_with_what_would_do(list_chip, limit):
 
 OPTIONS = [
     ({}, {"subtract": 1}, "a spike takes its threshold off, which no neuron of tiny does; subtract = 0 would do"),
-    ({}, {"reset": 5}, "a spike sets its voltage to 5, and those of tiny to 0; reset = 0 would do"),
+    ({}, {"reset": [-5]}, "a spike sets its voltage to -5, and those of tiny to 0; reset = 0 would do"),
     ({"floors": "none"}, {"floor": 100}, "its voltages have a floor of 100, those of tiny none; no floor would do"),
     ({}, {"floor": 100}, "a floor of 100 is no 2^k - 1, as tiny has them; 127 or 63 would do"),
     ({}, {"accumulator_bits": 22}, "accumulator_bits = 22, those of tiny have 32; accumulator_bits = 32 would do"),
