@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.place.board import Board, Deadline, Wiring
@@ -33,37 +32,27 @@ def hilbert(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     return within_regions(along_hilbert(graph.n_cores, board)[: graph.n_cores], board)
 
 
-def _spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Place cores by eigenvectors; seed and deadline do not matter."""
     return within_regions(spectral_layout(graph, board), board)
 
 
-def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
     return within_regions(assignment_layout(along_hilbert(graph.n_cores, board), graph, board), board)
 
 
-def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
     # A layout that is proven to be the best is not improved.
     if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
         return proven
     starts = [hilbert(graph, board, seed, deadline)]
     if graph.n_cores > ONE_START and not deadline.is_over:
-        starts.append(_spectral(graph, board, seed, deadline))
+        starts.append(spectral(graph, board, seed, deadline))
     start = min(starts, key=lambda where: cost(where, graph, board))
     return exchange(start, graph, board, seed=seed, deadline=deadline)
 
-
-STRATEGIES: Mapping[str, Strategy] = ReadOnlyMapping(
-    {
-        "auto": _exchange,
-        "row-major": row_major,
-        "hilbert": hilbert,
-        "spectral": _spectral,
-        "assignment": _assignment,
-        "exchange": _exchange,
-    }
-)
-"""One for every name in :data:`neuromap.mapping.options.options.PLACERS`."""
 
 # Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
 ASSIGNED_CORES = 1500
