@@ -7,9 +7,9 @@ none of ours, or all names are listed.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from neuromap.errors import NeuromapError, NotSupportedError
@@ -105,11 +105,19 @@ def unknown(name: object, known: Iterable[str]) -> str:
     return f"{shown}: is not known; known are {', '.join(known)}{did_you_mean(str(name), known)}"
 
 
-def require_package(what: str, package: str, extra: str = "") -> None:
+def require_package(
+    what: str, package: str, extra: str = "", called: str = "", instead: str = "", *, imports: bool = True
+) -> None:
     """Refuse what needs a package that is not installed; an extra of ours may install it."""
-    if package and find_spec(package) is None:
-        command = f"'neuromap-rollouts[{extra}]'" if extra else package
-        raise NotSupportedError(f"{what}: needs {package}, which is not installed; pip install {command}")
+    # A package that takes long to import is only looked for.
+    try:
+        if (import_module(package) if imports else importlib.util.find_spec(package)) is not None:
+            return
+    except ImportError:  # it, or what it needs
+        pass
+    command = f"'neuromap-rollouts[{extra}]'" if extra else package
+    other = f", or {instead}" if instead else ""
+    raise NotSupportedError(f"{what}: needs {called or package}, which is not installed; pip install {command}{other}")
 
 
 def _line(met: Exception) -> str:

@@ -117,5 +117,5 @@ SCRIPT_FORMATS: Registry[ScriptFormat] = Registry(
 def script_format(name: str) -> ScriptFormat:
     """Find a format by its name."""
     found = SCRIPT_FORMATS.find(name)
-    require_package(f"format {name}", found.package, found.extra)
+    require_package(f"format {name}", found.package, found.extra, imports=False)
     return found

@@ -209,7 +209,8 @@ class Format:
         NotSupportedError
             If a package is missing, with the command that installs it.
         """
-        require_package(self.called, self.package, self.extra)
+        if self.package:
+            require_package(self.called, self.package, self.extra, imports=False)
         if ":" in self.function:
             return imported(f"format {self.called}", self.function, InputError)
         return imported(f"format {self.called}", "neuromap.{}:{}".format(*self.function.rsplit(".", 1)), InputError)

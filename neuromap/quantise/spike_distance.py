@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.quantise.quantisation import TrainDistance
+from neuromap.registry import require_package
 
 Floats = NDArray[np.float64]
 
@@ -77,14 +78,11 @@ def _times(spikes: NDArray[np.bool_], dt: float) -> Floats:
 def van_rossum(train: Floats, other: Floats, time_constant: float) -> float:
     """Compute van Rossum's distance of two spike trains (van Rossum, Neural Computation 2001)."""
     # train, other: times of spikes in seconds, sorted
-    try:
-        from elephant.spike_train_dissimilarity import van_rossum_distance
-        from neo import SpikeTrain
-        from quantities import s
-    except ImportError:
-        raise NotSupportedError(
-            "spike-train distance: needs Elephant, which is not installed; pip install 'neuromap-rollouts[distances]'"
-        ) from None
+    require_package("spike-train distance", "elephant", "distances", "Elephant")
+    from elephant.spike_train_dissimilarity import van_rossum_distance
+    from neo import SpikeTrain
+    from quantities import s
+
     if np.array_equal(train, other):
         return 0.0
     common = max(train.max(initial=0), other.max(initial=0)) + _AFAR * time_constant

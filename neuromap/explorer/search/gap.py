@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.explorer.answer.advice import most_frequent_refusal
 from neuromap.explorer.answer.exploration import Gap
-from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.deadline_accuracy import Group
 from neuromap.explorer.search.front import OpenRows, Unlisted

@@ -13,13 +13,13 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
-from neuromap.errors import NotSupportedError
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.overlap_order import AxonDemand, overlap_order
 from neuromap.mapping.tile.tile_shapes import CutOrder, cheapest_blocks, cut_single
+from neuromap.registry import require_package
 
 Ints = NDArray[np.int64]
 FEW, MANY = 2**18, 2**25
@@ -150,10 +150,7 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
 
 
 def _import_pymetis() -> Any:
-    try:
-        import pymetis
-    except ImportError:
-        raise NotSupportedError(
-            "partitioner metis: pymetis is not installed; pip install 'neuromap-rollouts[partition]', or choose overlap"
-        ) from None
+    require_package("partitioner metis", "pymetis", "partition", instead="choose overlap")
+    import pymetis
+
     return pymetis
