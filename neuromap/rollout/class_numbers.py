@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import class_key, count_valid, enumerate_valid, every_choice
@@ -40,7 +40,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassNumbers:
+class ClassNumbers(ReadOnly):
     """Behaviour classes of a network that have a number."""
 
     indexed: IndexedNetwork  # the network
@@ -48,9 +48,6 @@ class ClassNumbers:
     # whether all numbers depend on the network only. Else those of classes without a named pattern are in the order in
     # which they were met
     are_of_network: bool = True
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -15,7 +15,7 @@ from brian2.units import second
 from brian2.units.fundamentalunits import Quantity
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.brian2.whitelist import (
     SOURCES,
@@ -39,7 +39,7 @@ _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronModel(Value):
+class NeuronModel(ReadOnly, Value):
     """What a group's equations say."""
 
     v: str  # the variable of threshold and reset
@@ -49,9 +49,6 @@ class NeuronModel(Value):
     gains: tuple[Floats, ...]
     values: Mapping[str, Floats]  # of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory
     initial: Mapping[str, Floats]  # of v and the currents at the beginning of the run
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def neuron(self, size: int, pulses: bool) -> FloatNeuron:
         """Make the float neurons, with a further current for pulses onto v where there are any."""

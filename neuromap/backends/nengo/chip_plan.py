@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.render.value import Card
 
 # Nengo's spiking neurons as the chip computes them, in units of Nengo: their decays, their rest, their rate curve.
@@ -66,15 +66,12 @@ class ChipNeuron:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedFeed(Card):
+class PlannedFeed(ReadOnly, Card):
     """Values that the host sends an ensemble in every tick, m of them."""
 
     weights: Floats  # (n, m): what a value of 1 adds to J
     limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
     is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def greatest(self) -> Floats:
@@ -105,7 +102,7 @@ class EnsembleOnChip(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedEnsemble(Card):
+class PlannedEnsemble(ReadOnly, Card):
     """An ensemble of n neurons."""
 
     name: str  # of its node
@@ -113,9 +110,6 @@ class PlannedEnsemble(Card):
     bias: Floats  # (n,): constant part of J
     voltage: Floats  # (n,): before the first tick, in parts of the threshold
     feed: PlannedFeed | None  # what the host sends
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def size(self) -> int:
@@ -129,7 +123,7 @@ class PlannedEnsemble(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedLink(Card):
+class PlannedLink(ReadOnly, Card):
     """A connection from ensemble to ensemble on the chip."""
 
     # source, target: positions of the ensembles
@@ -138,9 +132,6 @@ class PlannedLink(Card):
     weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
     greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
     tau: float  # time constant of its filter in seconds; 0 where there is none
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

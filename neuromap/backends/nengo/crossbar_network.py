@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
     CrossbarEnsemble,
@@ -109,7 +109,7 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
 
 # Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
 @dataclass(frozen=True, eq=False)
-class LineCode(Value):
+class LineCode(ReadOnly, Value):
     """The code of m values; a :class:`~neuromap.backends.nengo.crossbar_network.ValueCode`."""
 
     rest: int  # spikes at the value 0
@@ -117,9 +117,6 @@ class LineCode(Value):
     # (ticks, m): spikes of the first ticks that links have not brought yet, which the host sends in their place
     missing: Floats
     bias_axons: int  # lines behind all others that spike in every tick
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def lowest(self) -> Ints:
@@ -171,24 +168,18 @@ class ValueCode(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FedNode(Card):
+class FedNode(ReadOnly, Card):
     """An input node whose spikes stand for values."""
 
     name: str  # of the node
     unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
     code: ValueCode  # how these numbers become spikes
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class ChipNetwork(Card):
+class ChipNetwork(ReadOnly, Card):
     """A plan in integers."""
 
     network: Network  # A node for every ensemble, an input node for every feed
     fed: tuple[FedNode | None, ...]  # by ensemble
     scales: tuple[Ints, ...]  # (n,): thresholds, by ensemble: the voltage 1 of Nengo
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
@@ -501,7 +501,7 @@ _SYNAPSES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class RelayChains(Value):
+class RelayChains(ReadOnly, Value):
     """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place."""
 
     source: Ints  # (C, A): number of the neuron that feeds the axon (one of them, if there are several), or -1
@@ -512,9 +512,6 @@ class RelayChains(Value):
     relay: Ints
     axon: Ints
     fault: Ints  # (p,): 0, or what is wrong with the pair
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def relay_chains(program: Program) -> RelayChains:

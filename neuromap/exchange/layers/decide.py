@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import TensorShape
@@ -30,7 +29,7 @@ _NUDGE = 2.0**-21
 
 
 @dataclass(frozen=True, eq=False)
-class Decision(Card):
+class Decision(ReadOnly, Card):
     """What neurons do, in integers: spike iff their sum is at least theta."""
 
     sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights change their signs
@@ -39,9 +38,6 @@ class Decision(Card):
     low: float
     high: float
     n_unsure: int  # neurons whose threshold would be another if floating-point numbers were rounded in another order
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> Decision:
@@ -152,15 +148,12 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerRows(Card):
+class IntegerRows(ReadOnly, Card):
     """Integer weights, and what one of them is worth."""
 
     weights: csr_array  # (n, n_sources): integers
     unit: NDArray[np.float64]  # (n,): row k of the float weights is ``unit[k]`` times row k of these
     error: float  # most that a weight misses its integer by, in units
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def integer_rows(weights: csr_array) -> IntegerRows:
@@ -208,28 +201,21 @@ def _near_integers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pending(Card):
+class Pending(ReadOnly, Card):
     """A function that waits for the sum that it is of."""
 
     function: str  # of :data:`~neuromap.formats.layers.functions.FUNCTIONS`
     constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class SpikeSums(Card):
+class SpikeSums(ReadOnly, Card):
     """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that."""
 
     shape: TensorShape  # the batch first, which is one frame
     weights: Mapping[str, csr_array]  # (n_elements, n_neurons): from every node whose spikes it holds
     offset: Floats  # (n_elements,): what is added
     pending: tuple[Pending, ...] = ()  # functions of the sum, in order
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", ReadOnlyMapping(self.weights))
-        freeze_arrays(self)
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.schedules import CoreWeights, Graph, RowKeys, schedules_of
@@ -33,7 +33,7 @@ _FIRST_MERGE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class RowTable(Value):
+class RowTable(ReadOnly, Value):
     """Distinct schedules in update steps (M rows), in ascending order of their keys."""
 
     row_keys: RowKeys  # makes the keys: knows the network and the executions that were asked for
@@ -53,9 +53,6 @@ class RowTable(Value):
     full: Ints
     exact: NDArray[np.bool_]  # (M,): whether the full response is
     estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -208,7 +205,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class PatternSpace(Value):
+class PatternSpace(ReadOnly, Value):
     """The patterns that are searched."""
 
     graph: Graph  # the network
@@ -217,9 +214,6 @@ class PatternSpace(Value):
     # (n_patterns, E): they, where not simply every choice for the edges that are no self-edges
     sample: Values | None = None
     is_complete: bool = True  # whether no valid pattern is left out (of the class, where only one is searched)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
         """Keep the patterns of one behaviour class: those that need no retraining."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import pack
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
@@ -167,7 +167,7 @@ Narrow = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Schedules(Value):
+class Schedules(ReadOnly, Value):
     """Schedules of N patterns in one execution, in update steps."""
 
     # (N,): numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that
@@ -181,9 +181,6 @@ class Schedules(Value):
     first: Ints
     full: Ints
     exact: NDArray[np.bool_]  # (N,): whether the full responses are exact, else upper bounds
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:

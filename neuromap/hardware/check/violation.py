@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -149,16 +149,13 @@ class Violation:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding(Value):
+class Finding(ReadOnly, Value):
     """All violations of one rule by one array: positions, and how to describe one of them."""
 
     rule: str  # name of the rule
     positions: NDArray[np.int64]  # (n, axes): indices of the offending entries
     # position to place, value found, bound and what the value is called
     describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.positions)

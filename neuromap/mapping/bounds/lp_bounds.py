@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.neuron_capacity import Crowd
@@ -22,7 +22,7 @@ LEVELS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Value):
+class Group(ReadOnly, Value):
     """Neurons that are bounded together in a core; groups of a population may overlap."""
 
     population: int  # which of the mixture's populations
@@ -32,12 +32,9 @@ class Group(Value):
     feeds: tuple[int, ...]  # feeds that the neurons read
     together: Ints  # (levels,): axons of all of these that a core of this level has at least
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Demand(Value):
+class Demand(ReadOnly, Value):
     """What all cores together need."""
 
     neurons: Ints  # of every part
@@ -45,12 +42,9 @@ class Demand(Value):
     copies: Ints  # of every population, as far as they are spread evenly
     more_copies: int  # neurons of cores beyond those that feed axons
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Mixture(Value):
+class Mixture(ReadOnly, Value):
     """All that is known of a core's contents."""
 
     groups: tuple[Group, ...]
@@ -61,9 +55,6 @@ class Mixture(Value):
     # count
     most_copies: Ints
     demand: Demand
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -54,7 +54,7 @@ class Feed:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader(Value):
+class Reader(ReadOnly, Value):
     """The neurons of a population that every mapping must compute."""
 
     population: int  # position in ``Legalised.populations``
@@ -62,9 +62,6 @@ class Reader(Value):
     neurons: Ints  # (n,): positions within the population: neurons with a weight other than zero that reach an output
     shape: tuple[int, int, int] | None  # rows, columns, features of the population
     feeds: tuple[Feed, ...]  # their matrices have n rows
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def readers_of(network: Legalised) -> tuple[Reader, ...]:

@@ -14,7 +14,7 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
@@ -129,7 +129,7 @@ TOO_MANY = 10**9
 
 
 @dataclass(frozen=True, eq=False)
-class WholeWindows(Value):
+class WholeWindows(ReadOnly, Value):
     """Rows that read whole windows of an image, as a convolution does away from the edges."""
 
     rows: NDArray[np.bool_]  # (n,): which rows do; those at the edges read less
@@ -141,9 +141,6 @@ class WholeWindows(Value):
     features: int
     groups: int  # groups; those of a position read different channels
     extent: tuple[int, int]  # rows and columns of positions
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def sources(self) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
@@ -309,7 +309,7 @@ def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
 
 # How the weights of some neurons lie on the axons of one core.
 @dataclass(frozen=True, eq=False)
-class AxonPlan(Value):
+class AxonPlan(ReadOnly, Value):
     """Axons, types and synapses of one core."""
 
     source: Ints  # (a,): column of the weights that feeds the axon, or ``BIAS``
@@ -318,9 +318,6 @@ class AxonPlan(Value):
     synapses: Bools  # (a, n): crossbar
     leak: Ints  # (n,): negative leak of every neuron
     alpha: Ints  # (n,): threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_axons(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import NodePort
@@ -48,7 +48,7 @@ Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
 
 @dataclass(frozen=True, eq=False)
-class Population(Card):
+class Population(ReadOnly, Card):
     """Neurons that are mapped together."""
 
     name: str  # name for messages
@@ -67,9 +67,6 @@ class Population(Card):
     neuron: SpikingNeuron | None = None  # what spiking neurons compute, one value per neuron; None for frame neurons
     is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     def leak_neuron(self, neurons: NDArray[np.int64]) -> LeakNeuron | None:
         """Return some neurons as what keeps its potential on a crossbar; ``None`` where they are frame neurons."""
         return self.neuron.take(neurons) if isinstance(self.neuron, LeakNeuron) else None
@@ -82,7 +79,7 @@ class Population(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Link(Card):
+class Link(ReadOnly, Card):
     """Spikes from one population to another with a delay that one neuron can give."""
 
     # source, target: positions in ``Legalised.populations``
@@ -93,12 +90,9 @@ class Link(Card):
     groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
     current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class HostLink(Card):
+class HostLink(ReadOnly, Card):
     """Spikes that the host delivers to a population."""
 
     node: int  # position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame
@@ -108,9 +102,6 @@ class HostLink(Card):
     first_frame: int  # 0 where the edge is streaming, else 1
     groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
     current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +124,7 @@ LOOKED_AT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Sources(Value):
+class Sources(ReadOnly, Value):
     """The joined matrix of all links into a population."""
 
     links: tuple[Link | HostLink, ...]  # in the order of the columns
@@ -141,9 +132,6 @@ class Sources(Value):
     # link_of, neuron_of: (s,): link of each column, and the neuron of the link's source
     link_of: Ints
     neuron_of: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def fed_by_chip(self) -> NDArray[np.bool_]:
@@ -185,16 +173,13 @@ def _join(links: list[Link | HostLink], n_neurons: int) -> Sources:
 
 
 @dataclass(frozen=True, eq=False)
-class Clock(Card):
+class Clock(ReadOnly, Card):
     """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer."""
 
     # weight, axons: weight of every spike, and how many axons carry one
     weight: int
     axons: int
     neurons: Ints  # who gets them; positions in the layer
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def total(self) -> int:
@@ -203,16 +188,13 @@ class Clock(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Layer(Card):
+class Layer(ReadOnly, Card):
     """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send."""
 
     matrix: Matrix  # (rows, sources): weights, none negative
     of_neuron: Ints  # (rows,): neuron of the node to whose sum each belongs
     offset: Ints  # (rows,): kT: what is taken off the sum
     most: Ints  # (rows,): spikes that each sends at most in a frame, one per tick from the first on
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def window(self) -> int:
@@ -221,7 +203,7 @@ class Layer(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class PartialSums(Card):
+class PartialSums(ReadOnly, Card):
     """How the sums of one node are computed in parts."""
 
     ticks: int  # T: spikes that a slice sends at most in a frame
@@ -240,9 +222,6 @@ class PartialSums(Card):
     lift: Clock | None
     clear: Clock | None  # what empties them one tick later
     spike_delay: int  # ticks from one layer to the next
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def window(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -87,7 +87,7 @@ ALIKE = 2
 
 
 @dataclass(frozen=True, eq=False)
-class WideNode(Value):
+class WideNode(ReadOnly, Value):
     """A node whose sums are to be cut."""
 
     name: str  # of the node
@@ -97,9 +97,6 @@ class WideNode(Value):
     # (g, s): 1 where somebody of a group of neurons reads an input. Groups are features at one position where these
     # read much the same, so that they should share cores; else single neurons
     together: Matrix
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def wide_node(network: Network, name: str) -> WideNode:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
@@ -336,7 +336,7 @@ class Books:
 
 
 @dataclass(frozen=True, eq=False)
-class LooseNeurons(Value):
+class LooseNeurons(ReadOnly, Value):
     """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them)."""
 
     # tile, population, neuron: (U,): tile and population that a neuron belongs to, and its position in the population
@@ -359,9 +359,6 @@ class LooseNeurons(Value):
     columns: Ints
     axon_type: Ints  # (K,): type of an axon
     home: Ints  # (K,): the neuron whose spikes the axon carries; -1 where they come from the host or a replica
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.tile)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.times import Time
 from neuromap.cores.crossbar.program import NeuronTable, Program
@@ -225,7 +225,7 @@ NO_TARGET = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Routes(Card):
+class Routes(ReadOnly, Card):
     """One row per copy of a neuron: where it sits and which axon it feeds."""
 
     # core, slot: (r,): the copy: core and neuron of the core
@@ -238,9 +238,6 @@ class Routes(Card):
     target_core: Ints
     target_axon: Ints
     delay: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def wires(self) -> tuple[Ints, Ints]:

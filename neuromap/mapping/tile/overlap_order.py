@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
@@ -237,7 +237,7 @@ PROBES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class AxonDemand(Value):
+class AxonDemand(ReadOnly, Value):
     """What every neuron of a population reads."""
 
     indptr: Ints  # (n + 1,): where the items of a neuron begin
@@ -245,9 +245,6 @@ class AxonDemand(Value):
     price: Ints  # (number of items,): what a tile that reads the item pays for it; a core costs ``CORE_PRICE``
     limit: int  # distinct items that fit a core
     exact: bool  # whether that many always fit and more never do (bias axons and narrow potentials aside)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def of_units(self, unit_of: Ints, n_units: int) -> tuple[Ints, Ints]:
         """Join the items of neurons that stay together."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
@@ -27,7 +27,7 @@ FEW, MANY = 2**18, 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronsToCut(Value):
+class NeuronsToCut(ReadOnly, Value):
     """The neurons that are to be cut into tiles."""
 
     shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
@@ -35,9 +35,6 @@ class NeuronsToCut(Value):
     copies: Ints  # (n,): neurons of a core that each takes; those with 0 are left out
     core: CrossbarCore  # limits
     seed: int  # of METIS
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def alive(self) -> Ints:

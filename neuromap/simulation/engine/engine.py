@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -21,16 +21,13 @@ from neuromap.network.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)
-class HostEvents(Value):
+class HostEvents(ReadOnly, Value):
     """Axons that the host feeds in a run of ticks, ordered by tick."""
 
     start: NDArray[np.int64]  # (n_ticks + 1,): events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t
     # cores, axons: (n,): the axons. Two spikes on one axon in one tick are one
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def none(cls, n_ticks: int) -> Self:
@@ -184,7 +181,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class CurrentState(Value):
+class CurrentState(ReadOnly, Value):
     """What synapse-list cores hold beside voltages."""
 
     current: Ints  # (C, N): u of every neuron
@@ -193,9 +190,6 @@ class CurrentState(Value):
     # core, neuron)
     due: Ints
     amounts: Ints  # (m,): what is added, wrapped into the width of currents; never 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.compiling import cached
@@ -290,7 +290,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class RemoteWires(Value):
+class RemoteWires(ReadOnly, Value):
     """The W wires that lead from the cores of one rank to those of others, by neuron."""
 
     neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
@@ -298,9 +298,6 @@ class RemoteWires(Value):
     core: Ints  # (W,): the core's number on that rank
     axon: Ints  # (W,)
     delay: Ints  # (W,): ticks from the spike to the axon
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:

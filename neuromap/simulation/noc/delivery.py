@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
@@ -141,7 +141,7 @@ class LateSpike(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LateSpikes(Card):
+class LateSpikes(ReadOnly, Card):
     """Spikes that have not arrived when the tick in which they are fired ends, in the order of firing.
 
     Attributes
@@ -178,9 +178,6 @@ class LateSpikes(Card):
     node: NDArray[np.int64]
     node_index: NDArray[np.int64]
     node_names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.tick)
