@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import DoesNotFitError, InputError, PatternError
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.usage import count_copies, count_usage, sampling_frequency
@@ -19,131 +19,22 @@ from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.partition.partition import digest_of
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.report.activity_figures import run_figures
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.row import OutputResponses, ReportRow, Responses, SpikeRaster, over_outputs
-from neuromap.report.figures.run_figures import (
-    EnergyFigures,
-    EnergyTermFigures,
-    LateFigures,
-    LinkFigure,
-    MeshFigures,
-    NodeTimeFigures,
-    RunFigures,
-    WorkFigures,
-)
+from neuromap.report.figures.run_figures import LateFigures
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.activity import Activity, node_times
+from neuromap.simulation.cost.activity import Activity
+from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import find_late_spikes
-from neuromap.simulation.noc.loads import LinkLoad
 from neuromap.simulation.run.tick_run import run_ticks, ticks_to_run
 from neuromap.simulation.stimulus import check_frames
 from neuromap.verification.law import hold_against_reference
 from neuromap.verification.observe import difference_of_runs, extend_frames
 from neuromap.verification.wave import measure
-
-# Figures of a row in steady operation, made of what was counted over its stimuli.
-
-
-def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigures | None = None) -> RunFigures:
-    """Make the figures of a row."""
-    return RunFigures(
-        _mesh(steady, late),
-        _work(steady),
-        _energy(steady),
-        _node_times(steady.activity, steady.chip, pattern),
-    )
-
-
-def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
-    wires, traffic, chip = steady.wires, steady.activity.traffic, steady.chip
-    n, port = steady.counts.ticks, traffic.port_seconds
-    return MeshFigures(
-        n_ticks=n,
-        n_frames=steady.total_frames,
-        spikes=wires.spikes,
-        hops=wires.hops,
-        spikes_per_tick=wires.spikes / n,
-        spikes_per_frame=steady.per_frame(wires.spikes),
-        hops_per_frame=steady.hops_per_frame,
-        hops_per_spike=wires.hops / wires.spikes if wires.spikes else None,
-        busiest_link=_link(traffic.busiest_link),
-        busiest_core_link=_link(traffic.busiest_core_link),
-        hop_cycles=traffic.clock.hop_cycles,
-        cycle_seconds=traffic.clock.cycle_seconds,
-        shortest_tick_cycles=traffic.shortest_tick_cycles,
-        shortest_tick_at=traffic.shortest_tick_at,
-        shortest_tick_seconds=traffic.shortest_tick_seconds,
-        safe_tick_cycles=traffic.safe_tick_cycles,
-        safe_tick_seconds=traffic.safe_tick_seconds,
-        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
-        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
-        longest_cycle_seconds=traffic.longest_cycle_seconds,
-        late=late,
-        crossings_per_frame=steady.crossings_per_frame,
-        host_spikes_per_frame=steady.per_frame(wires.host_spikes),
-        host_spikes_per_second=wires.host_spikes / chip.tick_seconds / n,
-        readout_spikes_per_frame=steady.per_frame(wires.readout_spikes),
-        port_spikes_per_tick=traffic.peak_port_spikes,
-        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
-        port_seconds=port,
-        port_share_of_tick=None if port is None else port / chip.tick_seconds,
-        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
-    )
-
-
-def _link(load: LinkLoad | None) -> LinkFigure | None:
-    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
-
-
-def _work(steady: SteadyActivity) -> WorkFigures:
-    work, n = steady.activity.work, steady.counts.ticks
-    return WorkFigures(
-        synaptic_events_per_tick=steady.counts.synaptic_events / n,
-        synaptic_events_per_frame=steady.synaptic_events_per_frame,
-        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=steady.firing / n,
-    )
-
-
-def _energy(steady: SteadyActivity) -> EnergyFigures:
-    energy = steady.energy
-    terms = {}
-    for term in energy.terms:
-        terms[term.key] = EnergyTermFigures(
-            counted=term.title,
-            count_per_frame=steady.per_frame(term.count),
-            joules_each=term.joules_each,
-            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
-            watts=None if term.joules is None else term.joules / energy.seconds,
-            included_in=term.included_in,
-        )
-    return EnergyFigures(
-        joules_per_tick=energy.joules_per_tick,
-        joules_per_frame=steady.joules_per_frame,
-        joules_per_frame_spread=steady.joules_spread,
-        watts=energy.watts(),
-        terms=terms,
-        absent=energy.absent,
-        average_joules_per_synaptic_event=energy.average_joules_each,
-    )
-
-
-def _node_times(activity: Activity, chip: ChipSpec, pattern: RolloutPattern) -> NodeTimeFigures:
-    nodes = node_times(activity.work, chip, activity.traffic)
-    events = {name: time.events for name, time in nodes.items()}
-    seconds = {name: time.seconds for name, time in nodes.items() if time.seconds is not None}
-    known = len(seconds) == len(nodes)
-    return NodeTimeFigures(
-        nodes=nodes,
-        slowest_node_events=max(events.values(), default=0),
-        slowest_node_seconds=max(seconds.values(), default=0.0) if known else None,
-        frame_events=int(frame_time(pattern, events)),
-        frame_seconds=frame_time(pattern, seconds) if known else None,
-    )
 
 
 def report_row(
@@ -197,8 +88,10 @@ def make_row(
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
     per_step = _ticks_per_step(rollout, program)
-    scale, second = per_step or 1, program.chip.tick_seconds
+    scale = per_step or 1
     found = measure(program)
+    steady = count_steady_activity(program, each, choice) if _on_board(program) else None
+    clock = ResponseSeconds(program, None if steady is None else steady.seconds)
     stimulus, onset = _onset(rollout, program, checked, scale)
     observed = difference_of_runs(program, stimulus, onset, choice)
     is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
@@ -206,18 +99,19 @@ def make_row(
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
         outputs[name] = OutputResponses(
-            predicted=Responses.from_ticks(first, full, per_step, second),
+            predicted=Responses.from_ticks(first, full, per_step, partial(clock.of, which="bound")),
             measured=Responses.from_ticks(
-                found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
+                found[name].first_response_ticks, found[name].full_response_ticks, per_step, clock.of
             ),
             observed_first_difference_ticks=observed[name],
             worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = replace(known or row_of_program(rollout, program), verification=verification)
-    if _on_board(program):
-        row = _with_activity(row, rollout.pattern, program, each, choice)
-    return _overall(row, rollout, outputs, second)
+    if steady is not None:
+        row = _with_activity(row, rollout.pattern, program, steady, checked, choice)
+        row = replace(row, sampling_frequency_hz=clock.frequency(program.period))
+    return _overall(row, rollout, outputs, clock)
 
 
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
@@ -275,11 +169,11 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
         )
         for name in pattern.network.outputs
     }
-    return _overall(row, rollout, outputs, None)
+    return _overall(row, rollout, outputs)
 
 
 def _overall(
-    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], tick_seconds: float | None
+    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], clock: ResponseSeconds | None = None
 ) -> ReportRow:
     """Add what the schedule tells, and the figures over all outputs."""
     reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
@@ -294,11 +188,17 @@ def _overall(
         measured=over_outputs([o.measured for o in outputs.values()]),
         observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
         worst_case_reaction_ticks=reaction,
-        worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
+        worst_case_reaction_seconds=None if reaction is None or clock is None else _reaction(clock, row, outputs),
         full_response_exact=all(o.full_response_exact for o in outputs.values()),
         outputs=outputs,
         rollout=rollout,
     )
+
+
+def _reaction(clock: ResponseSeconds, row: ReportRow, outputs: Mapping[str, OutputResponses]) -> float | None:
+    """Time a frame period less one tick, and the first response that follows it."""
+    first = min(t for o in outputs.values() if (t := o.predicted.first_response_ticks) is not None)
+    return clock.of(first, "bound", early=(row.frame_period_ticks or 1) - 1)
 
 
 def _on_board(program: ChipProgram) -> bool:
@@ -311,19 +211,20 @@ def _with_activity(
     row: ReportRow,
     pattern: RolloutPattern,
     program: ChipProgram,
-    stimuli: Sequence[Mapping[str, NDArray[np.bool_]]],
+    steady: SteadyActivity,
+    frames: Mapping[str, NDArray[np.bool_]],
     choice: EngineChoice,
 ) -> ReportRow:
     """Add what the stimuli do on the chip in steady operation, and what that costs."""
-    steady = count_steady_activity(program, stimuli, choice)
-    late = _late(steady.activity, program, stimuli[0], choice)
+    late = _late(steady.activity, program, frames, choice)
     return replace(
         row,
         activity=steady.activity,
         energy=steady.energy,
-        figures=run_figures(steady, pattern, late),
+        seconds=steady.seconds,
+        figures=run_figures(steady, pattern, program, late),
         cores=core_map(program),
-        raster=record_raster(program, stimuli[0], choice),
+        raster=record_raster(program, frames, choice),
     )
 
 

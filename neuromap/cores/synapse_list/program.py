@@ -226,6 +226,12 @@ class ListProgram(ChipProgram):
         return used
 
     @property
+    def has_bias(self) -> NDArray[np.bool_]:
+        """Neurons with a bias."""
+        has_bias: NDArray[np.bool_] = self.neurons.bias != 0
+        return has_bias
+
+    @property
     def joined(self) -> NDArray[np.int32] | None:
         """The neuron whose voltage takes this one's current; -1 for none."""
         return self.neurons.joined

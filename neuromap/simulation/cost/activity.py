@@ -19,6 +19,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
 from neuromap.simulation.cost.energy import Counts
+from neuromap.simulation.cost.tick_times import TickTimes
 from neuromap.simulation.noc.traffic import Traffic, WireCounts
 
 
@@ -63,9 +64,11 @@ def node_times(work: Work, chip: ChipSpec, traffic: Traffic | None = None) -> di
     """
     arrivals = {name: None if traffic is None else traffic.node_arrivals[name] for name in work.node_peak}
     event, update = (chip.timing.get(key) for key in ("synaptic_event_seconds", "neuron_update_seconds"))
-    cycle = 0.0 if traffic is None else traffic.clock.cycle_seconds
+    # timed ticks know links by the time of a hop alone, which is short beside what cores do
+    cycle = 0.0 if traffic is None or chip.is_timed else traffic.clock.cycle_seconds
     if event is None or update is None or cycle is None:
         return {name: NodeTime(events, None, arrivals[name]) for name, events in work.node_peak.items()}
+    update += chip.timing.get("neuron_access_seconds", 0.0)
     shares = work.shares
     seconds = shares.peak_events * event + shares.neurons * update
     slowest = np.zeros(len(work.nodes))
@@ -159,11 +162,14 @@ class Activity(Card):
         What the cores did.
     chips : int
         Chips of the board.
+    times : TickTimes or None
+        Time of every tick, where ticks are timed.
     """
 
     traffic: Traffic
     work: Work
     chips: int
+    times: TickTimes | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -177,10 +183,10 @@ class Activity(Card):
     @property
     def counts(self) -> Counts:
         """What costs energy, for :func:`neuromap.simulation.cost.energy.energy_of`."""
-        return energy_counts(self.traffic.wires, self.work, self.chips)
+        return energy_counts(self.traffic.wires, self.work, self.chips, self.times)
 
 
-def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
+def energy_counts(wires: WireCounts, work: Work, chips: int, times: TickTimes | None = None) -> Counts:
     """Say of a run what costs energy."""
     # Spikes that are read out leave a core and go to the host, so they count in both places.
     return Counts(
@@ -192,4 +198,9 @@ def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
         hops=wires.hops,
         crossings=wires.crossings,
         host_spikes=wires.host_spikes + wires.readout_spikes,
+        hops_x=wires.hops_x,
+        active=times.active if times else 0,
+        fired=times.fired if times else 0,
+        arrivals=times.arrivals if times else 0,
+        seconds=float(times.seconds.sum()) if times else 0.0,
     )
