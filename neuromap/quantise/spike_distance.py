@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats
 from neuromap.errors import InputError
 from neuromap.quantise.quantisation import TrainDistance
 from neuromap.registry import require_package
-
-Floats = NDArray[np.float64]
 
 _AFAR = 100.0
 """Time constants from the last spike to one that all trains get: Elephant takes empty trains for equal to any other."""
@@ -17,8 +15,8 @@ _AFAR = 100.0
 
 def train_distance(
     node: str,
-    found: NDArray[np.bool_],
-    original: NDArray[np.bool_],
+    found: Bools,
+    original: Bools,
     dt: float,
     *,
     by: str = "float",
@@ -71,7 +69,7 @@ def train_distance(
     )
 
 
-def _times(spikes: NDArray[np.bool_], dt: float) -> Floats:
+def _times(spikes: Bools, dt: float) -> Floats:
     return np.flatnonzero(spikes).astype(np.float64) * dt
 
 

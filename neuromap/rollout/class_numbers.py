@@ -18,6 +18,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.network.network import Network
@@ -34,9 +35,7 @@ _FIRST_MERGE = 1 << 20
 _MOST_NODES_OF_INT16 = 1 << 13
 """In larger networks a shifted R may need more bits."""
 
-Ints = NDArray[np.int64]
 Values = NDArray[np.integer]
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
 from brian2.parsing.sympytools import str_to_sympy
 from brian2.units import second
 from brian2.units.fundamentalunits import Quantity
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.brian2.whitelist import (
@@ -32,7 +32,6 @@ from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSyna
 
 # A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.
 
-Floats = NDArray[np.float64]
 _EXACT = ("exact", "linear")
 _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 """Methods that make no error where dv/dt is constant."""
@@ -317,7 +316,6 @@ def _float_synapses(part: SynapseStatement, model: NeuronModel, dt: float) -> Fl
 
 
 # Synapses of Brian2 as float synapses: statements that add a constant, with weights and delays of their own.
-Ints = NDArray[np.int64]
 
 
 class SynapseStatement(NamedTuple):

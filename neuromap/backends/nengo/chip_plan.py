@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.render.value import Card
 
@@ -19,8 +19,6 @@ from neuromap.render.value import Card
 # .. math:: n(J) = \lfloor \log(1 - 1/J) / \log(1 - k) \rfloor + 1
 #
 # After it the neuron rests for R ticks, so that it spikes every R + n(J) ticks.
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

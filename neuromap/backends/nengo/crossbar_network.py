@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
@@ -26,9 +26,6 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.network.transforms import MatrixTransform
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
@@ -136,7 +133,7 @@ class LineCode(ReadOnly, Value):
         """All lines."""
         return int(self.lines.sum()) + self.bias_axons
 
-    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+    def spikes(self, numbers: Ints) -> Bools:
         """Say which lines spike: of each value the first ones."""
         wanted = numbers + self.rest
         values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
@@ -163,7 +160,7 @@ class ValueCode(Protocol):
     def size(self, n_values: int) -> int:
         """Spikes that ``n_values`` values can take in a tick."""
 
-    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+    def spikes(self, numbers: Ints) -> Bools:
         """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
 
 

@@ -14,9 +14,9 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -30,8 +30,6 @@ from neuromap.render.value import Card
 # most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.crossbar`). Rounding goes
 # source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
 # Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_AXONS = 4
 """Axons of one source."""
 _RIDGE = 0.05

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.render.value import Card
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
 """Functions whose results are rounded, so that another order of computing may change them."""
 _NUDGE = 2.0**-21
@@ -152,7 +151,7 @@ class IntegerRows(ReadOnly, Card):
     """Integer weights, and what one of them is worth."""
 
     weights: csr_array  # (n, n_sources): integers
-    unit: NDArray[np.float64]  # (n,): row k of the float weights is ``unit[k]`` times row k of these
+    unit: Floats  # (n,): row k of the float weights is ``unit[k]`` times row k of these
     error: float  # most that a weight misses its integer by, in units
 
 
@@ -188,12 +187,12 @@ def integer_rows(weights: csr_array) -> IntegerRows:
     return IntegerRows(found_weights, unit, float(np.abs(scaled - integers).max(initial=0)))
 
 
-def _near_integers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _near_integers(values: Floats) -> Bools:
     nearest = np.round(values)
     size = np.abs(nearest)
     with np.errstate(invalid="ignore"):
         near = (np.abs(values - nearest) <= _ROUNDING * np.maximum(1, size / 16)) & (size > 0) & (size <= _MOST_ROUNDED)
-    found: NDArray[np.bool_] = near | (values == nearest)
+    found: Bools = near | (values == nearest)
     return found
 
 
@@ -222,7 +221,7 @@ class SpikeSums(ReadOnly, Card):
         """Number of elements."""
         return math.prod(self.shape)
 
-    def spikes_per_element(self) -> NDArray[np.int64]:
+    def spikes_per_element(self) -> Ints:
         """Count the neurons that every element depends on."""
         counts = np.zeros(self.size, np.int64)
         for matrix in self.weights.values():
@@ -267,7 +266,7 @@ class SpikeSums(ReadOnly, Card):
         weights = {name: csr_array(matrix @ part) for name, part in plain.weights.items()}
         return SpikeSums(shape, weights, np.asarray(matrix @ plain.offset))
 
-    def picked(self, elements: NDArray[np.int64], shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
+    def picked(self, elements: Ints, shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
         """Put elements into another order; where a number is -1 there is a constant instead."""
         inside = np.flatnonzero(elements >= 0)
         entries = (np.ones(len(inside)), (inside, elements[inside]))

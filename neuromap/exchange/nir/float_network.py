@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
@@ -74,7 +74,6 @@ def convention(dt: float | None, scheme: str | None, tool: str | None, found: Co
 
 
 # Neurons of NIR at a step: v := a v + b q + c, q := k q + spikes.
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Words
 from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.arrays.value import Value
@@ -24,7 +25,6 @@ from neuromap.rollout.pattern import RolloutPattern
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 Columns = dict[str, NDArray[Any]]
 _SEQUENTIAL_BITS = 16
 """Bits that a number of sequential edges is kept in (uint16)."""
@@ -43,7 +43,7 @@ class RowTable(ReadOnly, Value):
     values: Values
     execution: NDArray[np.uint8]  # (M,): position of its execution
     behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.class_numbers`)
-    needs_retraining: NDArray[np.bool_]  # (M,): whether that is another one than the given pattern's
+    needs_retraining: Bools  # (M,): whether that is another one than the given pattern's
     n_patterns: Ints  # (M,): patterns that share the row
     # period, first, full: (M,): frame period (its numerator at unequal intervals), first and full response in update
     # steps
@@ -51,7 +51,7 @@ class RowTable(ReadOnly, Value):
     frames: NDArray[np.int16]  # (M,): denominator of the frame period, 1 at equal intervals
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]  # (M,): whether the full response is
+    exact: Bools  # (M,): whether the full response is
     estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
 
     def __len__(self) -> int:

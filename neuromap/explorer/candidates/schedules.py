@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import pack
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -38,9 +39,7 @@ from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-Ints = NDArray[np.int64]
 Values = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class Schedules(ReadOnly, Value):
     # first, full: (N,): least first and greatest full response over the outputs
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]  # (N,): whether the full responses are exact, else upper bounds
+    exact: Bools  # (N,): whether the full responses are exact, else upper bounds
 
 
 def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.accuracy.measure import MOST_FRAMES, ImageFrames, accuracy_of_reference
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time, whole
@@ -31,7 +31,6 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 _MOST_FRAMES = 1 << 12
 """More frames than any period has, and few enough that a float of a period tells it."""
-Ints = NDArray[np.int64]
 
 
 class RowPlace(NamedTuple):

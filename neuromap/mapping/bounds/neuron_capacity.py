@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.value import Value
@@ -23,9 +23,6 @@ from neuromap.mapping.bounds.window_axons import (
     single_axon_sources,
 )
 from neuromap.mapping.legalise.legalised import Matrix
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.arrays.times import Time
@@ -20,8 +20,6 @@ from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 ROUNDS = 50
 """Rounds over all populations in which needed neurons are searched; stopping early only finds fewer."""
 
@@ -276,7 +274,7 @@ def _is_connected(pattern: Any) -> bool:
     rows = np.zeros(pattern.shape[0], np.bool_)
     rows[0] = True
     for _ in range(SHORT):
-        reached: NDArray[np.bool_] = pattern @ (rows @ pattern) > 0
+        reached: Bools = pattern @ (rows @ pattern) > 0
         if reached.all():
             return True
         if np.count_nonzero(reached) == np.count_nonzero(rows):
@@ -294,7 +292,7 @@ def _filled_pattern(matrix: Matrix) -> Any:
     return pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
 
 
-def _greatest_eigenvalue(scaled: Any, first: NDArray[np.float64]) -> float:
+def _greatest_eigenvalue(scaled: Any, first: Floats) -> float:
     """Of the matrix times its transpose, ``first`` taken out; from above, and 1 if an iteration does not get there."""
     n_rows = scaled.shape[0]
     if n_rows <= DENSE:

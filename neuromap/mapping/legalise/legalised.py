@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -27,7 +27,7 @@ from neuromap.render.value import Card
 
 
 # Thresholds clipped to where they still matter.
-def clip_thresholds(theta: NDArray[np.int64], matrices: Iterable[Matrix]) -> NDArray[np.int64]:
+def clip_thresholds(theta: Ints, matrices: Iterable[Matrix]) -> Ints:
     """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
     # shapes: theta (n,); matrices (n, any); returns (n,)
     low = np.zeros(len(theta), np.int64)
@@ -53,26 +53,26 @@ class Population(ReadOnly, Card):
 
     name: str  # name for messages
     node: int  # position of the node in ``Legalised.ports``; for relays that of the node whose spikes they carry
-    neurons: NDArray[np.int64]  # (n,): neuron within the node
+    neurons: Ints  # (n,): neuron within the node
     # rows, columns, features where the population is a whole node; ``None`` for relays and splitters
     shape: tuple[int, int, int] | None
-    threshold: NDArray[np.int64]  # (n,): theta, clipped to where it still matters
+    threshold: Ints  # (n,): theta, clipped to where it still matters
     # is_relay, is_output, is_splitter: its role; splitters are relays as well
     is_relay: bool
     is_output: bool
     sample_tick: Time  # tick of frame 0, exact
     is_splitter: bool = False
     # (n,): neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none
-    kept: NDArray[np.bool_] | None = None
+    kept: Bools | None = None
     neuron: SpikingNeuron | None = None  # what spiking neurons compute, one value per neuron; None for frame neurons
     is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
-    def leak_neuron(self, neurons: NDArray[np.int64]) -> LeakNeuron | None:
+    def leak_neuron(self, neurons: Ints) -> LeakNeuron | None:
         """Return some neurons as what keeps its potential on a crossbar; ``None`` where they are frame neurons."""
         return self.neuron.take(neurons) if isinstance(self.neuron, LeakNeuron) else None
 
     @property
-    def own_copies(self) -> NDArray[np.int64]:
+    def own_copies(self) -> Ints:
         """Copies that feed no axon: one of every neuron that is read out or kept; shape (n,)."""
         kept = self.kept if self.kept is not None else np.zeros(len(self.neurons), bool)
         return (kept | self.is_output).astype(np.int64)
@@ -118,7 +118,6 @@ class Legalised(Card):
     ticks_per_step: int  # ticks
 
 
-Ints = NDArray[np.int64]
 LOOKED_AT = 64
 """Neurons of a population among which the one with the greatest demand is sought."""
 
@@ -134,7 +133,7 @@ class Sources(ReadOnly, Value):
     neuron_of: Ints
 
     @property
-    def fed_by_chip(self) -> NDArray[np.bool_]:
+    def fed_by_chip(self) -> Bools:
         """Which columns are neurons of the chip; shape (s,)."""
         return np.array([isinstance(link, Link) for link in self.links], bool)[self.link_of]
 

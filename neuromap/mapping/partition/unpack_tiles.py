@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -23,9 +23,6 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Sources
 from neuromap.mapping.partition.occupancy import LooseNeurons
 from neuromap.mapping.tile.tile import Tile
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def unpack_tiles(
@@ -208,9 +205,7 @@ def _types_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[
     return np.where(clear, colour[of_signal.reshape(-1)], -1)
 
 
-def _weights_of_signals(
-    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None]
-) -> tuple[Ints, NDArray[np.bool_]]:
+def _weights_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None]) -> tuple[Ints, Bools]:
     """Weight of every signal in every population, 0 where it is not read; and whether each population has one only."""
     populations = 1 + max((tile.population for tile in tiles), default=0)
     low, high = (np.full((len(signals), populations), beyond) for beyond in (UNSEEN, -UNSEEN))

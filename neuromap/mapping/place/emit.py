@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.times import Time
@@ -18,8 +18,6 @@ from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: ChipSpec) -> Program:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -19,8 +19,6 @@ from neuromap.mapping.options.options import PLACERS, SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
 from neuromap.mapping.place.exchange import Faults, faults, repair
 from neuromap.mapping.place.strategies import hilbert, row_major
-
-Ints = NDArray[np.int64]
 
 
 def place(

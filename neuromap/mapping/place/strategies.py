@@ -7,15 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.errors import InputError
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.place.board import Board, Deadline, Wiring
 from neuromap.mapping.place.exchange import cost, exchange
 
-Ints = NDArray[np.int64]
 ONE_START = 8
 """Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use."""
 Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
@@ -156,7 +155,7 @@ def _in_same_order(wanted: Ints, places: Ints) -> Ints:
     return result
 
 
-def _give_way(where: Ints, cores: Ints, taken: NDArray[np.bool_], board: Board) -> Ints:
+def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
     """Send cores whose places were taken to the nearest vacant ones, one after the other."""
     stays = ~taken[where[cores, 1], where[cores, 0]]
     taken = taken.copy()
@@ -176,7 +175,6 @@ def _give_way(where: Ints, cores: Ints, taken: NDArray[np.bool_], board: Board) 
 #
 # Hall (1970): the eigenvectors of the Laplacian with the least eigenvalues above 0 minimise the weighted squares of
 # all differences. Divided by the degrees (Koren 2005) they do not let loosely wired cores take all the room.
-Floats = NDArray[np.float64]
 _DENSE_CORES = 400
 """Cores up to which eigenvectors are computed from a dense matrix."""
 _ASSIGNED_CORES = 1500

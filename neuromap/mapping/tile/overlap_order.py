@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
@@ -21,7 +22,6 @@ from neuromap.mapping.tile.cut_order import compiled_for, join_items, longest_ru
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron
 
-Ints = NDArray[np.int64]
 BUCKETS = 64
 """Steps of the share of its items that a neuron is missing."""
 EACH = 8
@@ -256,7 +256,7 @@ def axon_demand(
     matrix: Matrix,
     threshold: Ints,
     copies: Ints,
-    fed_by_chip: NDArray[np.bool_],
+    fed_by_chip: Bools,
     core: CrossbarCore,
     neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
@@ -290,7 +290,7 @@ def axon_demand(
     return AxonDemand(indptr, items, axon_price, max(1, int(core.axons / ratio)), exact=False)
 
 
-def _whole(price: NDArray[np.float64]) -> Ints:
+def _whole(price: Floats) -> Ints:
     whole: Ints = np.round(price * CORE_PRICE).astype(np.int64)
     return whole
 
@@ -311,12 +311,12 @@ def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
     return bool((value[columns] == kind).all())
 
 
-def _per_source(items: Ints, n_values: int, n_sources: int) -> NDArray[np.float64]:
+def _per_source(items: Ints, n_values: int, n_sources: int) -> Floats:
     """Share the price of a delivery among the weights that a source has."""
     seen = np.zeros(n_sources * n_values, bool)
     seen[items] = True
     kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))
-    share: NDArray[np.float64] = np.repeat(DELIVERY / kinds, n_values)
+    share: Floats = np.repeat(DELIVERY / kinds, n_values)
     return share
 
 

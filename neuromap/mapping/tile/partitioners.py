@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -21,7 +21,6 @@ from neuromap.mapping.tile.overlap_order import AxonDemand, overlap_order
 from neuromap.mapping.tile.tile_shapes import CutOrder, cheapest_blocks, cut_single
 from neuromap.registry import require_package
 
-Ints = NDArray[np.int64]
 FEW, MANY = 2**18, 2**25
 """Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
 

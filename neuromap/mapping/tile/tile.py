@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_model import AxonPlan
@@ -15,8 +16,6 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
