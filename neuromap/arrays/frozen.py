@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NeuromapError
 
 _T = TypeVar("_T", bound=np.generic)
@@ -57,7 +56,7 @@ class ReadOnly:
     def __post_init__(self) -> None:
         freeze_arrays(self)
         for name, value in vars(self).items():
-            if isinstance(value, Mapping) and not isinstance(value, Value | ReadOnlyMapping):
+            if isinstance(value, Mapping) and not isinstance(value, ReadOnlyMapping):
                 object.__setattr__(self, name, ReadOnlyMapping(value))
 
 
