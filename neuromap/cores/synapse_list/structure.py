@@ -79,6 +79,11 @@ class SynapseLists(CoreFigures):
     floors: str = "none"
 
     @property
+    def lists(self) -> SynapseLists:
+        """What ``ChipSpec.lists`` gives; figures of other kinds have none."""
+        return self
+
+    @property
     def current_range(self) -> tuple[int, int]:
         """Rails of the current (two's complement)."""
         return (-(2 ** (self.current_bits - 1)), 2 ** (self.current_bits - 1) - 1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
@@ -31,7 +31,6 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-Ints = NDArray[np.int64]
 _CHUNK = 1 << 16
 
 
@@ -63,7 +62,7 @@ class LeastTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class MappingChoice(Value):
+class MappingChoice(ReadOnly, Value):
     """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
 
     chip: ChipSpec  # the chip
@@ -76,9 +75,6 @@ class MappingChoice(Value):
     neuron_bound: int
     class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
     least: LeastTimes  # responses that no row is quicker than
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def may_change_schedule(self) -> bool:

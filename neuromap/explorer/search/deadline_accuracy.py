@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.accuracy.measure import MOST_FRAMES, ImageFrames, accuracy_of_reference
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time, whole
 from neuromap.arrays.value import Value
@@ -31,7 +31,6 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 _MOST_FRAMES = 1 << 12
 """More frames than any period has, and few enough that a float of a period tells it."""
-Ints = NDArray[np.int64]
 
 
 class RowPlace(NamedTuple):
@@ -42,16 +41,13 @@ class RowPlace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Value):
+class Group(ReadOnly, Value):
     """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none."""
 
     choice: MappingChoice  # chip, splitters and ticks per step
     rows: Ints  # (n,): positions in the choice's table, the cheapest by estimate first
     is_given_class: bool  # whether they are of the given pattern's class
     bounds: Figures  # proven bounds of what any of them can reach
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def first_ticks(self) -> int:
