@@ -29,6 +29,8 @@ from neuromap.simulation.stimulus import random_frames
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 
+MILLI = (1e-3).__mul__  # ticks as seconds
+
 
 def titles(svg, class_):
     """Tooltips of the groups of a class."""
@@ -223,7 +225,7 @@ def test_timeline_marks_what_depends_on_the_stimulus():
     network = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
     kinds = {"I": "input", "A": "hidden", "O": "output"}
     ports = tuple(NodePort(name, 1, kind, 5) for name, kind in kinds.items())
-    svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, 1e-3), 1, ports), 1e-3)
+    svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, MILLI), 1, ports), 1e-3)
     shown = titles(svg, "frame")
     # streaming: everything of a frame happens in one tick, and edges come from the frame before
     assert "I samples frame n−1 in tick −1; it depends on nothing of the stimulus" in shown
@@ -238,8 +240,8 @@ def test_timeline_marks_what_depends_on_the_stimulus():
 def test_a_long_timeline_is_not_drawn():
     network = Network.from_edges([("I", "O")])
     ports = (NodePort("I", 1, "input", 0), NodePort("O", 1, "output", 0))
-    assert draw_timeline(timeline_row(network, Responses.from_ticks(9, 9, 9, 1e-3), 9, ports), 1e-3) is not None
-    assert draw_timeline(timeline_row(network, Responses.from_ticks(900, 900, 900, 1e-3), 900, ports), 1e-3) is None
+    assert draw_timeline(timeline_row(network, Responses.from_ticks(9, 9, 9, MILLI), 9, ports), 1e-3) is not None
+    assert draw_timeline(timeline_row(network, Responses.from_ticks(900, 900, 900, MILLI), 900, ports), 1e-3) is None
 
 
 # Small pieces.
