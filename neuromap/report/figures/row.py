@@ -26,6 +26,7 @@ from neuromap.report.figures.run_figures import RunFigures
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy
+from neuromap.simulation.cost.frame_seconds import FrameSeconds
 from neuromap.verification.verdict import Verification
 
 # Spikes of a run over ticks, node by node, for pictures: bounded, whatever the program is.
@@ -198,6 +199,8 @@ class ReportRow(Card):
         Spikes of the first ticks with the first stimulus, for pictures.
     rollout : Rollout or None
         The schedule that was mapped; ``None`` for invalid patterns.
+    seconds : FrameSeconds or None
+        Time of every tick in steady operation, where ticks last as long as their work.
     ports : tuple of NodePort
         Labels and clocks of the program, for the timeline.
     left_out : mapping of str to int
@@ -237,6 +240,7 @@ class ReportRow(Card):
     figures: RunFigures | None = None
     cores: CoreMap | None = None
     raster: SpikeRaster | None = None
+    seconds: FrameSeconds | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -88,6 +89,11 @@ class FrameSeconds(Card):
         begin %= n_ticks
         spans: Floats = (sums[:, begin + rest] - sums[:, begin]).mean(axis=1)
         return np.asarray((spans + turns * sums[:, n_ticks]) / _FEMTO)
+
+    def tick(self, number: int) -> float:
+        """Mean time of a tick of the run and of all whole turns of frames before and after it."""
+        turn = Fraction(self.period).numerator
+        return float(self.measured[:, (number - self.first_tick) % turn :: turn].mean())
 
     def _facts(self) -> dict[str, object]:
         return {
