@@ -79,7 +79,7 @@ class SweepRow(Card):
         return not self.reason
 
     def seconds_of(self, key: str) -> float | None:
-        """Give a figure that is counted in ticks in seconds; ``None`` where it is not known, or ticks were not timed."""
+        """Give a figure that is counted in ticks in seconds; ``None`` where it is not known, or was not timed."""
         ticks = self.figures.get(key)
         if ticks is None or self.chip.is_timed:
             return self.figures.get(key.replace("_ticks", "_seconds"))
