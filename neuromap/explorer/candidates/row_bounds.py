@@ -108,14 +108,15 @@ def least_tick(chip: ChipSpec, cores: int, neurons: int) -> float:
         return chip.tick_seconds
     in_use = 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
     area, most = math.prod(chip.tile), chip.n_usable_cores
-    steps = [(first, seconds) for first, seconds in costs.barrier] or [(1, 0.0)]
-    ends = [area * (first - 1) for first, _ in steps[1:]] + [most]
+    firsts = [tiles for tiles, _ in costs.barrier] or [1]
+    ends = [*(area * (first - 1) for first in firsts[1:]), most]  # the most cores that wait no longer at the barrier
+    steps = [(first, min(end, most)) for first, end in zip(firsts, ends, strict=True)]
     found = [
-        round(costs.access, _FEMTO) * -(-in_use // min(end, most)) + round(seconds, _FEMTO)
-        for (_, seconds), end in zip(steps, ends, strict=True)
-        if min(end, most) >= cores
+        round(costs.access, _FEMTO) * -(-in_use // end) + round(costs.barrier_of(first), _FEMTO)
+        for first, end in steps
+        if end >= cores
     ]
-    return min(found, default=round(steps[0][1], _FEMTO))
+    return max(min(found, default=0.0), 10.0**-_FEMTO)
 
 
 def energy_bound(
