@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
@@ -40,7 +40,7 @@ class CorePartition(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts(Value):
+class Parts(ReadOnly, Value):
     """A mapping up to its cores."""
 
     rollout: Rollout  # the schedule: the one asked for, or one in ticks where splitters made it anew
@@ -52,9 +52,6 @@ class Parts(Value):
     regions: list[tuple[int, int, int, int] | None] | None = None  # of the board, within which a core must lie
     # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
     phases: PhaseChoice | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def network(self) -> Legalised:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,10 +12,25 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, path_given, whole_number
 from neuromap.files.messages import show
 from neuromap.options import Option, check_options, documented, option
+from neuromap.registry import Registry
 from neuromap.render.value import Card
 
-Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
-PLACERS: tuple[Placer, ...] = get_args(Placer)
+_STRATEGIES = "neuromap.mapping.place.strategies"
+PLACERS: Registry[Any] = Registry(
+    "placer",
+    "neuromap.placers",
+    {
+        "auto": f"{_STRATEGIES}:improved",
+        "row-major": f"{_STRATEGIES}:row_major",
+        "hilbert": f"{_STRATEGIES}:hilbert",
+        "spectral": f"{_STRATEGIES}:spectral",
+        "assignment": f"{_STRATEGIES}:assignment",
+        "exchange": f"{_STRATEGIES}:improved",
+    },
+    InputError,
+    kind=Callable,  # type: ignore[arg-type]
+)
+"""Each is a :data:`neuromap.mapping.place.strategies.Strategy`."""
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
 MOST_TICKS = 1024
@@ -116,7 +131,10 @@ class MappingOptions(Card):
     """
 
     placer: str = option(
-        "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.", "auto", choices=PLACERS
+        "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.",
+        "auto",
+        choices=PLACERS,
+        groups=("neuromap.placers",),
     )
     splitters: Splitters = option(
         "WHERE  Where splitters may be placed: slack (where delays leave room, at no tick), anywhere (the schedule "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -189,7 +189,7 @@ FORWARD, BACKWARD = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Wiring(Value):
+class Wiring(ReadOnly, Value):
     """Cores and the pairs of different cores that are wired, each pair once in either direction."""
 
     n_cores: int
@@ -204,9 +204,6 @@ class Wiring(Value):
     # (entries,): ``FORWARD`` if wires lead to the neighbour, ``BACKWARD`` if they come from it, the sum of both for
     # both
     direction: NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def matrix(self) -> sparse.csr_array:
         """Make the symmetric sparse array of all weights, shape (n_cores, n_cores)."""
@@ -278,7 +275,7 @@ MOST_PAIRS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Board(Value):
+class Board(ReadOnly, Value):
     """A board of chips as placement sees it."""
 
     usable: NDArray[np.bool_]  # (rows, columns): indexed ``[y, x]``
@@ -293,9 +290,6 @@ class Board(Value):
     # (:class:`neuromap.hardware.program.dead_routes.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def rows(self) -> int:
