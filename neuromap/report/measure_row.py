@@ -221,6 +221,7 @@ def _with_activity(
         row,
         activity=steady.activity,
         energy=steady.energy,
+        seconds=steady.seconds,
         figures=run_figures(steady, pattern, program, late),
         cores=core_map(program),
         raster=record_raster(program, frames, choice),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.accuracy.accuracy import Accuracy
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
@@ -26,6 +26,7 @@ from neuromap.report.figures.run_figures import RunFigures
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy
+from neuromap.simulation.cost.frame_seconds import FrameSeconds
 from neuromap.verification.verdict import Verification
 
 # Spikes of a run over ticks, node by node, for pictures: bounded, whatever the program is.
@@ -33,7 +34,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class SpikeRaster(Card):
+class SpikeRaster(ReadOnly, Card):
     """S spikes of some neurons of every node, from tick 0 on; spikes of all C cores as sums."""
 
     names: tuple[str, ...]  # nodes, in the order of the program
@@ -47,9 +48,6 @@ class SpikeRaster(Card):
     neuron: Ints
     samples: tuple[Ints, ...]  # for every node the ticks in which it samples or computes a frame
     core_spikes: Ints  # (C,): spikes of all neurons of every core in these ticks, copies and relays included
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 # First and full responses in three units: of one output, and over all outputs.
@@ -126,7 +124,7 @@ _EXIT_CODES: Mapping[str, int] = ReadOnlyMapping(
 
 
 @dataclass(frozen=True, eq=False)
-class ReportRow(Card):
+class ReportRow(ReadOnly, Card):
     """All figures of one pattern in one execution.
 
     Figures of rows that were not mapped are ``None`` (or empty), but for what the schedule alone tells.
@@ -198,6 +196,8 @@ class ReportRow(Card):
         Spikes of the first ticks with the first stimulus, for pictures.
     rollout : Rollout or None
         The schedule that was mapped; ``None`` for invalid patterns.
+    seconds : FrameSeconds or None
+        Time of every tick in steady operation, where ticks last as long as their work.
     ports : tuple of NodePort
         Labels and clocks of the program, for the timeline.
     left_out : mapping of str to int
@@ -237,14 +237,11 @@ class ReportRow(Card):
     figures: RunFigures | None = None
     cores: CoreMap | None = None
     raster: SpikeRaster | None = None
+    seconds: FrameSeconds | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     accuracy: Accuracy | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", ReadOnlyMapping(self.outputs))
-        object.__setattr__(self, "left_out", ReadOnlyMapping(self.left_out))
 
     def _facts(self) -> dict[str, object]:
         return {
