@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.balance_cores import Balance, rates_of
+from neuromap.cores.synapse_list.block_starts import layout_of
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
 from neuromap.cores.synapse_list.list_network import room_of
 from neuromap.cores.synapse_list.program import ListProgram
@@ -42,7 +43,8 @@ class BalanceSearch:
         self._parts, self._context = parts, context
         self._work = record_work(parts, recorded_ticks(draft, self._frames), draft, costs)
         self._rates = rates_of(options.objective, self._work, chip)
-        self._balance = Balance(parts.lists, self._work, room_of(chip), costs, self._rates, chip)
+        layout = layout_of(parts.lists, self._work.groups)
+        self._balance = Balance(layout, self._work, room_of(chip), costs, self._rates, math.prod(chip.tile))
 
     def found(self) -> ListPartition:
         """Search; the partition with few deliveries, where none is better by what was recorded."""
