@@ -16,6 +16,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.infeasibility import Remedy, refuse
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
@@ -68,8 +69,24 @@ def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts
             f"pins: {', '.join(pinned)} are pinned; neurons of the {chip.core_model} cores of {chip.name} share cores "
             "by what they read, so leave pins out"
         )
+    _require_objective(context.options, chip)
     require_neurons(rollout.network, chip)
     return chip.kind.mapper.partition(rollout, chip, context)
+
+
+def _require_objective(options: MappingOptions, chip: ChipSpec) -> None:
+    """Refuse objectives of time and energy where no partition changes how long a tick takes."""
+    if options.objective == "deliveries":
+        return
+    if "objective" not in chip.kind.structure.OPTIONS:
+        why = f"neurons of its {chip.core_model} cores are packed for few cores and copies, which sets energy, too"
+    elif not chip.is_timed:
+        why = (
+            'its ticks are of fixed length, so few deliveries take least energy; one with ticks = "timed" has a choice'
+        )
+    else:
+        return
+    raise InputError(f"objective = {options.objective}: has no meaning on {chip.name}: {why}; leave it out")
 
 
 def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
+from neuromap.report.seconds_over_cores import SECONDS
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
@@ -108,6 +109,7 @@ ROLLOUTS = document(
     class_numbers_are_of_network=FLAG,
     patterns=each(define("pattern", _PATTERN)),
     work_per_tick=COUNT.optional,
+    seconds=SECONDS.optional,
 )
 _RANGE = pair(INTEGER)
 _CHIP = define(
@@ -119,7 +121,12 @@ _CHIP = define(
         core=by_name(kind("integer", "number", "string", "boolean", "array"))(
             required=["axons", "neurons", "weight_bits", "threshold_bits", "potential_bits"]
         ),
-        time=record(tick_seconds=NUMBER, delay=_RANGE)(additionalProperties=NUMBER),
+        time=record(
+            tick_seconds=NUMBER,
+            delay=_RANGE,
+            ticks=const("timed").optional,
+            barrier_seconds=each(pair(NUMBER)).optional,
+        )(additionalProperties=NUMBER),
         derived=record(
             n_cores=COUNT,
             weight_range=_RANGE,
@@ -156,7 +163,7 @@ _BATCH = define(
 _SHOWN = _LABELS | {
     "frame_period_ticks": PERIOD,
     "intervals": GAPS,
-    "tick_seconds": NUMBER,
+    "tick_seconds": NUMBER.or_null,
     "frames": COUNT,
     "ticks": COUNT,
     "file": FILE,

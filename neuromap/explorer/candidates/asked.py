@@ -10,6 +10,7 @@ import numpy as np
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
@@ -17,7 +18,7 @@ from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objec
 from neuromap.explorer.candidates.named_patterns import least_full_response
 from neuromap.explorer.candidates.options import MAX_PERIOD, ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, RowTable, row_table
-from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class, energy_bound, least_tick
 from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedules_of, sharing_of
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
@@ -75,6 +76,8 @@ class MappingChoice(ReadOnly, Value):
     neuron_bound: int
     class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
     least: LeastTimes  # responses that no row is quicker than
+    # seconds that a tick of any row takes at least: the chip's, or a bound where ticks last as long as their work
+    tick_seconds: float
 
     @property
     def may_change_schedule(self) -> bool:
@@ -89,6 +92,10 @@ class MappingChoice(ReadOnly, Value):
             and (self.options.ticks_per_step == other.options.ticks_per_step or not self.may_change_schedule)
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
+
+    def energy_bound(self, period_ticks: Time, cores: int) -> float | None:
+        """Energy per frame that no row of such a frame period on so many cores can do without."""
+        return energy_bound(self.chip, period_ticks, cores, self.neuron_bound, self.tick_seconds)
 
     def exact_times(self, rows: int | slice) -> RowTimes:
         """Give the times of rows in ticks, by their schedules."""
@@ -133,7 +140,8 @@ def mapping_choices(
             in_class = bound.total
             if not _may_change_schedule(options) and CORES in asked.objectives:
                 in_class = core_bound_of_class(given, chip, bound.total, budget)
-            choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least)
+            tick = least_tick(chip, bound.total, bound.neurons)
+            choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least, tick)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip
@@ -213,7 +221,7 @@ class Asked:
 
     @property
     def is_about_times(self) -> bool:
-        """Whether all objectives are times, which are known before anything is mapped."""
+        """Whether all objectives are times, which are known (or bounded) before anything is mapped."""
         return all(objective.bound is None for objective in self.objectives)
 
     @property

@@ -17,9 +17,8 @@ from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.asked import Asked, MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, least_full_response
-from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
-from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, nan_of
+from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
@@ -85,7 +84,7 @@ class OpenRows:
         if CORES in self.objectives:
             self._compute_bound(place)
         cores = self.bound_of(place)
-        energy = energy_bound(group.choice.chip, group.period_ticks, cores, group.choice.neuron_bound)
+        energy = group.choice.energy_bound(group.ticks[3], cores)
         bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
         if not self._is_excluded(bounds, group.is_given_class):
             return False
@@ -98,7 +97,7 @@ class OpenRows:
             self._compute_bound(place)
         group = self.all_rows.groups[place.group]
         accuracy = self.all_rows.accuracy_of(place, measured)
-        figures = figures_of(measured, group.choice.chip.tick_seconds, accuracy)
+        figures = figures_of(measured, fixed_tick(group.choice.chip), accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
             excluded = excluded_by(self._bounds, [compared(figures, self.objectives)], self.tolerance)
@@ -375,7 +374,6 @@ def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
         period = times.period
         if chosen_period(times.execution) is None:
             period = whole(Fraction((period.numerator - 1) * step + 1, period.denominator))
-    energy = energy_bound(choice.chip, period, cores, choice.neuron_bound)
     ticks = (first, full, first + largest_gap(period) - 1, period)
-    seconds = (float(number * choice.chip.tick_seconds) for number in ticks)
-    return Figures._make((*seconds, math.nan, float(cores), nan_of(energy)))
+    seconds = (float(number * choice.tick_seconds) for number in ticks)
+    return Figures._make((*seconds, math.nan, float(cores), nan_of(choice.energy_bound(period, cores))))

@@ -32,6 +32,7 @@ def place(
     seed: int = 0,
     seconds: float | None = None,
     progress: Progress | None = None,
+    by_tiles: bool = False,
 ) -> Ints:
     """Give every core of a partition its coordinates."""
     # A way costs its hops, and ``boundary_cost`` more for every chip boundary that it crosses. No core is placed where
@@ -41,6 +42,7 @@ def place(
     # boundary_cost: cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of
     # the chip's router, and 0 where that is absent
     # seed: of the annealing; without ``seconds`` the same seed gives the same layout on every machine
+    # by_tiles: as the board counts hops (``board.board_for``)
     # shapes: returns (n_cores, 2)
     strategy = PLACERS.find(placer)
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost
@@ -50,7 +52,7 @@ def place(
     if not 0 <= seed < SEEDS:
         raise InputError(f"seed: found {seed}; allowed are integers from 0 to {SEEDS - 1}")
     deadline = Deadline.after(seconds, progress)
-    board = board_for(n_cores, chip, regions, boundary_cost)
+    board = board_for(n_cores, chip, regions, boundary_cost, by_tiles=by_tiles)
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"
