@@ -1,4 +1,4 @@
-"""Mappings of synapse-list cores for time and energy: the books are right, nothing gets worse, and the meaning stays."""
+"""Mappings of synapse-list cores for time and energy: books are right, nothing gets worse, and the meaning stays."""
 
 from dataclasses import replace
 from itertools import product
@@ -76,7 +76,8 @@ def test_loads_are_those_of_every_spike(seed):
     work, _ = random_work(seed)
     core = np.random.default_rng(seed).integers(0, 3, len(work.groups))
     found, wanted = work.loads(core, 3), counted_loads(work, core, 3)
-    assert (found[0] == wanted[0]).all() and (found[1] == wanted[1]).all()
+    assert (found[0] == wanted[0]).all()
+    assert (found[1] == wanted[1]).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(RATES)))
@@ -91,7 +92,8 @@ def test_what_is_kept_move_by_move_equals_what_is_counted_anew(seed, objective):
     for _ in range(6):
         compiled().anneal(laid_out, books, price, state, 0.1, 7)
         loads, messages = work.loads(books.core.astype(np.int64), 4)
-        assert (books.loads == loads).all() and books.messages[0] == messages.sum()
+        assert (books.loads == loads).all()
+        assert books.messages[0] == messages.sum()
         _, again, _ = balance.books(books.core, 4, np.arange(work.n_ticks))
         compiled().recount(laid_out, again, price)
         for name in ("count", "n_targets", "state", "size"):
