@@ -78,7 +78,8 @@ def check_stimuli(
 # Input frames: checking, making and storing them.
 #
 # Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row 0 is
-# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
+# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes. Where no
+# node takes spikes from outside, the first node has rows of no values, which say how many frames there are.
 
 
 _MAX_VALUES = 2**31
@@ -114,6 +115,15 @@ def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, 
     return dict(source)
 
 
+def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
+    """Widths of the frames by node: those of the inputs, or 0 of the first node where there is no input."""
+    sizes = input_sizes(source)
+    if sizes or isinstance(source, Mapping):
+        return sizes
+    names = list(source.nodes) if isinstance(source, Network) else [port.name for port in source.nodes]
+    return dict.fromkeys(names[:1], 0)
+
+
 def check_frames(
     frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
 ) -> dict[str, NDArray[np.bool_]]:
@@ -138,9 +148,11 @@ def check_frames(
         On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
         numbers of frames that differ between nodes.
     """
-    sizes, shapes = input_sizes(source), input_shapes(source)
+    sizes, shapes = fed_sizes(source), input_shapes(source)
     if not isinstance(frames, Mapping):
         raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
+    if not frames and not any(sizes.values()):
+        return {}
     for name in frames:
         if name not in sizes:
             raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
@@ -221,7 +233,7 @@ def random_frames(
     StimulusError
         If a parameter is out of range, or more than 2**31 values are asked for.
     """
-    sizes = input_sizes(source)
+    sizes = fed_sizes(source)
     whole_number("frames: n_frames", n_frames, StimulusError)
     whole_number("frames: seed", seed, StimulusError)
     if density is not None:

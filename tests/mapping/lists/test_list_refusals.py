@@ -8,6 +8,7 @@ import pytest
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternError
 from neuromap.network import build_network
+from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
 from neuromap.network.node import Node
@@ -109,8 +110,10 @@ FAULTS = {
         "edge I -> O: feeds current 1, but the neurons of O have 1",
     ),
     "input": (
-        lambda: Network("n", {"I": replace(INPUT, neuron=neuron()), "O": SPIKES}, {("I", "O"): Edge("I", "O", DENSE)}),
-        "node I: is an input node, whose spikes come from outside",
+        lambda: require_weights(
+            Network("n", {"I": replace(INPUT, neuron=neuron()), "O": SPIKES}, {("I", "O"): Edge("I", "O", dense(SHAPE, SHAPE))})
+        ),
+        "node I: no edge feeds its neurons, and no bias or current or voltage drives them",
     ),
 }  # fmt: skip
 
