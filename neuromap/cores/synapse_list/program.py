@@ -226,6 +226,11 @@ class ListProgram(ChipProgram):
         return used
 
     @property
+    def has_bias(self) -> NDArray[np.bool_]:
+        """Neurons with a bias."""
+        return self.neurons.bias != 0
+
+    @property
     def joined(self) -> NDArray[np.int32] | None:
         """The neuron whose voltage takes this one's current; -1 for none."""
         return self.neurons.joined

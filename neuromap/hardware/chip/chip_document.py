@@ -104,6 +104,8 @@ MAX_CORES = 2**22
 """Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
 ROUTER_KEYS = {
     "hop_seconds": "time of one hop between two routers",
+    "hop_x_seconds": "time of one hop along x, where it is another than along y",
+    "hop_y_seconds": "time of one hop along y",
     "link_spikes_per_second": "spikes that one link of the mesh carries",
     "boundary_spikes_per_second": "spikes that all ports of one chip carry together",
     "boundary_bits_per_second": "bits that all ports of one chip carry together",
@@ -116,9 +118,14 @@ ENERGY_KEYS = {
     "supply_volts": "voltage at which the figures of this table hold",
     "synaptic_event_joules": "marginal energy of one synaptic event",
     "average_synaptic_event_joules": "total energy divided by synaptic events at a stated operating point",
-    "neuron_update_joules": "energy of one neuron's leak and threshold in one tick",
+    "neuron_access_joules": "energy of looking at one neuron in use in one tick, active or not",
+    "neuron_update_joules": "energy of one neuron's leak and threshold in one tick; of an active one beside access",
+    "fire_joules": "energy of one neuron that fires, whatever its targets",
     "spike_joules": "energy of one spike leaving a core",
+    "arrival_joules": "energy of one spike entering a core",
     "hop_joules": "energy of one spike over one hop",
+    "hop_x_joules": "energy of one spike over one hop along x, where it is another than along y",
+    "hop_y_joules": "energy of one spike over one hop along y",
     "tick_joules": "energy of one tick of one chip, whatever its activity",
     "static_watts": "power of one chip at rest",
     "off_chip_bit_joules": "energy of one bit sent to another chip",
@@ -128,7 +135,11 @@ ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts
 """Figures of which each makes a term of an energy: neither the voltage nor the average of everything does."""
 TIMING_KEYS = {
     "synaptic_event_seconds": "time that a core takes for one synaptic event",
-    "neuron_update_seconds": "time that a core takes for one neuron's leak and threshold in one tick",
+    "neuron_access_seconds": "time of looking at one neuron in use in one tick, active or not",
+    "neuron_update_seconds": "time of one neuron's leak and threshold in one tick; of an active one beside access",
+    "fire_seconds": "time that a core takes for one neuron that fires, whatever its targets",
+    "spike_seconds": "time that a core takes to send one spike to one core",
+    "arrival_seconds": "time that a core takes for one spike that enters it",
 }
 """Figures of the table ``[time]``."""
 _INT32 = 2**31 - 1
@@ -156,9 +167,9 @@ _TOP_KEYS = (
     "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy", "defects",
 )  # fmt: skip
 _TABLE_KEYS: dict[str, tuple[str, ...]] = {
-    "grid": ("cores", "chips", "reach"),
+    "grid": ("cores", "chips", "tile", "reach"),
     "core": (),  # of its kind
-    "time": ("tick_seconds", "delay", *TIMING_KEYS),
+    "time": ("tick_seconds", "delay", "ticks", "barrier_seconds", *TIMING_KEYS),
     "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
     "energy": (*ENERGY_KEYS, "included"),
@@ -188,6 +199,10 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
     elif not chip.rules.stochastic:
         # the default, and younger than the other keys: programs without it keep the bytes of their files
         del document["neuron"]["stochastic"]
+    if chip.tile != (1, 1):
+        document["grid"]["tile"] = list(chip.tile)
+    if chip.is_timed:
+        document["time"] |= {"ticks": "timed", "barrier_seconds": [list(step) for step in chip.barrier_seconds]}
     if chip.reach is not None:
         document["grid"]["reach"] = list(chip.reach)
     document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
@@ -224,6 +239,9 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     values["cores"] = grid.pair("cores", 1, MAX_CORES)
     values["chips"] = grid.pair("chips", 1, MAX_CORES) if "chips" in grid else (1, 1)
     values["reach"] = grid.pair("reach", 0, MAX_CORES) if "reach" in grid else None
+    values["tile"] = grid.pair("tile", 1, MAX_CORES) if "tile" in grid else (1, 1)
+    if any(cores % side for cores, side in zip(values["cores"], values["tile"], strict=True)):
+        raise ChipError(f"grid.tile: found {list(values['tile'])}; must divide the cores {list(values['cores'])}")
     n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
     if n_cores > MAX_CORES:
         raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
@@ -237,6 +255,8 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")
     if values["delay"][0] > values["delay"][1]:
         raise ChipError(f"time.delay: found {list(values['delay'])}; needs the least delay first")
+    values["is_timed"] = "ticks" in time and time.text("ticks", ("fixed", "timed")) == "timed"
+    values["barrier_seconds"] = _barrier(time, values["is_timed"])
     rules: dict[str, Any] = {
         key: neuron.text(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
     }
@@ -255,7 +275,43 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     _check_cycles(values["router"])
     values["energy_included"] = _included(tables["energy"])
     values["defects"] = defects_from_table(tables["defects"])
+    if values["tile"] != (1, 1) and (values["defects"].routers or values["defects"].links):
+        raise ChipError("defects: routers and links are those of single cores; name the dead cores of a tile instead")
+    apart = [key for key in _OF_TIMED if key in values["energy"]]
+    if apart and not values["is_timed"]:
+        raise ChipError(f'energy.{apart[0]}: is counted where ticks are timed; say ticks = "timed", or delete it')
+    for part, key in (("router", "hop_seconds"), ("energy", "hop_joules")):
+        both = [key.replace("hop_", f"hop_{axis}_") for axis in "xy"]
+        found = [name for name in both if name in values[part]]
+        if found and (len(found) == 1 or key in values[part]):
+            raise ChipError(f"{part}.{found[0]}: needs {' and '.join(both)}, and no {key} beside them")
     return ChipSpec(rules=NeuronRules(**rules), **values)
+
+
+def _barrier(time: TomlTable, is_timed: bool) -> tuple[tuple[int, float], ...]:
+    """Read how long a barrier takes, by tiles in use."""
+    if "barrier_seconds" not in time:
+        if is_timed:
+            raise ChipError('time: ticks = "timed" needs barrier_seconds, such as [[1, 6e-7]]: tiles in use, seconds')
+        return ()
+    steps = time.values["barrier_seconds"]
+    allowed = "is a list of [tiles, seconds], tiles from 1 on and rising, seconds from 0 to 1"
+    if not is_timed:
+        raise ChipError('time.barrier_seconds: means nothing where ticks are fixed; say ticks = "timed", or delete it')
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, list) and len(step) == 2 for step in steps):
+        raise time.wrong("barrier_seconds", allowed)
+    known = 0
+    for tiles, seconds in steps:
+        is_whole = isinstance(tiles, int) and not isinstance(tiles, bool)
+        is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= 1
+        if not is_whole or not is_time or not known < tiles <= MAX_CORES or (known == 0 and tiles != 1):
+            raise time.wrong("barrier_seconds", allowed)
+        known = tiles
+    return tuple((tiles, float(seconds)) for tiles, seconds in steps)
+
+
+_OF_TIMED = ("neuron_access_joules", "fire_joules", "arrival_joules")
+"""Figures of what is counted only where ticks are timed."""
 
 
 def _kind(top: TomlTable) -> CoreKind:

@@ -147,6 +147,8 @@ class ChipSpec(Card):
         Columns and rows of cores on one chip.
     chips : tuple of int
         Columns and rows of chips on the board.
+    tile : tuple of int
+        Columns and rows of cores that share a router: hops are counted between tiles.
     axons, neurons, axon_types : int
         Per core; synapse-list cores have no types of axons: 0.
     weight_bits, leak_bits, threshold_bits, potential_bits : int
@@ -157,7 +159,12 @@ class ChipSpec(Card):
     delay : tuple of int
         Least and greatest delay of a spike in ticks.
     tick_seconds : float
-        Length of one tick.
+        Length of one tick; where ticks are timed, what a reader takes it for until work has been counted.
+    is_timed : bool
+        Whether a tick lasts as long as its work and a barrier, and not ``tick_seconds``; see
+        :func:`neuromap.hardware.chip.tick_costs.tick_costs`.
+    barrier_seconds : tuple of (int, float)
+        Time of the barrier by tiles in use: pairs of a number of tiles, ascending, and the seconds from it on.
     reach : tuple of int or None
         Farthest target in cores along x and y; ``None`` where unlimited.
     rules : NeuronRules
@@ -199,6 +206,9 @@ class ChipSpec(Card):
     energy: Mapping[str, float] = field(default_factory=dict)
     energy_included: tuple[str, ...] = ()
     timing: Mapping[str, float] = field(default_factory=dict)
+    tile: tuple[int, int] = (1, 1)
+    is_timed: bool = False
+    barrier_seconds: tuple[tuple[int, float], ...] = ()
     description: str = ""
     source: str = ""
     defects: Defects = field(default_factory=Defects)
@@ -247,6 +257,11 @@ class ChipSpec(Card):
         return self.cores[1] * self.chips[1]
 
     @property
+    def routers(self) -> tuple[int, int]:
+        """Routers along x and y over the whole board: one for every tile."""
+        return self.columns // self.tile[0], self.rows // self.tile[1]
+
+    @property
     def n_cores(self) -> int:
         """Cores of the whole board, dead ones included."""
         return self.columns * self.rows
@@ -285,7 +300,7 @@ class ChipSpec(Card):
             **({"axon types": self.axon_types} if self.axon_types else {"core model": self.core_model}),
             "weights": f"{self.weight_range[0]} to {self.weight_range[1]}",
             "delay": f"{self.delay[0]} to {self.delay[1]} ticks",
-            "tick": seconds(self.tick_seconds),
+            "tick": "as long as its work" if self.is_timed else seconds(self.tick_seconds),
         }
 
     def _signed_range(self, bits: int) -> tuple[int, int]:

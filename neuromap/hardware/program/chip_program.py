@@ -67,7 +67,9 @@ def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWa
         If ``fired`` has another shape, or a negative number.
     """
     chip = program.chip
-    loads = np.zeros((6, chip.rows, chip.columns), np.int64)
+    columns, rows = chip.routers
+    loads = np.zeros((6, rows, columns), np.int64)
+    of_chip = columns // chip.chips[0], rows // chip.chips[1]
     hops = crossings = 0
     times: Counter[tuple[int, int]] = Counter()
     for core, _, target, count in _sent(program, fired):
@@ -79,7 +81,7 @@ def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWa
         for (x, y), (to_x, to_y) in pairwise(places):
             loads[_DIRECTION[to_x - x, to_y - y], y, x] += count
             hops += count
-            if (x // chip.cores[0], y // chip.cores[1]) != (to_x // chip.cores[0], to_y // chip.cores[1]):
+            if (x // of_chip[0], y // of_chip[1]) != (to_x // of_chip[0], to_y // of_chip[1]):
                 crossings += count
     return RouteWalk(times.total(), hops, crossings, loads)
 
@@ -151,8 +153,9 @@ def _sent(program: ChipProgram, fired: ArrayLike | None) -> list[tuple[int, int,
 
 
 def _place(program: ChipProgram, core: int) -> tuple[int, int]:
+    """Find the router of a core: cores of one tile share it."""
     x, y = program.coordinates[core].tolist()
-    return x, y
+    return x // program.chip.tile[0], y // program.chip.tile[1]
 
 
 # The route of one spike, hop by hop: along x first, then along y.
@@ -369,6 +372,11 @@ class ChipProgram(Card, ABC):
         used[core[found.row], found.neuron] = True
         used[self.wires.core, self.wires.neuron] = True
         return used
+
+    @property
+    def has_bias(self) -> Bools:
+        """Neurons whose potential changes by itself, whatever comes in: shape (C, N)."""
+        return np.zeros(self.shape, np.bool_)
 
     @property
     def joined(self) -> NDArray[np.int32] | None:

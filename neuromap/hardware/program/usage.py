@@ -204,8 +204,8 @@ def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
     hops, crossings = np.zeros(len(source), np.int64), 0
     for axis, cores in enumerate(program.chip.cores):
         place = program.coordinates[:, axis].astype(np.int64)
-        chip = place // cores
-        hops += np.abs(place[source] - place[target])
+        chip, router = place // cores, place // program.chip.tile[axis]
+        hops += np.abs(router[source] - router[target])
         crossings += int(np.abs(chip[source] - chip[target]).sum())
     return hops, crossings
 

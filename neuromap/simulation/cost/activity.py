@@ -19,6 +19,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
 from neuromap.simulation.cost.energy import Counts
+from neuromap.simulation.cost.tick_times import TickTimes
 from neuromap.simulation.noc.traffic import Traffic, WireCounts
 
 
@@ -159,11 +160,14 @@ class Activity(Card):
         What the cores did.
     chips : int
         Chips of the board.
+    times : TickTimes or None
+        Time of every tick, where ticks are timed.
     """
 
     traffic: Traffic
     work: Work
     chips: int
+    times: TickTimes | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -177,10 +181,10 @@ class Activity(Card):
     @property
     def counts(self) -> Counts:
         """What costs energy, for :func:`neuromap.simulation.cost.energy.energy_of`."""
-        return energy_counts(self.traffic.wires, self.work, self.chips)
+        return energy_counts(self.traffic.wires, self.work, self.chips, self.times)
 
 
-def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
+def energy_counts(wires: WireCounts, work: Work, chips: int, times: TickTimes | None = None) -> Counts:
     """Say of a run what costs energy."""
     # Spikes that are read out leave a core and go to the host, so they count in both places.
     return Counts(
@@ -192,4 +196,9 @@ def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
         hops=wires.hops,
         crossings=wires.crossings,
         host_spikes=wires.host_spikes + wires.readout_spikes,
+        hops_x=wires.hops_x,
+        active=times.active if times else 0,
+        fired=times.fired if times else 0,
+        arrivals=times.arrivals if times else 0,
+        seconds=float(times.seconds.sum()) if times else 0.0,
     )

@@ -8,7 +8,7 @@ synaptic event, which includes everything, is no marginal cost and enters no sum
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from neuromap.arrays.times import Time
@@ -39,6 +39,12 @@ class Counts(Card):
         Spikes that leave a core.
     hops : int
         Links of the mesh that they cross, summed.
+    hops_x : int
+        Those of them along x.
+    active, fired, arrivals : int
+        Neurons that were active, neurons that fired, and spikes that came into a core, where ticks are timed.
+    seconds : float
+        Time that the ticks took, where ticks are timed.
     crossings : int
         Chip boundaries among them.
     host_spikes : int
@@ -58,6 +64,11 @@ class Counts(Card):
     hops: int = 0
     crossings: int = 0
     host_spikes: int = 0
+    hops_x: int = 0
+    active: int = 0
+    fired: int = 0
+    arrivals: int = 0
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -109,7 +120,7 @@ class Energy(Card):
     counts : Counts
         What was counted.
     seconds : float
-        How long the run took on the chip: ticks times the length of a tick.
+        How long the run took on the chip.
     terms : tuple of EnergyTerm
         All of them, absent ones too, always in the same order.
     average_joules_each : float or None
@@ -229,15 +240,18 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
     figures = chip.energy
     watts, bit = figures.get("static_watts"), figures.get("off_chip_bit_joules")
     bits = bits_off_chip(chip)
+    seconds = counts.seconds if chip.is_timed else counts.ticks * chip.tick_seconds
     off_chip = "spikes between chips, or chip and host" + ("" if bits is None else f", {bits:g} bits each")
     rows = (
         ("static_watts", "chips x ticks at rest", counts.chips * counts.ticks,
-         None if watts is None else watts * chip.tick_seconds),
+         None if watts is None else watts * (seconds / counts.ticks if counts.ticks else 0.0)),
         ("tick_joules", "chips x ticks", counts.chips * counts.ticks, figures.get("tick_joules")),
         ("synaptic_event_joules", "synaptic events", counts.synaptic_events, figures.get("synaptic_event_joules")),
-        ("neuron_update_joules", "neuron updates", counts.neuron_updates, figures.get("neuron_update_joules")),
+        *_neuron_rows(chip, counts),
         ("spike_joules", "spikes that leave a core", counts.spikes, figures.get("spike_joules")),
-        ("hop_joules", "hops", counts.hops, figures.get("hop_joules")),
+        *([("arrival_joules", "spikes that enter a core", counts.arrivals, figures["arrival_joules"])]
+          if "arrival_joules" in figures else []),
+        *_hop_rows(figures, counts),
         ("off_chip_bit_joules", off_chip, counts.crossings + counts.host_spikes,
          None if bit is None or bits is None else bit * bits),
     )  # fmt: skip
@@ -252,4 +266,31 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
         )
         for key, title, count, each in rows
     )
-    return Energy(counts, counts.ticks * chip.tick_seconds, terms, figures.get("average_synaptic_event_joules"))
+    return Energy(counts, seconds, terms, figures.get("average_synaptic_event_joules"))
+
+
+_Row = tuple[str, str, int, float | None]
+
+
+def _neuron_rows(chip: ChipSpec, counts: Counts) -> list[_Row]:
+    """Give updates of all neurons; or access of all of them, and updates of the active ones."""
+    figures = chip.energy
+    each = figures.get("neuron_update_joules")
+    if "neuron_access_joules" not in figures:
+        rows: list[_Row] = [("neuron_update_joules", "neuron updates", counts.neuron_updates, each)]
+    else:
+        looked = ("neuron_access_joules", "neurons accessed", counts.neuron_updates, figures["neuron_access_joules"])
+        rows = [looked, ("neuron_update_joules", "updates of active neurons", counts.active, each)]
+    if "fire_joules" in figures:
+        rows.append(("fire_joules", "neurons that fire", counts.fired, figures["fire_joules"]))
+    return rows
+
+
+def _hop_rows(figures: Mapping[str, float], counts: Counts) -> list[_Row]:
+    if "hop_x_joules" not in figures:
+        return [("hop_joules", "hops", counts.hops, figures.get("hop_joules"))]
+    along_y = counts.hops - counts.hops_x
+    return [
+        ("hop_x_joules", "hops along x", counts.hops_x, figures["hop_x_joules"]),
+        ("hop_y_joules", "hops along y", along_y, figures["hop_y_joules"]),
+    ]

@@ -14,6 +14,7 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.cost.activity import Activity, NodeShares, Work
+from neuromap.simulation.cost.tick_times import tick_clock
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks, together
@@ -61,11 +62,15 @@ def measure_activity(
     """
     needs("measure_activity", program, ChipProgram)
     choice = EngineChoice(engine, threads, noise_seed)
-    traffic, work = TrafficCounter(program), WorkCounter(program)
-    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress):
+    traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
+    timed = clock is not None
+    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress, holding=timed):
         traffic.add(spikes)
         work.add(spikes)
-    return Activity(traffic.result(), work.result(), math.prod(program.chip.chips))
+        if clock is not None:
+            clock.add(spikes)
+    times = None if clock is None else clock.result()
+    return Activity(traffic.result(), work.result(), math.prod(program.chip.chips), times)
 
 
 # What the cores of a program do in each tick: synaptic events, counted core by core and node by node.

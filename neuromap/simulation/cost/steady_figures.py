@@ -28,6 +28,7 @@ from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.cost.activity import Activity, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
 from neuromap.simulation.cost.measure_activity import WorkCounter
+from neuromap.simulation.cost.tick_times import TickClock, tick_clock
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
@@ -114,12 +115,12 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
     """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
     stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, chips = _frames_each(stimuli), math.prod(program.chip.chips)
-    traffic, work = TrafficCounter(program), WorkCounter(program)
-    first = _count(program, stimuli[:1], choice, traffic, work)
-    activity = Activity(traffic.result(), work.result(), chips)
+    traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
+    first = _count(program, stimuli[:1], choice, traffic, work, clock)
+    activity = Activity(traffic.result(), work.result(), chips, None if clock is None else clock.result())
     # arrivals take several times as long as the sums: what single ticks need is of the first stimulus
     wires = WireSums(program)
-    others = _count(program, stimuli[1:], choice, wires, work)
+    others = _count(program, stimuli[1:], choice, wires, work, clock)
     sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
     return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, activity)
 
@@ -128,25 +129,34 @@ def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice 
     """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways."""
     # shapes: stimuli (n_frames, size)
     stimuli = [whole_turns(program, frames) for frames in stimuli]
-    n_frames, wires, work = _frames_each(stimuli), WireSums(program), WorkCounter(program)
-    each = _count(program, stimuli, choice, wires, work)
+    n_frames, wires, work, clock = _frames_each(stimuli), WireSums(program), WorkCounter(program), tick_clock(program)
+    each = _count(program, stimuli, choice, wires, work, clock)
     return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes)
 
 
 def _count(
-    program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, wires: _Wires, work: WorkCounter
+    program: ChipProgram,
+    stimuli: Stimuli,
+    choice: EngineChoice,
+    wires: _Wires,
+    work: WorkCounter,
+    clock: TickClock | None,
 ) -> tuple[Counts, ...]:
     """Count the windows of the stimuli one after the other; what each adds."""
     chips, done = math.prod(program.chip.chips), work.result()
-    sums = [energy_counts(wires.counts, done, chips)]
+    sums = [energy_counts(wires.counts, done, chips, None if clock is None else clock.result())]
     for frames in stimuli:
         window = steady_window(program, frames, choice, done.n_ticks)
         work.follow(window.before)
+        if clock is not None:
+            clock.follow(window.before)
         for spikes in window.ticks:
             wires.add(spikes)
             work.add(spikes)
+            if clock is not None:
+                clock.add(spikes)
         done = work.result()
-        sums.append(energy_counts(wires.counts, done, chips))
+        sums.append(energy_counts(wires.counts, done, chips, None if clock is None else clock.result()))
     return tuple(_less(after, before) for before, after in pairwise(sums))
 
 
@@ -196,7 +206,8 @@ def steady_window(
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
     first_input = min([port.sample_tick for port in program.nodes if port.kind == "input"] or [p.sample_tick for p in program.nodes])
     begin = max(0, tick_of_frame(first_input, program.period, silent + warm))
-    run = run_ticks(program, fed, n_ticks=begin + int(n_frames * program.period), choice=choice)
+    n_ticks, holding = begin + int(n_frames * program.period), program.chip.is_timed
+    run = run_ticks(program, fed, n_ticks=n_ticks, choice=choice, holding=holding)
     before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))
     return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
 

@@ -166,8 +166,9 @@ class Mesh(Card):
 
     @classmethod
     def of(cls, chip: ChipSpec) -> Self:
-        """Mesh of a board."""
-        return cls(chip.columns, chip.rows, *chip.cores)
+        """Mesh of a board; cores of a tile share a router."""
+        columns, rows = chip.routers
+        return cls(columns, rows, columns // chip.chips[0], rows // chip.chips[1])
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -205,7 +206,8 @@ class Window(NamedTuple):
         board = Mesh.of(program.chip)
         if not program.n_cores:
             return cls(0, 0, Mesh(1, 1, 1, 1))
-        low, high = program.coordinates.min(axis=0), program.coordinates.max(axis=0)
+        routers = program.coordinates // np.array(program.chip.tile)
+        low, high = routers.min(axis=0), routers.max(axis=0)
         chip = np.array([board.chip_columns, board.chip_rows])
         if (low // chip == high // chip).all():
             columns, rows = (int(size) for size in high - low + 1)
@@ -234,6 +236,7 @@ class Window(NamedTuple):
 def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
     """Ways of spikes from cores to cores."""
     # shapes: cores, targets (n,)
-    start = program.coordinates[cores].astype(np.int64)
-    end = program.coordinates[targets].astype(np.int64)
+    tile = np.array(program.chip.tile)
+    start = program.coordinates[cores].astype(np.int64) // tile
+    end = program.coordinates[targets].astype(np.int64) // tile
     return Ways(*(np.ascontiguousarray(column) for column in (*start.T, *end.T)))

@@ -118,7 +118,7 @@ def measure_traffic(
 
 def _chip_of_cores(program: ChipProgram, mesh: Mesh) -> Ints:
     """Position of every core's chip in the flattened array of chips."""
-    x, y = program.coordinates.astype(np.int64).T
+    x, y = (program.coordinates.astype(np.int64) // np.array(program.chip.tile)).T
     number: Ints = y // mesh.chip_rows * mesh.chips[1] + x // mesh.chip_columns
     return number
 

@@ -135,6 +135,8 @@ class Traffic(Card):
         Spikes from the host to axons, input and bias.
     readout_spikes : int
         Spikes of neurons that are read out, once for every row of the output table.
+    hops_x : int
+        Those of the hops that lie along x.
     port_peaks : ndarray of int64, shape (rows of chips, columns of chips)
         Most spikes through the ports of every chip in one tick: those that leave it, those that enter it, those from
         the host and those read out.
@@ -170,6 +172,7 @@ class Traffic(Card):
     crossings: int
     host_spikes: int
     readout_spikes: int
+    hops_x: int
     port_peaks: NDArray[np.int64]
     shortest_tick_cycles: int
     shortest_tick_at: int | None
@@ -188,7 +191,7 @@ class Traffic(Card):
     @property
     def wires(self) -> WireCounts:
         """The counts alone."""
-        return WireCounts(self.spikes, self.hops, self.crossings, self.host_spikes, self.readout_spikes)
+        return WireCounts(*(getattr(self, name) for name in WireCounts._fields))
 
     @property
     def mean_hops(self) -> float | None:
@@ -262,6 +265,7 @@ class WireCounts(NamedTuple):
     crossings: int  # boundaries between chips that they cross
     host_spikes: int  # spikes from the host to axons, input and bias
     readout_spikes: int  # spikes of neurons that are read out, once for every row of the output table
+    hops_x: int  # those of the links that lie along x
 
 
 class TickWires(NamedTuple):
@@ -279,7 +283,7 @@ class WireCounter:
         self._program = program
         self._window = Window.of(program)
         self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
-        self._counts = WireCounts(0, 0, 0, 0, 0)
+        self._counts = WireCounts(0, 0, 0, 0, 0, 0)
 
     @property
     def window(self) -> Window:
@@ -301,7 +305,8 @@ class WireCounter:
         sent = self._program.sent_by(cores, neurons)
         ways = self._window.ways_of(self._program, cores[sent.spike], sent.core)
         crossings = 0 if mesh.chips == (1, 1) else int(mesh.crossings(ways).sum())
-        now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()))
+        along_x = int(np.abs(ways.end_x - ways.x).sum())
+        now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()), along_x)
         self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
         return TickWires(sent.spike, ways, readouts)
 

@@ -104,11 +104,12 @@ class TickSpikes(NamedTuple):
     # host_cores, host_axons: (m,): axons that the host feeds, due in this very tick; an axon may occur twice
     host_cores: NDArray[np.int32]
     host_axons: NDArray[np.int32]
+    held: NDArray[np.bool_] | None = None  # (C, N): neurons that hold a potential as the tick begins; None if not asked
 
 
 def together(ticks: Sequence[TickSpikes]) -> TickSpikes:
     """Put what is sent in one tick or more one after the other, for sums in which the tick does not count."""
-    numbers, *columns = zip(*ticks, strict=True)
+    numbers, *columns = zip(*(spikes[:5] for spikes in ticks), strict=True)
     return TickSpikes(numbers[0], *(np.concatenate(column) for column in columns))
 
 
@@ -119,8 +120,10 @@ def run_ticks(
     n_ticks: int | None = None,
     choice: EngineChoice = DEFAULT_ENGINE,
     progress: Callable[[int, int], object] | None = None,
+    holding: bool = False,
 ) -> Iterator[TickSpikes]:
     """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks."""
+    # holding: hand out what neurons hold too, for which every tick is a run of its own
     # shapes: frames (n_frames, size)
     if frames is None and n_ticks is None:
         raise InputError("run: neither frames nor n_ticks is given; give one of them")
@@ -130,12 +133,14 @@ def run_ticks(
     chip = make_engine(program, choice)
     fed = FedFrames(program, checked)
     total = ticks_to_run(program, fed.n_frames) if n_ticks is None else n_ticks
-    length = max(1, min(256, _CHUNK_VALUES // max(1, int(np.prod(program.shape)), fed.n_rows)))
+    most = 1 if holding else 256
+    length = max(1, min(most, _CHUNK_VALUES // max(1, int(np.prod(program.shape)), fed.n_rows)))
     while chip.tick < total:
         first = chip.tick
         count = min(length, total - first)
         events = HostEvents.none(count) if frames is None else fed.events(first, count)
-        yield from _by_tick(chip.run(events), events, first)
+        held = chip.potentials != 0 if holding else None
+        yield from (spikes._replace(held=held) for spikes in _by_tick(chip.run(events), events, first))
         if progress is not None:
             progress(chip.tick, total)
 

@@ -1,0 +1,151 @@
+"""The compiled clock of timed ticks: cores send in the order of their neurons, and work through what comes in.
+
+Times are whole femtoseconds: sums are exact, so no order of adding makes a bound smaller than what it bounds.
+
+All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
+imported when ticks are timed, and never before: Numba is slow to import.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from neuromap.compiling import cached
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+BLOCK = 64
+"""Neurons of a core whose spikes the bound takes to leave together, after the last of them."""
+
+
+class ClockTables(NamedTuple):
+    """What a program does in a tick, laid out for the clock: C cores, N neurons each, L axons, T ways, S synapses."""
+
+    first: Ints  # (C + 1,): neurons in use of core c are ``neuron[first[c]:first[c + 1]]``, ascending
+    neuron: Ints  # numbers C * N + n
+    has_bias: Bytes  # (C * N,)
+    way: Ints  # (C * N + 1,): ways of a neuron
+    # target, axon, ticks: (T,): core and axon of a way, and ticks to the axon
+    target: Ints
+    axon: Ints
+    ticks: Ints
+    axon_core: Ints  # (L,)
+    synapse: Ints  # (L + 1,): synapses of an axon
+    # reached, delay: (S,): neuron that a synapse reaches, and ticks to it
+    reached: Ints
+    delay: Ints
+    # x, y: (C,): router of every core
+    x: Ints
+    y: Ints
+
+
+class ClockState(NamedTuple):
+    """What the clock keeps between ticks, and room for one tick."""
+
+    touched: Bytes  # (slots, C * N): neurons that a synapse reaches, by tick modulo the slots
+    # to, work, when, latest: room for the spikes of a tick: core, work there, arrival, and a bound of it
+    to: Ints
+    work: Ints
+    when: Ints
+    latest: Ints
+    # send, receive, free: (C,): work of every core in this tick, and when it has worked through what came in
+    send: Ints
+    receive: Ints
+    free: Ints
+    # sent, received: (C,): the same, summed over the ticks; critical: ticks that each core ended
+    sent: Ints
+    received: Ints
+    critical: Ints
+
+
+_part = njit(error_model="numpy")
+
+
+@_part
+def _finish(state, n, when):  # type: ignore[no-untyped-def]
+    """Let every core work through what comes in, first come first served; when the last one is done, and which."""
+    free = state.free
+    free[:] = 0
+    for k in np.argsort(when[:n], kind="mergesort"):  # stable: spikes that come together keep the order of sending
+        core = state.to[k]
+        free[core] = max(free[core], when[k]) + state.work[k]
+    last = 0
+    for core in range(len(free)):
+        if free[core] > free[last]:
+            last = core
+    return free[last], last
+
+
+def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[no-untyped-def]
+    """Time one tick: in the simulation, by the bound, and at the least; neurons that were active, and spikes sent."""
+    access, update, fire, spike, arrival, event, hop_x, hop_y = costs
+    slots = len(state.touched)
+    now = state.touched[tick % slots]
+    state.receive[:] = 0
+    n = 0
+    for axon in host:  # what the host feeds is there when the tick begins
+        core, begin, end = tables.axon_core[axon], tables.synapse[axon], tables.synapse[axon + 1]
+        state.to[n], state.when[n], state.latest[n] = core, 0, 0
+        state.work[n] = arrival + event * (end - begin)
+        state.receive[core] += state.work[n]
+        n += 1
+        for s in range(begin, end):
+            state.touched[(tick + tables.delay[s]) % slots, tables.reached[s]] = 1
+    n_host, n_active = n, 0
+    for core in range(len(state.send)):
+        time, since = 0, n
+        first, last = tables.first[core], tables.first[core + 1]
+        for k in range(first, last):
+            neuron = tables.neuron[k]
+            time += access
+            if held[neuron] or tables.has_bias[neuron] or now[neuron]:
+                time += update
+                n_active += 1
+            if fired[neuron]:
+                time += fire
+                for way in range(tables.way[neuron], tables.way[neuron + 1]):
+                    time += spike
+                    target, axon = tables.target[way], tables.axon[way]
+                    begin, end = tables.synapse[axon], tables.synapse[axon + 1]
+                    hops = hop_x * abs(tables.x[core] - tables.x[target]) + hop_y * abs(
+                        tables.y[core] - tables.y[target]
+                    )
+                    state.to[n], state.when[n], state.latest[n] = target, time + hops, hops
+                    state.work[n] = arrival + event * (end - begin)
+                    state.receive[target] += state.work[n]
+                    n += 1
+                    due = tick + tables.ticks[way]
+                    for s in range(begin, end):
+                        state.touched[(due + tables.delay[s]) % slots, tables.reached[s]] = 1
+            if (k - first) % BLOCK == BLOCK - 1 or k == last - 1:
+                for m in range(since, n):
+                    state.latest[m] += time
+                since = n
+        state.send[core] = time
+    now[:] = 0
+    slowest = 0
+    for core in range(len(state.send)):
+        state.sent[core] += state.send[core]
+        state.received[core] += state.receive[core]
+        if state.send[core] > state.send[slowest]:
+            slowest = core
+    sending = state.send[slowest]
+    # A queue that never idles while work waits ends no earlier for later arrivals, whatever order it serves them in: so
+    # arrivals at the ends of blocks bound the end.
+    bound = max(sending, _finish(state, n, state.latest)[0])
+    done, last = _finish(state, n, state.when)
+    if done > sending:
+        slowest = last
+    state.critical[slowest] += 1
+    return max(sending, done), bound, max(sending, state.receive.max()), n_active, n - n_host
+
+
+@cache
+def clock_kernel() -> Any:
+    """Give the compiled clock."""
+    return cached(_time_tick)
