@@ -2,8 +2,8 @@
 
 A *network* is a finite directed graph in which every node is reachable from a *root*, a node without incoming edges
 (Fischer, Köhler, Pfeil 2018, section 2). A root is an input node, whose spikes come from outside, or a *source*, whose
-spiking neurons their bias alone drives. A node is a layer, an edge a transformation between two layers. Networks built with
-:meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
+spiking neurons their bias alone drives. A node is a layer, an edge a transformation between two layers. Networks built
+with :meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
 """
 
 from __future__ import annotations

@@ -53,12 +53,13 @@ class ListPartition(Value):
 
 
 def fill_cores(
-    lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, budget: Budget = NO_LIMIT
+    lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, runs: int = 1, budget: Budget = NO_LIMIT
 ) -> ListPartition:
     """Put the neurons that are computed into cores with few deliveries."""
     # by_number: keep the order of the neurons
+    # runs: what lists may have, for which there is room
     # gives deliveries are at most those in the order of the neurons
-    groups, room = neuron_groups(lists), room_of(chip)
+    groups, room = neuron_groups(lists), room_of(chip, runs)
     _require_groups_fit(lists, groups, chip)
     core = (
         settle(number_order(groups), groups, room)[0]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways
+from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.errors import DoesNotFitError
@@ -28,32 +29,54 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     """Put the neurons of a rollout into cores; splitters and pins have no meaning here, and tilings are of no use."""
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    parts = _partition(list_network(network, chip), chip, context.budget)
+    parts = partition_lists(list_network(network, chip), chip, context.budget)
     source, target = ways(parts)
     return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), phases=phases)
 
 
-def _partition(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
-    """Put neurons into cores; in their own order where neurons that share a core otherwise have no common weights."""
+def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
+    """Put neurons into cores, with lists of one run each where these hold the weights, else of one for each sign."""
     parts = fill_cores(lists, chip, budget=budget)
+    if _holds(parts, chip):
+        return parts
+    # in their own order, neurons of one core have weights in common where others have none
+    parts = fill_cores(lists, chip, by_number=True)
     try:
         require_weights_held(parts, chip)
     except DoesNotFitError:
-        parts = fill_cores(lists, chip, by_number=True)
-        require_weights_held(parts, chip)
+        cut = in_two_synapses(lists, chip)
+        parts = fill_cores(cut, chip, runs=2, budget=budget)
+        if not _holds(parts, chip, runs=2):
+            raise
     return parts
+
+
+def _holds(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> bool:
+    try:
+        require_weights_held(parts, chip, runs)
+    except DoesNotFitError:
+        return False
+    return True
 
 
 # Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
 Ints = NDArray[np.int64]
 
 
-def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
-    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron."""
+def require_weights_held(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> None:
+    """Refuse weights that no list of so many runs holds, and drives that overflow a frame neuron."""
     lists = parts.lists
     target = lists.target
     pair = parts.core[target] * lists.n_signals + lists.signal
     _, number = np.unique(pair, return_inverse=True)
+    if held(number, lists.weight, chip)[runs - 1].all():
+        return _require_drives_held(parts, chip)
+    raise _refuse_weights(parts, number, chip)
+
+
+def _refuse_weights(parts: ListPartition, number: Ints, chip: ChipSpec) -> DoesNotFitError:
+    """Say which list of one run lacks what."""
+    lists, target = parts.lists, parts.lists.target
     size = int(number.max(initial=-1)) + 1
     most, rest = np.zeros(size, np.int64), np.zeros(size, np.int64)
     has_plus, has_minus = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
@@ -65,23 +88,21 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
     low_zeros = np.where(rest > 0, np.bitwise_count((rest & -rest) - 1), greatest).astype(np.int64)
     step = np.where(has_plus & has_minus, chip.lists.mixed_sign_step.bit_length() - 1, 0)
     shift = np.clip(low_zeros - step, least, greatest)
-    held = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
-    if not held.all():
-        wrong = int(number[np.argmin(held[number])])
-        unit, signs = int(low_zeros[wrong]), int(step[wrong])
-        mixed = " of both signs" if signs else ""
-        head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
-        if unit < least + signs:
-            demand, bound = 1 << (least + signs), 1 << unit
-            text = f"{head} such as are multiples of {demand}"
-        else:
-            demand = int(most[wrong] >> (unit - signs)).bit_length()
-            bound = int(chip.weight_range[1]).bit_length()
-            text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
-        node = lists.node_of(int(target[np.argmin(held[number])]))
-        remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
-        raise refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
-    _require_drives_held(parts, chip)
+    fits = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
+    wrong = int(number[np.argmin(fits[number])])
+    unit, signs = int(low_zeros[wrong]), int(step[wrong])
+    mixed = " of both signs" if signs else ""
+    head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
+    if unit < least + signs:
+        demand, bound = 1 << (least + signs), 1 << unit
+        text = f"{head} such as are multiples of {demand}"
+    else:
+        demand = int(most[wrong] >> (unit - signs)).bit_length()
+        bound = int(chip.weight_range[1]).bit_length()
+        text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
+    node = lists.node_of(int(target[np.argmin(fits[number])]))
+    remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
+    return refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
 
 
 def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
@@ -177,6 +198,12 @@ def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
         table[parts.core[somas], parts.slot[somas]] = values[somas]
         tables[name] = table
     more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
+    pairs = zip(lists.neurons, lists.network.populations, strict=True)
+    powers = [(n.scale.bit_length() - 1) * (p.neuron is not None) for n, p in pairs]
+    if any(powers):
+        scale = np.zeros(shape, np.uint8)
+        scale[parts.core[somas], parts.slot[somas]] = np.repeat(powers, np.diff(lists.offset))[somas]
+        tables["scale"] = scale
     if not len(more):
         return CurrentTable(**tables)
     tables["current_decay"][parts.core[more], parts.slot[more]] = lists.decay[more]

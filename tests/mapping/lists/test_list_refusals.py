@@ -57,7 +57,9 @@ def test_every_limit_is_named_with_what_would_do(list_chip, limit):
 
 def test_thresholds_are_multiples_of_the_step(list_chip):
     with pytest.raises(DoesNotFitError, match=r"threshold 100 is no multiple of 64, as tiny holds them.*; 64 would do"):
-        nm.map_rollout(nm.Rollout(spiking(threshold=100), "streaming"), list_chip())
+        nm.map_rollout(nm.Rollout(spiking(threshold=100, voltage_decay=9), "streaming"), list_chip())
+    with pytest.raises(DoesNotFitError, match="current_bits = 20, voltage_bits = 20 would do"):
+        nm.map_rollout(nm.Rollout(spiking(((1, -1),), threshold=100, voltage_decay=0), "streaming"), list_chip())
 
 
 def test_drives_that_reach_the_rails_are_refused(list_chip):
@@ -111,7 +113,11 @@ FAULTS = {
     ),
     "input": (
         lambda: require_weights(
-            Network("n", {"I": replace(INPUT, neuron=neuron()), "O": SPIKES}, {("I", "O"): Edge("I", "O", dense(SHAPE, SHAPE))})
+            Network(
+                "n",
+                {"I": Node("I", SHAPE, neuron=neuron()), "O": SPIKES},
+                {("I", "O"): Edge("I", "O", dense(SHAPE, SHAPE))},
+            )
         ),
         "node I: no edge feeds its neurons, and no bias or current or voltage drives them",
     ),
