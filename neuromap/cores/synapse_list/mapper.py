@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
+from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -26,26 +27,37 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores; splitters and pins have no meaning here, and tilings are of no use."""
+    """Put the neurons of a rollout into cores; splitters have no meaning here, and tilings are of no use."""
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    parts = partition_lists(list_network(network, chip), chip, context.budget)
+    lists = list_network(network, chip)
+    fixed = fixed_by(options.pins, lists, chip)
+    parts = partition_lists(lists, chip, context.budget, fixed)
     source, target = ways(parts)
-    return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), phases=phases)
+    regions = None if fixed is None else _regions(parts, fixed)
+    return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), regions=regions, phases=phases)
 
 
-def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
+def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
+    """Find the part of the board in which each core must lie."""
+    somas = parts.core[: parts.lists.n_somas]
+    label = np.full(parts.n_cores, -1, np.int64)
+    label[somas[somas >= 0]] = fixed.label[somas >= 0]
+    return [fixed.region.get(one) for one in label.tolist()]
+
+
+def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None) -> ListPartition:
     """Put neurons into cores, with lists of one run each where these hold the weights, else of one for each sign."""
-    parts = fill_cores(lists, chip, budget=budget)
+    parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
     if _holds(parts, chip):
         return parts
     # in their own order, neurons of one core have weights in common where others have none
-    parts = fill_cores(lists, chip, by_number=True)
+    parts = fill_cores(lists, chip, by_number=True, fixed=fixed)
     try:
         require_weights_held(parts, chip)
     except DoesNotFitError:
         cut = in_two_synapses(lists, chip)
-        parts = fill_cores(cut, chip, runs=2, budget=budget)
+        parts = fill_cores(cut, chip, runs=2, budget=budget, fixed=fixed)
         if not _holds(parts, chip, runs=2):
             raise
     return parts

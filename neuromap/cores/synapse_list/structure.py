@@ -22,7 +22,7 @@ NEURONS = (CurrentNeuron,)
 ONE_TARGET = False
 DELAYS_BEHIND_AXONS = True
 UPDATES_ALL = False
-OPTIONS: frozenset[str] = frozenset()
+OPTIONS = frozenset({"pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
 # key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
+from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.files.messages import show
 from neuromap.options import Option, check_options, documented, option
 from neuromap.render.value import Card
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from neuromap.hardware.chip.chip_spec import ChipSpec
 
 Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
 PLACERS: tuple[Placer, ...] = get_args(Placer)
@@ -27,6 +35,8 @@ Phases = Literal["least", "cheapest"]
 PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
+OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
+"""Options that say how neurons share crossbars."""
 _MOMENT = 1e-6
 """Seconds in which no search begins."""
 MOST_WIDE_TICKS = 100_000
@@ -47,6 +57,9 @@ class Pins(Card):
         Rectangle ``(x0, y0, x1, y1)`` of the board, corners included, within which a node's cores lie.
     splitters : frozenset of (str, str)
         Edges whose spikes go over splitters, whatever ``MappingOptions.splitters`` says.
+    neurons : mapping of str to array_like of int, shape (size,)
+        Of many-target cores: number of the core in which every neuron of a node is, row by row from 0, on the board
+        (``x + columns * y``). Nodes may share a core if all its neurons are in such tables.
 
     Raises
     ------
@@ -58,11 +71,14 @@ class Pins(Card):
     cores: Mapping[str, int] = field(default_factory=dict)
     regions: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
     splitters: frozenset[tuple[str, str]] = frozenset()
+    neurons: Mapping[str, ArrayLike] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, holds in (("tiles", "(4, 4, 16)"), ("cores", "4"), ("regions", "(0, 0, 7, 7)")):
+        shown = (("tiles", "(4, 4, 16)"), ("cores", "4"), ("regions", "(0, 0, 7, 7)"), ("neurons", "[0, 0, 1, 1]"))
+        for name, holds in shown:
             mapping_given(f"pins: {name}", getattr(self, name), f"{{'H1': {holds}}}")
             object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
+        object.__setattr__(self, "neurons", ReadOnlyMapping({n: _numbers(n, t) for n, t in self.neurons.items()}))
         self._check_numbers()
         object.__setattr__(self, "splitters", _edges(self.splitters))
 
@@ -77,7 +93,17 @@ class Pins(Card):
                     whole_number(f"pins: {name}.{node}", number)
 
     def __bool__(self) -> bool:
-        return bool(self.tiles or self.cores or self.regions or self.splitters)
+        return bool(self.tiles or self.cores or self.regions or self.splitters or self.neurons)
+
+
+def _numbers(node: str, table: ArrayLike) -> NDArray[np.int64]:
+    try:
+        found = np.asarray(table)
+    except ValueError:  # rows of different lengths
+        found = np.asarray(None)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise InputError(f"pins: neurons.{node}: found {show(table)}; allowed is a list of whole numbers, one per neuron")
+    return frozen(found.astype(np.int64))
 
 
 def _edges(edges: object) -> frozenset[tuple[str, str]]:
@@ -161,6 +187,28 @@ class MappingOptions(Card):
         "T  Ticks of a partial sum: fewer take more cores.  [default: as many as it counts, on fewest cores]",
         within=(1, MOST_WIDE_TICKS),
     )
+
+    def meant_for(self, chip: ChipSpec) -> MappingOptions:
+        """Give the same options without those that mean nothing to the chip's kind of core."""
+        return replace(self, **{name: getattr(MappingOptions(), name) for name in self._foreign(chip)})
+
+    def require_meant_for(self, chip: ChipSpec) -> None:
+        """Refuse an option that would change nothing on the chip's kind of core.
+
+        Raises
+        ------
+        InputError
+            If one is not at its default.
+        """
+        for name in self._foreign(chip):
+            raise InputError(
+                f"{name} = {show(getattr(self, name))}: is about crossbar cores, and chip {chip.name} has "
+                f"{chip.core_model} cores, on which it changes nothing; leave it out"
+            )
+
+    def _foreign(self, chip: ChipSpec) -> list[str]:
+        known, plain = chip.kind.structure.OPTIONS, MappingOptions()
+        return [name for name in OF_CROSSBARS if name not in known and getattr(self, name) != getattr(plain, name)]
 
     def after(self, spent_s: float) -> MappingOptions:
         """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""
