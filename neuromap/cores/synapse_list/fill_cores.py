@@ -16,6 +16,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import distinct, ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
+from neuromap.cores.synapse_list.kernel_blocks import boxes
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of
 from neuromap.cores.synapse_list.move_groups import move_groups
 from neuromap.cores.synapse_list.pinned import Fixed, free_groups, require_held
@@ -59,12 +60,14 @@ def fill_cores(
     *,
     by_number: bool = False,
     runs: int = 1,
+    in_boxes: bool = False,
     budget: Budget = NO_LIMIT,
     fixed: Fixed | None = None,
 ) -> ListPartition:
     """Put the neurons that are computed into cores with few deliveries."""
     # by_number: keep the order of the neurons
     # runs: what lists may have, for which there is room
+    # in_boxes: whether layers are cut into boxes that share lists
     # gives deliveries are at most those in the order of the neurons
     groups, room = neuron_groups(lists), room_of(chip, runs)
     _require_groups_fit(lists, groups, chip)
@@ -74,7 +77,10 @@ def fill_cores(
             return settle(number_order(some), some, room)[0]
         return partition_groups(some, room, _layers(lists, some), budget)
 
-    core = fill(groups) if fixed is None else _around(groups, fixed.label[groups.neuron], fill)
+    label = boxes(lists, groups, _layers(lists, groups), chip) if in_boxes else None
+    if fixed is not None:
+        label = fixed.label[groups.neuron]
+    core = fill(groups) if label is None else _around(groups, label, fill)
     if fixed is not None:
         require_held(core, fixed.label[groups.neuron], groups, lists, chip)
     parts = _with_slots(lists, groups, core)

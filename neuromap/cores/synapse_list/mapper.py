@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,8 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     lists = list_network(network, chip)
     fixed = fixed_by(options.pins, lists, chip)
     parts = partition_lists(lists, chip, context.budget, fixed)
+    if fixed is not None:
+        _require_memory(parts, chip)
     source, target = ways(parts)
     regions = None if fixed is None else _regions(parts, fixed)
     return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), regions=regions, phases=phases)
@@ -47,28 +51,51 @@ def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
 
 
 def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None) -> ListPartition:
-    """Put neurons into cores, with lists of one run each where these hold the weights, else of one for each sign."""
-    parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
-    if _holds(parts, chip):
-        return parts
-    # in their own order, neurons of one core have weights in common where others have none
-    parts = fill_cores(lists, chip, by_number=True, fixed=fixed)
+    """Put neurons into cores, with lists as they are where these hold the weights, else as the chip can encode them."""
     try:
-        require_weights_held(parts, chip)
+        parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
+        if not _holds(parts, chip, 1):
+            # in their own order, neurons of one core have weights in common where others have none
+            parts = fill_cores(lists, chip, by_number=True, fixed=fixed)
+            require_weights_held(parts, chip)
+        return parts
     except DoesNotFitError:
-        cut = in_two_synapses(lists, chip)
-        parts = fill_cores(cut, chip, runs=2, budget=budget, fixed=fixed)
-        if not _holds(parts, chip, runs=2):
+        found = list(_encoded(lists, chip, budget, fixed))
+        if not found:
             raise
-    return parts
+    return min(found, key=lambda parts: (parts.n_cores, len(ways(parts)[0])))
 
 
-def _holds(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> bool:
+def _encoded(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> Iterator[ListPartition]:
+    """Fill cores with lists of a run for each sign and wide weights in two, and with boxes of layers that share them."""
+    cut = in_two_synapses(lists, chip)
+    for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
+        try:
+            parts = fill_cores(cut, chip, runs=2, in_boxes=in_boxes, budget=budget, fixed=fixed)
+        except DoesNotFitError:
+            continue
+        senders = np.bincount(parts.core[ways(parts)[0]], minlength=1)
+        if _holds(parts, chip, 2) and senders.max() <= chip.lists.output_axons:
+            yield parts
+
+
+def _holds(parts: ListPartition, chip: ChipSpec, runs: int) -> bool:
     try:
         require_weights_held(parts, chip, runs)
     except DoesNotFitError:
         return False
     return True
+
+
+def _require_memory(parts: ListPartition, chip: ChipSpec) -> None:
+    """Refuse pins that put more synapses into a core than it holds."""
+    bits, most = synapse_table(parts)[0].bits(chip), chip.lists.synapse_memory_bits
+    if (bits > most).any():
+        one = int(np.argmax(bits))
+        node = parts.lists.node_of(int(np.flatnonzero(parts.core == one)[0]))
+        text = f"the pins put {bits[one]} bits of synapses into a core, one of {chip.name} has {most}"
+        advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
+        raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
 
 
 # Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
@@ -145,13 +172,10 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListPro
     """Write the program of placed cores."""
     # Neurons that nobody uses get parameters with which they never spike.
     parts: ListPartition = given.partition
-    lists, network = parts.lists, parts.lists.network
-    target = lists.target
-    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
-    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
-    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
-    axons = np.searchsorted(list_core, np.arange(parts.n_cores + 1))
-    axon = np.arange(len(pair)) - axons[list_core]
+    network = parts.lists.network
+    synapses, list_signal = synapse_table(parts)
+    list_core = synapses.list_core
+    axon = np.arange(len(list_core)) - synapses.axons[list_core]
     labels = _Labels(parts, chip.neurons)
     return ListProgram(
         **program_labels(rollout, network, where, chip),
@@ -160,16 +184,26 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListPro
         is_relay=labels.is_relay,
         host=_host_table(parts, list_core, list_signal, axon),
         outputs=labels.outputs(parts),
-        synapses=SynapseTable(
-            axons=axons.astype(np.int64),
-            lists=np.append(first, len(order)).astype(np.int64),
-            neuron=parts.slot[target[order]].astype(np.int32),
-            weight=lists.weight[order].astype(np.int32),
-            delay=lists.delay[order].astype(np.uint8),
-        ),
+        synapses=synapses,
         neurons=_current_table(parts, chip),
         targets=_targets(parts, list_core, list_signal, axon, chip.neurons),
     )
+
+
+def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:
+    """Make the lists of all cores, and the signal that each reads, shape (L,)."""
+    lists, target = parts.lists, parts.lists.target
+    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
+    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
+    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
+    table = SynapseTable(
+        axons=np.searchsorted(list_core, np.arange(parts.n_cores + 1)).astype(np.int64),
+        lists=np.append(first, len(order)).astype(np.int64),
+        neuron=parts.slot[target[order]].astype(np.int32),
+        weight=lists.weight[order].astype(np.int32),
+        delay=lists.delay[order].astype(np.uint8),
+    )
+    return table, list_signal
 
 
 class _Labels:

@@ -102,7 +102,9 @@ def _numbers(node: str, table: ArrayLike) -> NDArray[np.int64]:
     except ValueError:  # rows of different lengths
         found = np.asarray(None)
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise InputError(f"pins: neurons.{node}: found {show(table)}; allowed is a list of whole numbers, one per neuron")
+        raise InputError(
+            f"pins: neurons.{node}: found {show(table)}; allowed is a list of whole numbers, one per neuron"
+        )
     return frozen(found.astype(np.int64))
 
 

@@ -92,7 +92,13 @@ def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
         return {node: table.integers(node, "are whole numbers, one per neuron") for node in table.values}
     file = table.text("file")
     try:
-        return dict(read_npz(read_bytes(folder / file, "table of cores (.npz)", MAX_TABLE_BYTES, InputError), MAX_TABLE_BYTES, InputError))
+        return dict(
+            read_npz(
+                read_bytes(folder / file, "table of cores (.npz)", MAX_TABLE_BYTES, InputError),
+                MAX_TABLE_BYTES,
+                InputError,
+            )
+        )
     except InputError as error:
         raise InputError(f"neurons.file: {show_name(file)}: {error}") from None
 
@@ -159,7 +165,9 @@ def _check_table(node: str, core: NDArray[np.int64], network: Network, chip: Chi
         raise InputError(f"{where}: holds {len(core)} numbers; the node has {size} neurons, give one for each")
     if size and not 0 <= core.min() <= core.max() <= last:
         wrong = int(core.min() if core.min() < 0 else core.max())
-        raise InputError(f"{where}: neuron {int(np.argmax(core == wrong))} is in core {wrong}; {chip.name} has 0 to {last}")
+        raise InputError(
+            f"{where}: neuron {int(np.argmax(core == wrong))} is in core {wrong}; {chip.name} has 0 to {last}"
+        )
 
 
 def _check_region(node: str, region: tuple[int, int, int, int], chip: ChipSpec) -> None:
