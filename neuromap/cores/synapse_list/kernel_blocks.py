@@ -70,7 +70,7 @@ def _cuts(mine: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: C
 
 
 def _box_of(shape: tuple[int, int, int], size: tuple[int, ...]) -> Ints:
-    """Number the box of every neuron, shape (rows * columns * features,)."""
+    """Give every neuron the number of its box, shape (rows * columns * features,)."""
     at = np.indices(shape).reshape(3, -1)
     parts = [-(-length // one) for length, one in zip(shape, size, strict=True)]
     row, column, feature = (axis // one for axis, one in zip(at, size, strict=True))

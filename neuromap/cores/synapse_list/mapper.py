@@ -67,7 +67,7 @@ def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: F
 
 
 def _encoded(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> Iterator[ListPartition]:
-    """Fill cores with lists of a run for each sign and wide weights in two, and with boxes of layers that share them."""
+    """Fill cores with lists of a run for each sign and wide weights in two, and with boxes that share lists."""
     cut = in_two_synapses(lists, chip)
     for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
         try:

@@ -36,7 +36,8 @@ def fixed_by(pins: Pins, lists: ListNetwork, chip: ChipSpec) -> Fixed | None:
     """Say which neurons have a core; None where nothing is pinned."""
     if not pins:
         return None
-    label, region, own = np.full(lists.n_somas, -1, np.int64), {}, chip.n_cores
+    label, own = np.full(lists.n_somas, -1, np.int64), chip.n_cores
+    region: dict[int, Region] = {}
     for number, population in enumerate(lists.network.populations):
         name, at = population.name, slice(int(lists.offset[number]), int(lists.offset[number + 1]))
         if population.is_relay:
@@ -54,8 +55,8 @@ def fixed_by(pins: Pins, lists: ListNetwork, chip: ChipSpec) -> Fixed | None:
             own += pins.cores[name]
         elif name in pins.regions:
             raise InputError(
-                f"pins: regions.{name}: its neurons may share cores with those of other nodes; pin its cores too, as in "
-                f"cores.{name} = 4"
+                f"pins: regions.{name}: its neurons may share cores with those of other nodes; pin its cores too, as "
+                f"in cores.{name} = 4"
             )
     return Fixed(label, region)
 

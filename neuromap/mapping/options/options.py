@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
-from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
@@ -17,6 +14,7 @@ from neuromap.options import Option, check_options, documented, option
 from neuromap.render.value import Card
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -97,6 +95,10 @@ class Pins(Card):
 
 
 def _numbers(node: str, table: ArrayLike) -> NDArray[np.int64]:
+    import numpy as np
+
+    from neuromap.arrays.frozen import frozen
+
     try:
         found = np.asarray(table)
     except ValueError:  # rows of different lengths
