@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from neuromap.render.numbers import joules
+from neuromap.render.numbers import joules, plain
 from neuromap.render.value import Documented, Tabled
 
 
@@ -49,8 +49,8 @@ class Accuracy(Documented, Tabled):
         That the program takes.
     first_response : int
         Ticks from the onset of the stimulus.
-    sampling_frequency : float
-        Frames per second, in hertz.
+    sampling_frequency : float or None
+        Frames per second, in hertz; ``None`` where ticks last as long as their work and were not timed.
     n_costed : int
         Images over which the costs are means.
     synaptic_events, spikes : float
@@ -72,7 +72,7 @@ class Accuracy(Documented, Tabled):
     frames: tuple[FrameAccuracy, ...] = field(repr=False)
     cores: int
     first_response: int
-    sampling_frequency: float
+    sampling_frequency: float | None
     n_costed: int
     synaptic_events: float
     spikes: float
@@ -89,6 +89,6 @@ class Accuracy(Documented, Tabled):
             "accuracy": f"{self.frames[0].accuracy:.4f} to {self.frames[-1].accuracy:.4f} by frame",
             "cores": self.cores,
             "first response": f"{self.first_response} ticks",
-            "sampling frequency": f"{self.sampling_frequency:g} Hz",
+            "sampling frequency": f"{plain(self.sampling_frequency)} Hz",
             "energy per frame": joules(self.joules),
         }

@@ -21,6 +21,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.simulate_batch import simulate_batch
@@ -102,7 +103,7 @@ def accuracy_on_chip(
         frames=_by_frame(times, _correct(spikes, images), n_images),
         cores=len(program.coordinates),
         first_response=times[0][1],
-        sampling_frequency=1 / (program.period * program.chip.tick_seconds),
+        sampling_frequency=ResponseSeconds(program, costs.seconds).frequency(program.period),
         n_costed=len(costed),
         synaptic_events=costs.synaptic_events_per_frame,
         spikes=costs.spikes_per_frame,

@@ -89,7 +89,7 @@ def render_text(found: Quantisation, width: int = 100) -> str:
     """Write what became of neurons and synapses, and how far the spike trains are from the float original's."""
     head = (
         f"{found.network} in the integers of {found.chip}: a tick is {seconds(found.dt)} of the model and "
-        f"{seconds(found.tick_seconds)} of the chip"
+        f"{seconds(found.tick_seconds)} of the chip file"
     )
     lines = [
         "errors are relative to the float values, the greatest of all neurons; that of weights is the sum of errors by "

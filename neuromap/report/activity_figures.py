@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.report.figures.run_figures import (
     EnergyFigures,
     EnergyTermFigures,
@@ -11,22 +14,47 @@ from neuromap.report.figures.run_figures import (
     MeshFigures,
     NodeTimeFigures,
     RunFigures,
+    TickTimeFigures,
     WorkFigures,
 )
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.simulation.cost.activity import Activity, node_times
-from neuromap.simulation.cost.steady_figures import SteadyActivity
+from neuromap.simulation.cost.steady_figures import SteadyActivity, spread_of
 from neuromap.simulation.noc.loads import LinkLoad
 
 
-def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigures | None = None) -> RunFigures:
+def run_figures(
+    steady: SteadyActivity, pattern: RolloutPattern, program: ChipProgram, late: LateFigures | None = None
+) -> RunFigures:
     """Make the figures of a row."""
     return RunFigures(
         _mesh(steady, late),
         _work(steady),
         _energy(steady),
         _node_times(steady.activity, steady.chip, pattern),
+        _tick_times(steady, program),
+    )
+
+
+def _tick_times(steady: SteadyActivity, program: ChipProgram) -> TickTimeFigures | None:
+    times, frames = steady.activity.times, steady.seconds
+    if times is None or frames is None:
+        return None
+    core = int(times.critical.argmax())
+    nodes = program.neuron_node[core]
+    nodes = nodes[(nodes >= 0) & ~program.is_relay[core]]
+    periods = frames.frame_period().tolist()
+    return TickTimeFigures(
+        mean_seconds=float(frames.measured.mean()),
+        longest_seconds=float(frames.measured.max()),
+        bound_seconds=float(frames.bound.mean()),
+        barrier_seconds=times.barrier,
+        frame_period_seconds=spread_of(periods, sum(periods) / len(periods)),
+        frame_period_bound_seconds=float(frames.frame_period("bound").mean()),
+        slowest_core=tuple(program.coordinates[core].tolist()),
+        slowest_core_share=float(times.critical[core] / times.critical.sum()),
+        slowest_node=program.nodes[np.bincount(nodes).argmax()].name if len(nodes) else None,
     )
 
 

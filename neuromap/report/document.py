@@ -43,6 +43,7 @@ from neuromap.report.figures.run_figures import (
     LinkFigure,
     MeshFigures,
     NodeTimeFigures,
+    TickTimeFigures,
     WorkFigures,
 )
 from neuromap.rollout.schedule.execution import time_axes
@@ -119,6 +120,14 @@ _NODE_TIMES = record_of(
     _REAL,
     nodes=by_name(record(synaptic_events=COUNT(at="events"), arrival_cycles=COUNT, seconds=_SECONDS)),
 )
+_TICK_TIMES = record_of(
+    TickTimeFigures,
+    ("slowest_core",),
+    _REAL,
+    frame_period_seconds=_SPREAD,
+    slowest_node=TEXT.or_null,
+    slowest_core=pair(INTEGER),
+)
 
 
 def _run(name: str, shape: Shape) -> Shape:
@@ -130,6 +139,7 @@ _RUN = {
     "work": _run("work", _WORK),
     "energy": _run("energy", _ENERGY),
     "node_times": _run("node_times", _NODE_TIMES),
+    "tick_times": _run("tick_times", _TICK_TIMES).added,
 }
 
 

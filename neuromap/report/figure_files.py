@@ -98,7 +98,7 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
         figures = draw_row(row, f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}")
         kinds = {} if figures is None else dict(figures._asdict())
         if can_be_drawn and not report.network.is_spiking and row.status == "mapped":
-            kinds["timeline"] = draw_timeline(row, report.chip.tick_seconds)
+            kinds["timeline"] = draw_timeline(row, report.chip)
         found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds)
     return {name: standalone(picture) for name, picture in found.items() if picture is not None}
 

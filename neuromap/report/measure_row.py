@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,8 @@ from neuromap.report.figures.run_figures import LateFigures
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
-from neuromap.simulation.cost.steady_figures import count_steady_activity, steady_window
+from neuromap.simulation.cost.frame_seconds import ResponseSeconds
+from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import find_late_spikes
 from neuromap.simulation.run.tick_run import run_ticks, ticks_to_run
@@ -86,8 +88,10 @@ def make_row(
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
     per_step = _ticks_per_step(rollout, program)
-    scale, second = per_step or 1, program.chip.tick_seconds
+    scale = per_step or 1
     found = measure(program)
+    steady = count_steady_activity(program, each, choice) if _on_board(program) else None
+    clock = ResponseSeconds(program, None if steady is None else steady.seconds)
     stimulus, onset = _onset(rollout, program, checked, scale)
     observed = difference_of_runs(program, stimulus, onset, choice)
     is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
@@ -95,18 +99,19 @@ def make_row(
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
         outputs[name] = OutputResponses(
-            predicted=Responses.from_ticks(first, full, per_step, second),
+            predicted=Responses.from_ticks(first, full, per_step, partial(clock.of, which="bound")),
             measured=Responses.from_ticks(
-                found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
+                found[name].first_response_ticks, found[name].full_response_ticks, per_step, clock.of
             ),
             observed_first_difference_ticks=observed[name],
             worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = replace(known or row_of_program(rollout, program), verification=verification)
-    if _on_board(program):
-        row = _with_activity(row, rollout.pattern, program, each, choice)
-    return _overall(row, rollout, outputs, second)
+    if steady is not None:
+        row = _with_activity(row, rollout.pattern, program, steady, checked, choice)
+        row = replace(row, sampling_frequency_hz=clock.frequency(program.period))
+    return _overall(row, rollout, outputs, clock)
 
 
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
@@ -164,11 +169,11 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
         )
         for name in pattern.network.outputs
     }
-    return _overall(row, rollout, outputs, None)
+    return _overall(row, rollout, outputs)
 
 
 def _overall(
-    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], tick_seconds: float | None
+    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], clock: ResponseSeconds | None = None
 ) -> ReportRow:
     """Add what the schedule tells, and the figures over all outputs."""
     reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
@@ -183,11 +188,17 @@ def _overall(
         measured=over_outputs([o.measured for o in outputs.values()]),
         observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
         worst_case_reaction_ticks=reaction,
-        worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
+        worst_case_reaction_seconds=None if reaction is None or clock is None else _reaction(clock, row, outputs),
         full_response_exact=all(o.full_response_exact for o in outputs.values()),
         outputs=outputs,
         rollout=rollout,
     )
+
+
+def _reaction(clock: ResponseSeconds, row: ReportRow, outputs: Mapping[str, OutputResponses]) -> float | None:
+    """Time a frame period less one tick, and the first response that follows it."""
+    first = min(t for o in outputs.values() if (t := o.predicted.first_response_ticks) is not None)
+    return clock.of(first, "bound", early=(row.frame_period_ticks or 1) - 1)
 
 
 def _on_board(program: ChipProgram) -> bool:
@@ -200,19 +211,20 @@ def _with_activity(
     row: ReportRow,
     pattern: RolloutPattern,
     program: ChipProgram,
-    stimuli: Sequence[Mapping[str, NDArray[np.bool_]]],
+    steady: SteadyActivity,
+    frames: Mapping[str, NDArray[np.bool_]],
     choice: EngineChoice,
 ) -> ReportRow:
     """Add what the stimuli do on the chip in steady operation, and what that costs."""
-    steady = count_steady_activity(program, stimuli, choice)
-    late = _late(steady.activity, program, stimuli[0], choice)
+    late = _late(steady.activity, program, frames, choice)
     return replace(
         row,
         activity=steady.activity,
         energy=steady.energy,
-        figures=run_figures(steady, pattern, late),
+        seconds=steady.seconds,
+        figures=run_figures(steady, pattern, program, late),
         cores=core_map(program),
-        raster=record_raster(program, stimuli[0], choice),
+        raster=record_raster(program, frames, choice),
     )
 
 

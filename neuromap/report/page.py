@@ -175,7 +175,7 @@ def _sections(report: LatencyReport) -> list[_Section]:
         for row in rows:
             figures = draw_row(row)
             room -= sum(map(len, figures or ()))
-            timeline = draw_timeline(row, report.chip.tick_seconds) if is_drawn and not network.is_spiking else None
+            timeline = draw_timeline(row, report.chip) if is_drawn and not network.is_spiking else None
             drawn.append(_Drawn(number, row, timeline, figures if room >= 0 else None))
             number += 1
         sections.append(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.accuracy.accuracy import Accuracy
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
@@ -44,6 +45,25 @@ def _verdict(row: ReportRow) -> str:
     return "✓ yes" if row.verified else "✗ no"
 
 
+def _micro(seconds: float | None) -> str:
+    return plain(None) if seconds is None else f"{1e6 * seconds:.4g}"
+
+
+def _timed(title: str, key: str) -> Column[ReportRow]:
+    """Make the column of a response in time: its bound and the event simulation."""
+
+    def write(row: ReportRow) -> str:
+        predicted, measured = (getattr(r, f"{key}_response_seconds") for r in (row.predicted, row.measured))
+        return f"≤{_micro(predicted)} / {_micro(measured)}" if row.figures else plain(None)
+
+    return Column(title.replace(" ", "\n") + "\n[µs]", write)
+
+
+def _mean_tick(row: ReportRow) -> str:
+    found = row.figures.tick_times if row.figures else None
+    return _micro(found.mean_seconds if found else None)
+
+
 _NAMED: tuple[Column[ReportRow], ...] = (
     Column("pattern", lambda row: row.pattern, left=True, wraps=True, term="pattern"),
     Column("execution", lambda row: row.execution, left=True, term="execution"),
@@ -65,16 +85,29 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
         ),
     ),
     Column("worst-case\nreaction\n[ticks]", lambda row: plain(row.worst_case_reaction_ticks)),
+    *(_timed(title, key) for title, key in (("first response", "first"), ("full response", "full"))),
+    Column("worst-case\nreaction\n[µs]", lambda row: _micro(row.worst_case_reaction_seconds)),
+    Column("mean\ntick\n[µs]", _mean_tick),
     Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
     Column("verified", lambda row: _verdict(row)),
 )
 
 
+def tick_words(chip: ChipSpec) -> str:
+    """Say how long a tick is."""
+    return "ticks as long as their work" if chip.is_timed else f"1 tick = {seconds(chip.tick_seconds)}"
+
+
 def latency_table(report: LatencyReport) -> Table[ReportRow]:
     """Give a row for every pattern and execution; units are in the headers, responses predicted / measured."""
     splits = any(row.usage is not None and row.usage.splitters for row in report.rows)
-    columns = [column for column in _COLUMNS if splits or column.header != "splitters"]
+    timed = report.chip.is_timed
+    columns = [
+        column
+        for column in _COLUMNS
+        if (splits or column.header != "splitters") and (timed or not column.header.endswith("[µs]"))
+    ]
     styles = {None: "yellow", True: "green", False: "bold red"}
     return Table(columns, report.rows, "", (0, 1), lambda row: styles[row.verified], is_edged=True)
 
@@ -82,7 +115,7 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     """Lines above and below the table, without any markup."""
     above = [
-        f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
+        f"{report.network.name} on {report.chip.name}, {tick_words(report.chip)}, "
         f"verified with {describe_frames(report.stimulus)}"
     ]
     below = [f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)]
@@ -91,6 +124,11 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."
     )
+    if report.chip.is_timed:
+        below.append(
+            "µs: ticks as long as their work, in steady operation over the stimuli: the bound from counts / the event "
+            "simulation; worst-case reaction: the bound; mean tick, sampling frequency: the event simulation."
+        )
     if (line := reaction_line(report)) is not None:
         below.append(line)
     if (line := difference_line(report)) is not None:

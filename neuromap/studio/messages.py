@@ -341,8 +341,8 @@ def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
     mapped = session.stage.mapped.get((k, run.execution))
     line = "<p>It is drawn when the network is mapped.</p>"
     if mapped is not None and mapped.program is not None and mapped.rollout is not None:
-        second = mapped.program.chip.tick_seconds or 1e-3
-        line = draw_timeline(timeline_row(mapped.rollout, mapped.program), second) or "<p>Too long to be drawn.</p>"
+        row = timeline_row(mapped.rollout, mapped.program)
+        line = draw_timeline(row, mapped.program.chip) or "<p>Too long to be drawn.</p>"
     return {**found, f"timeline-{k}": line}
 
 

@@ -88,7 +88,7 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
         synapses=program.n_synapses,
         ticks=chip.n_steps,
         model_seconds=chip.n_steps * chip.translated.network.dt,
-        chip_seconds=chip.n_steps * spec.tick_seconds,
+        chip_seconds=energy.seconds,
         spikes=chip.totals[0],
         synaptic_events=chip.totals[1],
         hops=activity.traffic.hops,

@@ -127,7 +127,8 @@ class ChipOperator(Operator):
             cores, neurons = state.engine.step(*host)
             fired[self.mapped.place[cores, neurons]] += 1
             state.inputs.append(np.flatnonzero(spikes))
-            state.ticks.append(TickSpikes(now, cores, neurons, *(h.astype(np.int32) for h in host)))
+            host_cores, host_axons = (h.astype(np.int32) for h in host)
+            state.ticks.append(TickSpikes(now, cores, neurons, host_cores, host_axons))
 
         return step
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,9 +41,9 @@ from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Card
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy, energy_of
-from neuromap.simulation.cost.measure_activity import WorkCounter
+from neuromap.simulation.cost.measure_activity import count_activity
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.noc.measure_traffic import TrafficCounter
+from neuromap.simulation.run.tick_run import run_again
 
 
 class Simulator(nengo.Simulator):
@@ -348,11 +347,7 @@ def report_run(
 
 def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
     program, plan = mapped.program, mapped.plan
-    traffic, work = TrafficCounter(program), WorkCounter(program)
-    for tick in state.ticks:
-        traffic.add(tick)
-        work.add(tick)
-    activity = Activity(traffic.result(), work.result(), math.prod(program.chip.chips))
+    activity = count_activity(program, run_again(program, state.ticks) if program.chip.is_timed else state.ticks)
     return ChipReport(
         chip=program.chip.name,
         cores=program.n_cores,

@@ -11,6 +11,7 @@ from neuromap.files.messages import counted
 from neuromap.render.numbers import as_number, intervals, seconds
 
 if TYPE_CHECKING:
+    from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
@@ -126,7 +127,8 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
     full = scale * max(rollout.full_response(name) for name in outputs)
     at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
-    tick = program.chip.tick_seconds
+    chip = program.chip
+    sampling = f"sampling at {value['sampling frequency'][0]} Hz" if "sampling frequency" in value else _TIMED
     return [
         ("cores", *value["cores"]),
         ("neurons", value["neurons"][0], _neurons_line(figures)),
@@ -134,10 +136,10 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
         (
             "frame period",
             f"{program.period}",
-            f"{_ticks(program.period, tick)}{_apart(program.period)}, sampling at {value['sampling frequency'][0]} Hz",
+            f"{_ticks(program.period, chip)}{_apart(program.period)}, {sampling}",
         ),
-        ("first response", f"{first}", f"{_ticks(first, tick)}, from stimulus onset"),
-        ("full response", f"{at_most}{full}", f"{_ticks(full, tick)}, from stimulus onset"),
+        ("first response", f"{first}", f"{_ticks(first, chip)}, from stimulus onset"),
+        ("full response", f"{at_most}{full}", f"{_ticks(full, chip)}, from stimulus onset"),
     ]
 
 
@@ -159,8 +161,12 @@ def _apart(period: Time) -> str:
     return "" if gap == period else f" on average, frames {gap - 1} or {gap} ticks apart"
 
 
-def _ticks(count: Time, tick_seconds: float) -> str:
-    return f"tick{'' if count == 1 else 's'} = {seconds(count * tick_seconds)}"
+_TIMED = "each as long as its work: neuromap report times them"
+
+
+def _ticks(count: Time, chip: ChipSpec) -> str:
+    length = "" if chip.is_timed else f" = {seconds(count * chip.tick_seconds)}"
+    return f"tick{'' if count == 1 else 's'}{length}"
 
 
 def _shown(key: str, value: Any) -> str:

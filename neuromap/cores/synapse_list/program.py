@@ -272,7 +272,8 @@ class ListProgram(ChipProgram):
     @property
     def has_bias(self) -> NDArray[np.bool_]:
         """Neurons with a bias."""
-        return self.neurons.bias != 0
+        has_bias: NDArray[np.bool_] = self.neurons.bias != 0
+        return has_bias
 
     @property
     def joined(self) -> NDArray[np.int32] | None:

@@ -142,9 +142,9 @@ def count_usage(program: ChipProgram) -> Usage:
     )
 
 
-def sampling_frequency(program: ChipProgram) -> float:
-    """Input frames that a program takes in per second; of its own period, whatever the schedule says."""
-    return 1.0 / (program.period * program.chip.tick_seconds)
+def sampling_frequency(program: ChipProgram) -> float | None:
+    """Count input frames per second by the program's own period; None where ticks last as long as their work."""
+    return None if program.chip.is_timed else 1.0 / (program.period * program.chip.tick_seconds)
 
 
 def _n_axons(program: ChipProgram, cores: Sequence[NDArray[np.integer]], axons: Sequence[NDArray[np.integer]]) -> int:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from neuromap.arrays.times import Time, largest_gap, tick_of_frame
 from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import EdgeKey
 from neuromap.render.numbers import seconds
 from neuromap.render.svg import arrow, drawing, element, label, number, shorten
@@ -36,18 +37,19 @@ class _Span:
     class_: str
 
 
-def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
+def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     """Draw when each node has which frame, around a stimulus onset."""
-    # Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus.
+    # Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus. Where ticks were
+    # timed a second axis below has their lengths.
     # gives one ``<svg>`` element, whose frames bear ``data-at`` as in
     # :func:`~neuromap.report.drawings.draw_window.draw_window`; ``None`` where the row was not mapped, or needs more
     # than ``MOST_TICKS`` ticks
     if row.rollout is None or not row.ports or row.frame_period_ticks is None:
         return None
-    clock = _Clock(row)
-    spans, path = clock.first_response(tick_seconds)
-    spans += clock.full_response(tick_seconds)
-    spans.append(clock.frame_period(tick_seconds))
+    clock = _Clock(row, chip)
+    spans, path = clock.first_response()
+    spans += clock.full_response()
+    spans.append(clock.frame_period())
     end = max([span.end for span in spans], default=0) + max(2, min(clock.gap, 4))
     start = -min(clock.gap, 4) - 1
     if end - start > MOST_TICKS:
@@ -65,6 +67,9 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
         y = _TOP + _ROW * k + (_ROW - _CELL) / 2
         parts.append(label(_LEFT - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
         parts += _cells(clock, name, y, start, end, x, width)
+    if row.seconds is not None:
+        parts += _lengths(clock, start, end, x, height + 4)
+        height += 66
     for k, span in enumerate(spans):
         y = height + 24 + 30 * k
         parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span))
@@ -79,10 +84,10 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
 class _Clock:
     """Ticks of frames relative to the onset, and how frames depend on it."""
 
-    def __init__(self, row: ReportRow) -> None:
+    def __init__(self, row: ReportRow, chip: ChipSpec) -> None:
         assert row.rollout is not None
         assert row.frame_period_ticks is not None
-        self.row = row
+        self.row, self._chip = row, chip
         self.network = row.rollout.network
         self.period, self.gap = row.frame_period_ticks, largest_gap(row.frame_period_ticks)
         self.samples = {port.name: port.sample_tick for port in row.ports}
@@ -97,6 +102,18 @@ class _Clock:
     def tick(self, node: str, frame: int) -> int:
         """Tick, counted from the onset, at which a node has a frame."""
         return tick_of_frame(self.samples[node], self.period, frame) - self.zero
+
+    def seconds(self, tick: int) -> float:
+        """Length of a tick, counted from the onset, in steady operation."""
+        return self._chip.tick_seconds if self.row.seconds is None else self.row.seconds.tick(tick + self.zero)
+
+    def words(self, start: int, ticks: Time) -> str:
+        """Say how long a span of ticks is that begins with the sample of tick ``start``."""
+        if self._chip.is_timed and self.row.seconds is None:
+            return counted(ticks, "tick")
+        whole = range(start + 1, start + 1 + math.ceil(ticks))
+        length = sum(map(self.seconds, whole)) if self._chip.is_timed else ticks * self._chip.tick_seconds
+        return f"{counted(ticks, 'tick')} ({seconds(length)})"
 
     def frame_from(self, node: str, tick: int) -> int:
         """First frame that a node has in a tick, counted from the onset, or later."""
@@ -113,7 +130,7 @@ class _Clock:
         longest = [r.frames[node] for r in reaches if r is not None and node in r.frames]
         return "fully" if ahead >= max(longest) else "partly"
 
-    def first_response(self, tick_seconds: float) -> tuple[list[_Span], list[tuple[str, int]]]:
+    def first_response(self) -> tuple[list[_Span], list[tuple[str, int]]]:
         """Make the bracket of the first response, and its path as (node, frame)."""
         found: list[tuple[int, str, str, int]] = []
         for u, reach in self.soonest.items():
@@ -124,12 +141,12 @@ class _Clock:
         if not found:
             return [], []
         ticks, u, o, frame = min(found)
-        words = f"first response of {shorten(o, 10)}: {_ticks(ticks, tick_seconds)}"
+        words = f"first response of {shorten(o, 10)}: {self.words(self.tick(u, self.onset_frame), ticks)}"
         reach = self.soonest[u]
         path = [(n, self.onset_frame + reach.frames[n]) for n in reach.path(o)]
         return [_Span(self.tick(u, self.onset_frame), self.tick(o, frame), words, "first")], path
 
-    def full_response(self, tick_seconds: float) -> list[_Span]:
+    def full_response(self) -> list[_Span]:
         """Make the bracket of the full response, as predicted."""
         ticks = self.row.predicted.full_response_ticks
         if ticks is None:
@@ -141,15 +158,15 @@ class _Clock:
             for o in outputs:
                 start = self.tick(u, self.onset_frame)
                 if self._is_end(reach, o, start + ticks):
-                    words = f"full response of {shorten(o, 10)}: {bound}{_ticks(ticks, tick_seconds)}"
+                    words = f"full response of {shorten(o, 10)}: {bound}{self.words(start, ticks)}"
                     return [_Span(start, start + ticks, words, "full")]
         return []
 
-    def frame_period(self, tick_seconds: float) -> _Span:
+    def frame_period(self) -> _Span:
         """Make the bracket between two frames of the input that is sampled first."""
         u = min(self.network.inputs, key=lambda name: self.samples[name])
         start = self.tick(u, self.onset_frame)
-        words = f"frame period: {_ticks(self.period, tick_seconds)}"
+        words = f"frame period: {self.words(start, self.period)}"
         if (q := self.period.denominator) > 1:
             words += f" on average: {q} frames in {self.period.numerator} ticks, {self.gap} or less apart"
         return _Span(start, self.tick(u, self.onset_frame + q), words, "period")
@@ -158,10 +175,6 @@ class _Clock:
         if reach is not None:
             return output in reach.frames and self.tick(output, self.onset_frame + reach.frames[output]) == tick
         return self.tick(output, self.frame_from(output, tick)) == tick
-
-
-def _ticks(ticks: Time, tick_seconds: float) -> str:
-    return f"{counted(ticks, 'tick')} ({seconds(ticks * tick_seconds)})"
 
 
 def _signed(tick: int) -> str:
@@ -179,6 +192,30 @@ def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]
         parts.append(element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid"))
     parts.append(element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset"))
     parts.append(label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start"))
+    return parts
+
+
+def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
+    """Draw the second axis: every tick as wide as it is long, joined to its place among ticks of equal width."""
+    each = [clock.seconds(tick) for tick in range(start, end)]
+    scale = (x(end) - x(start)) / sum(each)
+    edges = [x(start)]
+    for length in each:
+        edges.append(edges[-1] + length * scale)
+    top, bottom = y + 30, y + 46
+    parts = [label(_LEFT - 12, bottom - 3, "time", "small", anchor="end")]
+    for k, edge in enumerate(edges):
+        line = f"M{number(x(start + k))} {number(y)}L{number(edge)} {number(top)}V{number(bottom)}"
+        parts.append(element("path", d=line, class_="onset" if start + k == 0 else "grid"))
+    last = edges[0] - 40
+    for k, (left, right) in enumerate(pairwise(edges)):
+        title = f"tick {_signed(start + k)}: {seconds(each[k])}"
+        shape = element("rect", x=left, y=top, width=right - left, height=bottom - top, class_="box")
+        parts.append(element("g", shape, title=title, class_="frame input" if k % 2 else "frame hidden"))
+        since = sum(each[-start : k + 1])
+        if start + k >= 0 and right - last >= 56:  # room for the words
+            parts.append(label(right, bottom + 13, f"{seconds(since)}", "small", anchor="end"))
+            last = right
     return parts
 
 

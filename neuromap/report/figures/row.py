@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from neuromap.report.figures.run_figures import RunFigures
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity
 from neuromap.simulation.cost.energy import Energy
+from neuromap.simulation.cost.frame_seconds import FrameSeconds
 from neuromap.verification.verdict import Verification
 
 # Spikes of a run over ticks, node by node, for pictures: bounded, whatever the program is.
@@ -62,7 +63,8 @@ class Responses(Card):
     first_response_steps: int | float | None = None
     # first_response_ticks, full_response_ticks: ticks of the chip: steps times ticks per step, where there are steps
     first_response_ticks: int | None = None
-    # first_response_seconds, full_response_seconds: ticks times the tick length
+    # first_response_seconds, full_response_seconds: ticks times the tick length; where ticks are timed, predicted from
+    # the bound of every tick and measured by its event simulation
     first_response_seconds: float | None = None
     full_response_steps: int | float | None = None
     full_response_ticks: int | None = None
@@ -70,16 +72,20 @@ class Responses(Card):
 
     @classmethod
     def from_ticks(
-        cls, first: int | None, full: int | None, ticks_per_step: int | None, tick_seconds: float
+        cls,
+        first: int | None,
+        full: int | None,
+        ticks_per_step: int | None,
+        in_seconds: Callable[[int | None], float | None],
     ) -> Responses:
         """Convert ticks into the other units; ``None`` stays ``None``. Without ticks per step there are no steps."""
         return cls(
             first_response_steps=_steps(first, ticks_per_step),
             first_response_ticks=first,
-            first_response_seconds=None if first is None else first * tick_seconds,
+            first_response_seconds=in_seconds(first),
             full_response_steps=_steps(full, ticks_per_step),
             full_response_ticks=full,
-            full_response_seconds=None if full is None else full * tick_seconds,
+            full_response_seconds=in_seconds(full),
         )
 
 
@@ -193,6 +199,8 @@ class ReportRow(Card):
         Spikes of the first ticks with the first stimulus, for pictures.
     rollout : Rollout or None
         The schedule that was mapped; ``None`` for invalid patterns.
+    seconds : FrameSeconds or None
+        Time of every tick in steady operation, where ticks last as long as their work.
     ports : tuple of NodePort
         Labels and clocks of the program, for the timeline.
     left_out : mapping of str to int
@@ -232,6 +240,7 @@ class ReportRow(Card):
     figures: RunFigures | None = None
     cores: CoreMap | None = None
     raster: SpikeRaster | None = None
+    seconds: FrameSeconds | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)

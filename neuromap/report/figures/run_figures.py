@@ -172,6 +172,26 @@ class NodeTimeFigures:
 
 
 @dataclass(frozen=True)
+class TickTimeFigures:
+    """Ticks that last as long as their work, over all stimuli; docs/timed-ticks.md has the definitions."""
+
+    # mean_seconds, longest_seconds, bound_seconds: of a tick in the event simulation, barrier_seconds included, and the
+    # mean of what counts bound it by
+    mean_seconds: float
+    longest_seconds: float
+    bound_seconds: float
+    barrier_seconds: float
+    # frame_period_seconds, frame_period_bound_seconds: from sample to sample, mean over the stimuli, and its bound
+    frame_period_seconds: Spread
+    frame_period_bound_seconds: float
+    # slowest_core, slowest_core_share, slowest_node: the core that ends most ticks, the share of ticks that it ends,
+    # and the node of most of its neurons
+    slowest_core: tuple[int, int]
+    slowest_core_share: float
+    slowest_node: str | None
+
+
+@dataclass(frozen=True)
 class RunFigures(Card):
     """All figures of a row in steady operation.
 
@@ -185,9 +205,12 @@ class RunFigures(Card):
         What that costs.
     node_times : NodeTimeFigures
         How long the nodes take.
+    tick_times : TickTimeFigures or None
+        How long the ticks take, where they last as long as their work.
     """
 
     network_on_chip: MeshFigures
     work: WorkFigures
     energy: EnergyFigures
     node_times: NodeTimeFigures
+    tick_times: TickTimeFigures | None = None

@@ -64,9 +64,11 @@ def node_times(work: Work, chip: ChipSpec, traffic: Traffic | None = None) -> di
     """
     arrivals = {name: None if traffic is None else traffic.node_arrivals[name] for name in work.node_peak}
     event, update = (chip.timing.get(key) for key in ("synaptic_event_seconds", "neuron_update_seconds"))
-    cycle = 0.0 if traffic is None else traffic.clock.cycle_seconds
+    # timed ticks know links by the time of a hop alone, which is short beside what cores do
+    cycle = 0.0 if traffic is None or chip.is_timed else traffic.clock.cycle_seconds
     if event is None or update is None or cycle is None:
         return {name: NodeTime(events, None, arrivals[name]) for name, events in work.node_peak.items()}
+    update += chip.timing.get("neuron_access_seconds", 0.0)
     shares = work.shares
     seconds = shares.peak_events * event + shares.neurons * update
     slowest = np.zeros(len(work.nodes))

@@ -292,5 +292,5 @@ def _hop_rows(figures: Mapping[str, float], counts: Counts) -> list[_Row]:
     along_y = counts.hops - counts.hops_x
     return [
         ("hop_x_joules", "hops along x", counts.hops_x, figures["hop_x_joules"]),
-        ("hop_y_joules", "hops along y", along_y, figures["hop_y_joules"]),
+        ("hop_y_joules", "hops along y", along_y, figures.get("hop_y_joules")),
     ]

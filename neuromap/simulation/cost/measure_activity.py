@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,9 +62,15 @@ def measure_activity(
     """
     needs("measure_activity", program, ChipProgram)
     choice = EngineChoice(engine, threads, noise_seed)
+    holding = program.chip.is_timed
+    ticks = run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress, holding=holding)
+    return count_activity(program, ticks)
+
+
+def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activity:
+    """Count traffic and work of ticks, from tick 0 on, and time them where ticks last as long as their work."""
     traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
-    timed = clock is not None
-    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress, holding=timed):
+    for spikes in ticks:
         traffic.add(spikes)
         work.add(spikes)
         if clock is not None:

@@ -27,6 +27,7 @@ from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.cost.activity import Activity, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
+from neuromap.simulation.cost.frame_seconds import FrameSeconds, frame_seconds
 from neuromap.simulation.cost.measure_activity import WorkCounter
 from neuromap.simulation.cost.tick_times import TickClock, tick_clock
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
@@ -122,7 +123,8 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
     wires = WireSums(program)
     others = _count(program, stimuli[1:], choice, wires, work, clock)
     sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
-    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, activity)
+    frames = _frame_seconds(program, clock, len(stimuli))
+    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, frames, activity)
 
 
 def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
@@ -131,7 +133,12 @@ def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice 
     stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, wires, work, clock = _frames_each(stimuli), WireSums(program), WorkCounter(program), tick_clock(program)
     each = _count(program, stimuli, choice, wires, work, clock)
-    return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes)
+    frames = _frame_seconds(program, clock, len(stimuli))
+    return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes, frames)
+
+
+def _frame_seconds(program: ChipProgram, clock: TickClock | None, n_stimuli: int) -> FrameSeconds | None:
+    return None if clock is None else frame_seconds(program, clock.result(), n_stimuli, sum(_warm_up(program)))
 
 
 def _count(
@@ -202,7 +209,7 @@ def steady_window(
         raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
     # silence puts networks that keep still in it into one state, whatever their first frame is called; then the circle,
     # until everything depends on it
-    silent, warm = len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
+    silent, warm = _warm_up(program)
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
     first_input = min(
         [port.sample_tick for port in program.nodes if port.kind == "input"] or [p.sample_tick for p in program.nodes]
@@ -212,6 +219,11 @@ def steady_window(
     run = run_ticks(program, fed, n_ticks=n_ticks, choice=choice, holding=holding)
     before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))
     return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
+
+
+def _warm_up(program: ChipProgram) -> tuple[int, int]:
+    """Frames before the window: silent ones, then those of the circle."""
+    return len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
 
 
 def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
@@ -246,6 +258,7 @@ class SteadyFigures(Card):
     each: tuple[Counts, ...]  # what costs energy, stimulus by stimulus
     wires: WireCounts  # what left and entered the cores, over all stimuli
     firing: int  # neurons that fired, counted once per tick, over all stimuli
+    seconds: FrameSeconds | None  # time of every tick, where ticks are timed
 
     def _facts(self) -> dict[str, object]:
         spread = self.joules_spread
@@ -326,7 +339,7 @@ class SteadyActivity(SteadyFigures):
 
     Attributes
     ----------
-    chip, n_frames, each, wires, firing
+    chip, n_frames, each, wires, firing, seconds
         As in :class:`SteadyFigures`.
     activity : Activity
         Traffic and work of the first stimulus, over its frame periods.

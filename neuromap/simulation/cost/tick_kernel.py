@@ -37,8 +37,8 @@ class ClockTables(NamedTuple):
     axon_core: Ints  # (L,)
     synapse: Ints  # (L + 1,): synapses of an axon
     # reached, delay: (S,): neuron that a synapse reaches, and ticks to it
-    reached: Ints
-    delay: Ints
+    reached: NDArray[np.int32]
+    delay: Bytes
     # x, y: (C,): router of every core
     x: Ints
     y: Ints
@@ -64,6 +64,14 @@ class ClockState(NamedTuple):
 
 
 _part = njit(error_model="numpy")
+
+
+@_part
+def _touch(tables, touched, slot, begin, end):  # type: ignore[no-untyped-def]
+    """Mark the neurons that an axon's synapses reach, an axon that is reached in a slot."""
+    for s in range(begin, end):
+        due = slot + tables.delay[s]  # below twice the slots: a division for every synapse costs more than the mark
+        touched[due - len(touched) if due >= len(touched) else due, tables.reached[s]] = 1
 
 
 @_part
@@ -94,8 +102,7 @@ def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[n
         state.work[n] = arrival + event * (end - begin)
         state.receive[core] += state.work[n]
         n += 1
-        for s in range(begin, end):
-            state.touched[(tick + tables.delay[s]) % slots, tables.reached[s]] = 1
+        _touch(tables, state.touched, tick % slots, begin, end)
     n_host, n_active = n, 0
     for core in range(len(state.send)):
         time, since = 0, n
@@ -119,9 +126,7 @@ def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[n
                     state.work[n] = arrival + event * (end - begin)
                     state.receive[target] += state.work[n]
                     n += 1
-                    due = tick + tables.ticks[way]
-                    for s in range(begin, end):
-                        state.touched[(due + tables.delay[s]) % slots, tables.reached[s]] = 1
+                    _touch(tables, state.touched, (tick + tables.ticks[way]) % slots, begin, end)
             if (k - first) % BLOCK == BLOCK - 1 or k == last - 1:
                 for m in range(since, n):
                     state.latest[m] += time

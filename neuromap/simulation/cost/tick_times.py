@@ -175,8 +175,8 @@ def _tables(program: ChipProgram, first_axon: Ints) -> ClockTables:
         ticks=wires.delay,
         axon_core=of_axon,
         synapse=np.searchsorted(synapses.row, np.arange(len(of_axon) + 1)),
-        reached=of_axon[synapses.row] * n_neurons + synapses.neuron,
-        delay=synapses.delay,
+        reached=(of_axon[synapses.row] * n_neurons + synapses.neuron).astype(np.int32),
+        delay=synapses.delay.astype(np.uint8),
         x=np.ascontiguousarray(x),
         y=np.ascontiguousarray(y),
     )

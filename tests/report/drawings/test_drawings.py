@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
@@ -28,6 +29,8 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import random_frames
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
+
+MILLI = (1e-3).__mul__  # ticks as seconds
 
 
 def titles(svg, class_):
@@ -174,7 +177,7 @@ def test_timeline_brackets_agree_with_the_schedule(networks, patterns, chip, dat
     rollout = Rollout(network, data.draw(patterns(network)), execution)
     program = map_rollout(rollout, chip(delay=data.draw(st.sampled_from([(1, 15), (2, 5)]))))
     row = report_row(rollout, program, random_frames(network, 3))
-    svg = draw_timeline(row, 1e-3)
+    svg = draw_timeline(row, load_chip("truenorth"))
     texts = ["".join(t.itertext()) for t in ElementTree.fromstring(svg).iter("text")]
     first = next(t for t in texts if t.startswith("first response"))
     full = next(t for t in texts if t.startswith("full response"))
@@ -192,7 +195,7 @@ def test_timeline_shows_frames_at_unequal_intervals_in_their_ticks(chip):
     rollout = Rollout(network, pattern, "pipelined:best")
     program = map_rollout(rollout, chip())
     row = report_row(rollout, program, random_frames(network, 3))
-    svg = draw_timeline(row, 1e-3)
+    svg = draw_timeline(row, load_chip("truenorth"))
     shown = [re.match(r"I samples frame n(.*) in tick (.*);", title) for title in titles(svg, "frame")]
     ticks = {found[1]: found[2] for found in shown if found}
     assert {shift: ticks[shift] for shift in ("−2", "−1", "", "+1", "+2")} == {
@@ -223,7 +226,7 @@ def test_timeline_marks_what_depends_on_the_stimulus():
     network = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
     kinds = {"I": "input", "A": "hidden", "O": "output"}
     ports = tuple(NodePort(name, 1, kind, 5) for name, kind in kinds.items())
-    svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, 1e-3), 1, ports), 1e-3)
+    svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, MILLI), 1, ports), load_chip("truenorth"))
     shown = titles(svg, "frame")
     # streaming: everything of a frame happens in one tick, and edges come from the frame before
     assert "I samples frame n−1 in tick −1; it depends on nothing of the stimulus" in shown
@@ -238,8 +241,16 @@ def test_timeline_marks_what_depends_on_the_stimulus():
 def test_a_long_timeline_is_not_drawn():
     network = Network.from_edges([("I", "O")])
     ports = (NodePort("I", 1, "input", 0), NodePort("O", 1, "output", 0))
-    assert draw_timeline(timeline_row(network, Responses.from_ticks(9, 9, 9, 1e-3), 9, ports), 1e-3) is not None
-    assert draw_timeline(timeline_row(network, Responses.from_ticks(900, 900, 900, 1e-3), 900, ports), 1e-3) is None
+    assert (
+        draw_timeline(timeline_row(network, Responses.from_ticks(9, 9, 9, MILLI), 9, ports), load_chip("truenorth"))
+        is not None
+    )
+    assert (
+        draw_timeline(
+            timeline_row(network, Responses.from_ticks(900, 900, 900, MILLI), 900, ports), load_chip("truenorth")
+        )
+        is None
+    )
 
 
 # Small pieces.

@@ -16,13 +16,26 @@ counts = st.builds(
     ticks=st.integers(0, 1000),
     chips=st.integers(1, 16),
     **dict.fromkeys(
-        ("neuron_updates", "synaptic_events", "spikes", "hops", "crossings", "host_spikes"), st.integers(0, 10**12)
+        (
+            "neuron_updates",
+            "synaptic_events",
+            "spikes",
+            "hops",
+            "crossings",
+            "host_spikes",
+            "active",
+            "fired",
+            "arrivals",
+        ),
+        st.integers(0, 10**12),
     ),
+    hops_x=st.just(0),
+    seconds=st.floats(0, 1),
 )
-figures = st.dictionaries(
-    st.sampled_from([*ENERGY_TERM_KEYS, "supply_volts", "average_synaptic_event_joules"]), st.floats(0, 1e-3)
-)
-included = st.lists(st.sampled_from(ENERGY_TERM_KEYS), unique=True)
+TIMED = ("neuron_access_joules", "fire_joules", "arrival_joules", "hop_x_joules", "hop_y_joules")
+KEYS = [key for key in ENERGY_TERM_KEYS if key not in TIMED]
+figures = st.dictionaries(st.sampled_from([*KEYS, "supply_volts", "average_synaptic_event_joules"]), st.floats(0, 1e-3))
+included = st.lists(st.sampled_from(KEYS), unique=True)
 WIRE = {"boundary_spikes_per_second": 2.0, "boundary_bits_per_second": 68.0}
 
 
@@ -45,7 +58,7 @@ def by_hand(chip, done, key):
 def test_the_sum_is_that_of_known_terms_that_no_other_holds(make_chip, done, energy, included):
     chip = make_chip(energy=energy, energy_included=tuple(included), router=WIRE)
     found = energy_of(chip, done)
-    assert sorted(term.key for term in found.terms) == sorted(ENERGY_TERM_KEYS)
+    assert sorted(term.key for term in found.terms) == sorted(KEYS)
     for term in found.terms:
         assert (term.included_in is not None) == (term.key in included)
         if term.key in energy:
@@ -53,8 +66,8 @@ def test_the_sum_is_that_of_known_terms_that_no_other_holds(make_chip, done, ene
         else:
             assert term.joules is None
             assert term.joules_each is None
-    added = [key for key in ENERGY_TERM_KEYS if key in energy and key not in included]
-    assert set(found.absent) == set(ENERGY_TERM_KEYS) - set(energy) - set(included)
+    added = [key for key in KEYS if key in energy and key not in included]
+    assert set(found.absent) == set(KEYS) - set(energy) - set(included)
     if not added:
         assert found.joules is found.joules_per_tick is found.watts() is None
         return
@@ -66,6 +79,29 @@ def test_the_sum_is_that_of_known_terms_that_no_other_holds(make_chip, done, ene
     assert found.joules_per_tick == pytest.approx(total / done.ticks)
     assert found.joules_per_frame(3) == pytest.approx(3 * total / done.ticks)
     assert found.watts() == pytest.approx(total / (done.ticks * chip.tick_seconds))
+
+
+@settings(max_examples=50, deadline=None)
+@given(done=counts, each=st.floats(0, 1e-3))
+def test_timed_ticks_tell_access_from_updates_and_hops_by_their_way(make_chip, done, each):
+    done = replace(done, hops_x=done.hops // 3)
+    energy = dict.fromkeys({*KEYS, *TIMED} - {"hop_joules", "static_watts", "off_chip_bit_joules"}, each)
+    found = {
+        term.key: term.count for term in energy_of(make_chip(energy=energy), done).terms if term.joules is not None
+    }
+    assert found == {
+        "tick_joules": done.ticks * done.chips,
+        "synaptic_event_joules": done.synaptic_events,
+        "neuron_access_joules": done.neuron_updates,
+        "neuron_update_joules": done.active,
+        "fire_joules": done.fired,
+        "spike_joules": done.spikes,
+        "arrival_joules": done.arrivals,
+        "hop_x_joules": done.hops // 3,
+        "hop_y_joules": done.hops - done.hops // 3,
+    }
+    watts = energy_of(make_chip(energy={"static_watts": 2.0}, is_timed=True), done)
+    assert watts.joules == pytest.approx(2.0 * done.chips * done.seconds if done.ticks else 0)
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,0 +1,137 @@
+"""FrameSeconds: spans of ticks in steady operation, in seconds, where a tick lasts as long as its work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.times import Time, tick_of_frame
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.render.numbers import seconds
+from neuromap.render.value import Card
+from neuromap.simulation.cost.tick_times import TickTimes
+
+Floats = NDArray[np.float64]
+Which = Literal["measured", "bound"]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSeconds(Card):
+    """Seconds from sample to response, and from sample to sample, over whole frame periods of S stimuli of W ticks.
+
+    Frames follow each other in a circle, so a span that leaves the window goes on at its beginning. What a frame
+    brings is computed from the tick after its sample on: a response of r ticks takes those from the first to the r-th
+    after it.
+
+    Attributes
+    ----------
+    measured, bound : ndarray of float64, shape (S, W)
+        Every tick in the event simulation, and its bound from counts; see
+        :class:`neuromap.simulation.cost.tick_times.TickTimes`.
+    period : int or Fraction
+        Ticks between two frames of a node.
+    first_frame, first_tick : int
+        The frame with whose sample the window begins, and that tick.
+    """
+
+    measured: Floats
+    bound: Floats
+    period: Time
+    first_frame: int
+    first_tick: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_frames(self) -> int:
+        """Frames of the window."""
+        return int(self.measured.shape[1] / self.period)
+
+    def frame_period(self, which: Which = "measured") -> Floats:
+        """Mean time from sample to sample, shape (S,)."""
+        each: Floats = getattr(self, which)
+        return np.asarray(each.sum(axis=1) / self.n_frames)
+
+    def span(self, sample_tick: Time, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
+        """Mean time over the frames, shape (S,).
+
+        Parameters
+        ----------
+        sample_tick : int or Fraction
+            Tick at which the input's frame 0 is sampled.
+        ticks : int or Fraction
+            Ticks from there to the response.
+        which : {"measured", "bound"}
+            The event simulation, or the bound from counts.
+        early : int or Fraction
+            Ticks before the sample from which the span is counted, too.
+        """
+        each: Floats = getattr(self, which)
+        n_ticks = each.shape[1]
+        samples = np.array(
+            [tick_of_frame(sample_tick, self.period, self.first_frame + k) for k in range(self.n_frames)], np.int64
+        )
+        begin = samples - self.first_tick + 1 - math.ceil(early)
+        turns, rest = divmod(math.ceil(ticks) + math.ceil(early), n_ticks)
+        sums = np.concatenate([np.zeros((len(each), 1)), each, each], axis=1).cumsum(axis=1)
+        begin %= n_ticks
+        spans: Floats = (sums[:, begin + rest] - sums[:, begin]).mean(axis=1)
+        return spans + turns * sums[:, n_ticks]
+
+    def tick(self, number: int) -> float:
+        """Mean time of a tick of the run and of all whole turns of frames before and after it."""
+        turn = Fraction(self.period).numerator
+        return float(self.measured[:, (number - self.first_tick) % turn :: turn].mean())
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "stimuli": f"{len(self.measured)} of {self.n_frames} frames",
+            "frame period": seconds(float(self.frame_period().mean())),
+            "bound of it": seconds(float(self.frame_period("bound").mean())),
+        }
+
+
+class ResponseSeconds:
+    """Converts responses in ticks into seconds: at a tick of fixed length, or as ticks were timed."""
+
+    def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
+        self._chip, self.frames = program.chip, frames
+        self._samples = sorted({port.sample_tick for port in program.nodes if port.kind == "input"})
+
+    def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
+        """Give the time of a response, mean over frames and stimuli; of several inputs the one for which it is longest.
+
+        None where there is no response, or ticks are timed and were not.
+        """
+        if ticks is None:
+            return None
+        if not self._chip.is_timed:
+            return float((ticks + early) * self._chip.tick_seconds)
+        if self.frames is None:
+            return None
+        return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
+
+    def frequency(self, period: Time, which: Which = "measured") -> float | None:
+        """Give the frames that are sampled in a second."""
+        if not self._chip.is_timed:
+            return float(1 / (period * self._chip.tick_seconds))
+        return None if self.frames is None else 1 / float(self.frames.frame_period(which).mean())
+
+
+def frame_seconds(program: ChipProgram, times: TickTimes, n_stimuli: int, first_frame: int) -> FrameSeconds:
+    """Cut the ticks of several stimuli, windows of equal length, into those of each."""
+    first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
+    return FrameSeconds(
+        times.seconds.reshape(n_stimuli, -1),
+        times.bound.reshape(n_stimuli, -1),
+        program.period,
+        first_frame,
+        tick_of_frame(first_input, program.period, first_frame),
+    )
