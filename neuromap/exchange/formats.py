@@ -244,6 +244,16 @@ IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
             refuses="weights that are no integers times a scale, activations of more than two values: structure only",
         ),
+        "sanafe": Format(
+            called="SANA-FE",
+            suffixes=(".yaml", ".yml"),
+            holds="networks of leaky_integrate_fire neurons in their own integers, and the core of every neuron",
+            function="exchange.from_sanafe.from_sanafe",
+            package="yaml",
+            extra="sanafe",
+            bounds="files of 64 MiB, 2**22 neurons, 2**26 weights of an edge",
+            refuses="other neurons, resets and decays of inputs, delays in dendrites, YAML with anchors",
+        ),
     }
 )
 """Formats that can be read, by the name that commands take."""

@@ -178,6 +178,7 @@ def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matri
         found = _frame_neurons(population, chip)
     else:
         neuron, power = scaled(population, chip, into)
+        _require_widths(population.name, neuron, chip)
         found = ListNeurons(neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
     _require_values(population.name, found.neuron, chip)
     return found
@@ -195,6 +196,14 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         voltage_bits=chip.potential_bits,
     )
     return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
+
+
+def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
+    has = {"decay_bits": chip.lists.decay_bits, "current_bits": chip.lists.current_bits}
+    for field, bound in (has | {"voltage_bits": chip.potential_bits}).items():
+        if (wanted := getattr(neuron, field)) != bound:
+            text = f"its neuron is defined with {field} = {wanted}, those of {chip.name} have {bound}"
+            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
 
 
 def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:

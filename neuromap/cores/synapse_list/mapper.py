@@ -284,6 +284,8 @@ def _targets(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Int
 def core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
     """Bound the cores of every mapping from below, by counting."""
     lists = chip.lists
+    if lists.shares_lists:  # how few lists a core stores is not told by counting
+        return counted_cores(network, chip)
     return counted_cores(network, chip, lambda n, synapses: (lists.list_memory(n, synapses), lists.synapse_memory_bits))
 
 

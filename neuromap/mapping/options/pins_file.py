@@ -20,6 +20,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,7 @@ from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.npz import read_npz
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
+from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import parse_edge
@@ -39,7 +43,7 @@ from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 MAX_FILE_BYTES = 1 << 20
 MAX_TABLE_BYTES = 1 << 28
@@ -101,6 +105,27 @@ def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
         )
     except InputError as error:
         raise InputError(f"neurons.file: {show_name(file)}: {error}") from None
+
+
+def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:
+    """Write a pins file of tables of cores, with these in an ``.npz`` of the same name beside it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The pins file.
+    neurons : mapping of str to array_like of int, shape (size,)
+        As :class:`~neuromap.mapping.options.options.Pins` has it.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    beside, packed = Path(path).with_suffix(".npz"), io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **{name: np.asarray(core) for name, core in neurons.items()})
+    write_whole(beside, packed.getvalue())
+    write_whole(path, f"format = 1\n\n[neurons]\nfile = {json.dumps(beside.name)}\n")
 
 
 class _Numbers:
