@@ -301,8 +301,8 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             fed=True,
             folder=True,
             bounds="20 million synapses, and as many ticks of input neurons",
-            refuses="synapse-list cores, stochastic modes, reversal of the leak, potentials before the first tick, two "
-            "sources of one axon, linear resets at the negative threshold, neurons that do not rest at 0",
+            refuses="stochastic modes, reversal of the leak, two sources of one axon, linear resets at the negative "
+            "threshold, crossbar neurons that do not start and rest at 0, currents that outlast their tick",
         ),
         "perfetto": Format(
             called="Perfetto",

@@ -27,6 +27,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.transforms import Conv, Dense
+from neuromap.network.weights import StoredWeights
 
 STEPS = 64
 """Steps of a potential in a unit."""
@@ -196,7 +197,7 @@ class _Somas:
             )
         # it counts down in the step of the spike already
         refractory = np.maximum(v["refractory_delay"] - 1, 0)
-        values = {
+        values: dict[str, Any] = {
             "threshold": np.floor(v["threshold"] * unit),
             "bias": v["bias"] * unit,
             "voltage": v["potential"] * unit,
@@ -264,7 +265,7 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             kernel, stride = (c["kernel_height"], c["kernel_width"]), (c["stride_height"], c["stride_width"])
             weight = _integers(some[0].weight * unit, some[0].label)
             weight = weight.reshape(*kernel, c["input_channels"], c["kernel_count"])
-            edges[u, v] = Edge(u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=weight))
+            edges[u, v] = Edge(u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight)))
             continue
         matrix = np.zeros((len(target.order), len(source.order)))
         if matrix.size > 2**26:
@@ -280,7 +281,7 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
                 np.add.at(matrix, (edge.pairs[:, 1], edge.pairs[:, 0]), edge.weight)
         turned = matrix[target.order][:, source.order]
         weights = _integers(turned.ravel() * unit, some[0].label).reshape(turned.shape)
-        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=weights))
+        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=StoredWeights(weights)))
     return edges
 
 

@@ -26,8 +26,10 @@ MOST_NEURONS = 1 << 22
 MOST_WEIGHTS = 1 << 26
 """Entries of a dense edge."""
 IGNORED = frozenset(
-    "log_spikes log_potential log_u force_update force_update_every_timestep synapse_hw_name dendrite_hw_name "
-    "soma_hw_name".split()
+    {
+        *("log_spikes", "log_potential", "log_u", "force_update", "force_update_every_timestep"),
+        *("synapse_hw_name", "dendrite_hw_name", "soma_hw_name"),
+    }
 )
 """Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them."""
 _CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
@@ -90,7 +92,7 @@ def read_sanafe(path: Path) -> SanafeNetwork:
 
 def _plain(data: bytes) -> Values:
     """Load words, lists and tables; refuse what could make a small file large or a parser run out of stack."""
-    import yaml
+    import yaml  # type: ignore[import-untyped]
 
     if _ANCHOR.search(data):
         raise InputError("has YAML anchors or aliases; write out what they stand for")
@@ -100,7 +102,7 @@ def _plain(data: bytes) -> Values:
         raise InputError(f"is nested more than {_MOST_DEEP} deep; a network of SANA-FE is not")
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        found = yaml.load(data, Loader=loader)  # noqa: S506 # words, lists and tables alone
+        found = yaml.load(data, Loader=loader)  # words, lists and tables alone
     except yaml.YAMLError as error:
         raise InputError(f"is no YAML ({' '.join(str(error).split())[:100]})") from None
     return _table(found, "file")
