@@ -197,18 +197,17 @@ class _Somas:
             )
         # it counts down in the step of the spike already
         refractory = np.maximum(v["refractory_delay"] - 1, 0)
-        values: dict[str, Any] = {
+        values = {
             "threshold": np.floor(v["threshold"] * unit),
             "bias": v["bias"] * unit,
             "voltage": v["potential"] * unit,
             "voltage_decay": whole - kept,
             "refractory": refractory,
         }
+        where = f"group {show_name(self._name)}"
+        integers: dict[str, Any] = {k: _integers(a, f"{where}: {k}")[layout.order] for k, a in values.items()}
         return CurrentNeuron(
-            **{
-                key: _integers(array, f"group {show_name(self._name)}: {key}")[layout.order]
-                for key, array in values.items()
-            },
+            **integers,
             current_decay=np.array(whole),
             decay_bits=bits,
             current_bits=chip.lists.current_bits - narrower,
@@ -232,12 +231,12 @@ def _layout(group: Group, edges: tuple[Connection, ...]) -> _Layout:
     shapes |= {_ends(edge)[1] for edge in edges if edge.kind == "conv2d" and edge.target == group.name}
     if len(shapes) > 1:
         raise NotSupportedError(
-            f"group {show_name(group.name)}: convolutions give it the shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}"
+            f"group {show_name(group.name)}: convolutions give it shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}"
         )
     rows, columns, features = shapes.pop() if shapes else (1, 1, group.size)
     if rows * columns * features != group.size:
         raise InputError(
-            f"group {show_name(group.name)}: has {group.size} neurons; its convolutions need {rows * columns * features}"
+            f"group {show_name(group.name)}: has {group.size} neurons; a convolution needs {rows * columns * features}"
         )
     order = np.arange(group.size).reshape(features, rows, columns).transpose(1, 2, 0).ravel()
     return _Layout((rows, columns, features), order)
@@ -265,7 +264,9 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             kernel, stride = (c["kernel_height"], c["kernel_width"]), (c["stride_height"], c["stride_width"])
             weight = _integers(some[0].weight * unit, some[0].label)
             weight = weight.reshape(*kernel, c["input_channels"], c["kernel_count"])
-            edges[u, v] = Edge(u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight)))
+            edges[u, v] = Edge(
+                u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight))
+            )
             continue
         matrix = np.zeros((len(target.order), len(source.order)))
         if matrix.size > 2**26:

@@ -258,25 +258,28 @@ def list_architecture(cells: ListCells, chip: ChipSpec) -> str:
     somas += [f"{{name: 'input[0..{inputs - 1}]', attributes: {{model: input, {plain}}}}}"] * (inputs > 0)
     synapse = f"energy_process_spike: {cost('energy.synaptic_event_joules')}, "
     synapse += f"latency_process_spike: {cost('time.synaptic_event_seconds')}"
+    ways = (("north", "y"), ("east", "x"), ("south", "y"), ("west", "x"))
     hops = ", ".join(
-        f"energy_{way}_hop: {cost(f'energy.hop_{axis}_joules')}, latency_{way}_hop: {cost(f'router.hop_{axis}_seconds')}"
-        for way, axis in (("north", "y"), ("east", "x"), ("south", "y"), ("west", "x"))
+        f"{kind}_{way}_hop: {cost(f'{table}.hop_{axis}_{unit}')}"
+        for way, axis in ways
+        for kind, table, unit in (("energy", "energy", "joules"), ("latency", "router", "seconds"))
     )
-    table = ", ".join(f"{tiles}: {seconds!r}" for tiles, seconds in chip.barrier_seconds)
-    sync = f"sync_model: table, latency_sync: {{{table}}}" if table else "sync_model: fixed, latency_sync: 0.0"
+    times = ", ".join(f"{tiles}: {seconds!r}" for tiles, seconds in chip.barrier_seconds)
+    sync = f"sync_model: table, latency_sync: {{{times}}}" if times else "sync_model: fixed, latency_sync: 0.0"
     dendrites = [
         f"{{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, latency_update: 0.0}}}}"
         for k in range(units + 2)
     ]
     arrival = f"energy_message_in: {cost('energy.arrival_joules')}, latency_message_in: {cost('time.arrival_seconds')}"
     leaving = f"energy_message_out: {cost('energy.spike_joules')}, latency_message_out: {cost('time.spike_seconds')}"
+    mesh = f"topology: mesh, width: {chip.columns // across}, height: {chip.rows // along}"
     zero = "energy_process_spike: 0.0, latency_process_spike: 0.0"
     return f"""\
-# Written by neuromap. Costs are those of its chip file {show_name(chip.name)}; what that lacks is 0, and so are buffers
-# (ways, soma_1 on) and inputs, which are no part of the chip.
+# Written by neuromap. Costs are those of its chip file {show_name(chip.name)}; what that lacks is 0, and so are
+# buffers (ways, soma_1 on) and inputs, which are no part of the chip.
 architecture:
   name: program
-  attributes: {{topology: mesh, width: {chip.columns // across}, height: {chip.rows // along}, link_buffer_size: 16, {sync}}}
+  attributes: {{{mesh}, link_buffer_size: 16, {sync}}}
   tile:
     - name: tile[0..{chip.n_cores // (across * along) - 1}]
       attributes: {{{hops}}}

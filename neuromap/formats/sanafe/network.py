@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +145,8 @@ def _mappings(cells: SanafeCells) -> Iterator[str]:
         table = np.stack([core, units], axis=1)
         for begin, end in runs_of(table):
             at, k = table[begin].tolist()
-            yield f"  - {name}.{range_words(begin, end)}: {{core: {tile[at]}.0, soma: soma_{k}, dendrite: dendrites_{k}}}"
+            place = f"core: {tile[at]}.0, soma: soma_{k}, dendrite: dendrites_{k}"
+            yield f"  - {name}.{range_words(begin, end)}: {{{place}}}"
     ranks = ranks_of(cells.generator_core).tolist()
     for k, (core, rank) in enumerate(zip(cells.generator_core.tolist(), ranks, strict=True)):
         yield f"  - inputs.{k}: {{core: {tile[core]}.0, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
@@ -159,7 +161,7 @@ def ranks_of(cores: _Ints) -> _Ints:
     return ranks
 
 
-def runs_of(table: _Ints) -> list[tuple[int, int]]:
+def runs_of(table: NDArray[Any]) -> list[tuple[int, int]]:
     """Bounds of the stretches of equal rows."""
     if not len(table):
         return []
@@ -168,6 +170,7 @@ def runs_of(table: _Ints) -> list[tuple[int, int]]:
 
 
 def range_words(begin: int, end: int) -> str:
+    """Name some neurons in a row."""
     return str(begin) if end == begin + 1 else f"{begin}..{end - 1}"
 
 
