@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import ALIKE, joules, percent, plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
@@ -30,10 +31,9 @@ class Finding(NamedTuple):
 def findings(report: LatencyReport) -> tuple[Finding, ...]:
     """Say what a report found."""
     found: list[Finding] = []
-    tick = report.chip.tick_seconds
     for execution in dict.fromkeys(row.execution for row in report.rows):
         rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
-        found += _of_execution(execution, rows, tick)
+        found += _of_execution(execution, rows, report.chip)
     found += _accuracy(report)
     refused = [row for row in report.rows if row.status != "mapped"]
     if refused:
@@ -51,19 +51,21 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
 class _Comparison(NamedTuple):
     """What rows of one execution are compared by."""
 
-    # ``value`` of a row is None where it has none, ``write`` takes a value and the seconds of a tick, ``{s}`` in the
-    # verb is left out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what
-    # its value counts from.
+    # ``value`` of a row is None where it has none, ``write`` takes a value and the chip, ``{s}`` in the verb is left
+    # out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what its value
+    # counts from. Where ticks were timed values are seconds, floats.
 
     kind: str
     value: Callable[[ReportRow], Time | float | None]
-    write: Callable[[Any, float], str]
+    write: Callable[[Any, ChipSpec], str]
     verb: str
     lead: str
     from_when: str = ""
 
 
-def _first_response(row: ReportRow) -> int | None:
+def _first_response(row: ReportRow) -> Time | float | None:
+    if row.seconds is not None:
+        return row.measured.first_response_seconds
     measured = row.measured.first_response_ticks
     return row.predicted.first_response_ticks if measured is None else measured
 
@@ -76,36 +78,45 @@ def _joules_per_frame(row: ReportRow) -> float | None:
     return None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame
 
 
-def _ticks(value: Time, tick: float) -> str:
-    return f"{counted(value, 'tick')} ({seconds(value * tick)})"
+def _frame_period(row: ReportRow) -> Time | float | None:
+    if row.seconds is not None:
+        return float(row.seconds.frame_period().mean())
+    return row.frame_period_ticks
 
 
-def _every(value: Time, tick: float) -> str:
-    return f"every tick ({seconds(tick)})" if value == 1 else f"every {_ticks(value, tick)}"
+def _time(value: Time | float, chip: ChipSpec) -> str:
+    if isinstance(value, float):
+        return seconds(value)
+    return f"{counted(value, 'tick')} ({seconds(value * chip.tick_seconds)})"
+
+
+def _every(value: Time | float, chip: ChipSpec) -> str:
+    return f"every tick ({seconds(chip.tick_seconds)})" if value == 1 else f"every {_time(value, chip)}"
 
 
 _COMPARISONS = (
-    _Comparison("time", _first_response, _ticks, "answer{s}", " first:", " after stimulus onset"),
-    _Comparison("time", lambda row: row.frame_period_ticks, _every, "take{s} a frame", " most often:"),
-    _Comparison("cost", _cores, lambda value, tick: counted(value, "core"), "take{s}", " the fewest,"),
+    _Comparison("time", _first_response, _time, "answer{s}", " first:", " after stimulus onset"),
+    _Comparison("time", _frame_period, _every, "take{s} a frame", " most often:"),
+    _Comparison("cost", _cores, lambda value, chip: counted(value, "core"), "take{s}", " the fewest,"),
     _Comparison(
-        "cost", _joules_per_frame, lambda value, tick: f"{joules(value)} a frame", "need{s}", " the least energy:"
+        "cost", _joules_per_frame, lambda value, chip: f"{joules(value)} a frame", "need{s}", " the least energy:"
     ),
 )
 
 
-def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> list[Finding]:
-    said = [(comparison.kind, _compared(rows, comparison, tick)) for comparison in _COMPARISONS]
+def _of_execution(execution: str, rows: Sequence[ReportRow], chip: ChipSpec) -> list[Finding]:
+    said = [(comparison.kind, _compared(rows, comparison, chip)) for comparison in _COMPARISONS]
     return [Finding(execution, text, kind) for kind, text in said if text]
 
 
-def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
+def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str:
     """Say which rows have the least value, and what the others have; nothing where no row has one."""
     known: dict[Time | float, list[str]] = {}
     written: dict[Time | float, set[Time | float]] = {}
     valued = [(value, row.pattern) for row in rows if (value := by.value(row)) is not None]
     for value, pattern in sorted(valued, key=lambda pair: pair[0]):
-        # energies are means over a few stimuli: a difference that is lost among those, or in three digits, is none
+        # energies and timed ticks are means over a few stimuli: a difference that is lost among those, or in three
+        # digits, is none
         measured = isinstance(value, float)
         rounded = float(f"{value:.3g}") if measured else value
         same = next(reversed(known), None)
@@ -118,7 +129,7 @@ def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
     least, *others = known
     order = [row.pattern for row in rows]  # as in the report's tables
     known = {value: sorted(patterns, key=order.index) for value, patterns in known.items()}
-    best = f"{by.write(least, tick)}{by.from_when}"
+    best = f"{by.write(least, chip)}{by.from_when}"
     if len(written[least]) > 1:
         part = max(written[least]) / min(written[least]) - 1
         best += f", equal within {percent(ALIKE)}" if part <= ALIKE else ", equal in three digits"
@@ -129,9 +140,9 @@ def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
     text = f"{_names(names)} {verb}{by.lead} {best}"
     rest = sum(len(known[value]) for value in others)
     if rest > _MOST_NAMED:
-        range_ = dict.fromkeys(by.write(value, tick) for value in (others[0], others[-1]))
+        range_ = dict.fromkeys(by.write(value, chip) for value in (others[0], others[-1]))
         return f"{text}; {rest} others {' to '.join(range_)}"
-    return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, tick)}' for value in others)}"
+    return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, chip)}' for value in others)}"
 
 
 def _accuracy(report: LatencyReport) -> list[Finding]:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.render.numbers import plain
 from neuromap.render.svg import drawing, element, label, number, shorten
@@ -34,7 +35,7 @@ def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
     top = 28.0 if heading else 0.0
     lanes, grid, bottom = _lanes(rows, _TOP + top, _ROW, 8.0, lambda row, y: _lane(row, y, axis, most_cores))
     parts = [label(8, 18, heading, "heading", anchor="start")] if heading else []
-    parts.append(label(_LEFT - 12, top + 18, "ticks since onset", "small", anchor="end"))
+    parts.append(label(_LEFT - 12, top + 18, f"{_unit(rows)} since onset", "small", anchor="end"))
     parts += axis.draw(top + 18, grid)
     parts.append(label(_LEFT + _WIDTH + _PERIOD, top + 18, "a frame every", "small", anchor="start"))
     parts.append(label(_LEFT + _WIDTH + _CORES, top + 18, "cores", "small", anchor="start"))
@@ -50,7 +51,7 @@ def draw_narrow_overview(report: LatencyReport) -> str | None:
         return None
     axis = axis_of(rows, _NARROW_EDGE, _NARROW - 2 * _NARROW_EDGE, 5)
     lanes, grid, bottom = _lanes(rows, 42.0, _NARROW_ROW, 0.0, lambda row, y: _narrow_lane(row, y, axis))
-    parts = [label(0, 14, "ticks since onset", "small", anchor="start"), *axis.draw(34, grid)]
+    parts = [label(0, 14, f"{_unit(rows)} since onset", "small", anchor="start"), *axis.draw(34, grid)]
     return drawing(_NARROW, bottom, [*parts, *lanes], _described(rows))
 
 
@@ -99,7 +100,8 @@ def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
 
 
 def _period(row: ReportRow) -> str:
-    return counted(row.frame_period_ticks or 0, "tick")
+    ticks = counted(row.frame_period_ticks or 0, "tick")
+    return ticks if row.seconds is None else f"{_words(row, _every(row))}: {ticks}"
 
 
 # What the pictures of a report's rows are made of: an axis of ticks, and when a row answers and takes frames on it.
@@ -110,7 +112,7 @@ _MOST_SAMPLES = 60
 
 @dataclass(frozen=True)
 class TickAxis:
-    """An axis of ticks since the stimulus onset."""
+    """An axis of ticks since the stimulus onset; of microseconds where ticks were timed."""
 
     # left, width: where it lies in the drawing
     left: float
@@ -119,9 +121,9 @@ class TickAxis:
     ticks: int
     step: int
 
-    def x(self, tick: float) -> float:
+    def x(self, tick: Time | float) -> float:
         """Place of a tick."""
-        return self.left + tick * self.width / self.ticks
+        return self.left + float(tick) * self.width / self.ticks
 
     def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> list[str]:
         """Draw the numbers on the base line ``y``, and lines through lanes, each from top to bottom."""
@@ -140,8 +142,8 @@ def rows_drawn(report: LatencyReport) -> list[ReportRow]:
 
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:
     """Make an axis that holds all responses of rows, with about so many steps."""
-    last = max(max(_full(row) or 0, _first(row) or 0, row.worst_case_reaction_ticks or 0) for row in rows)
-    step = _nice(last / steps)
+    last = max(max(_full(row) or 0, _first(row) or 0, _reaction(row) or 0) for row in rows)
+    step = _nice(float(last) / steps)
     return TickAxis(left, width, step * math.ceil((last + 0.2) / step), step)
 
 
@@ -152,36 +154,63 @@ def row_marks(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
     if first is not None and full is not None:
         line = f"M{number(axis.x(first))} {number(y)}H{number(axis.x(full))}"
         parts.append(element("path", d=line, class_="stem"))
-    if (reaction := row.worst_case_reaction_ticks) is not None:
+    if (reaction := _reaction(row)) is not None:
         path = f"M{number(axis.x(reaction))} {number(y - 9)}V{number(y + 9)}"
-        tip = f"worst-case reaction {counted(reaction, 'tick')}"
+        tip = f"worst-case reaction {_words(row, reaction)}"
         parts.append(element("path", d=path, title=tip, class_="reaction"))
     if full is not None:
-        tip = f"full response {counted(full, 'tick')}"
+        tip = f"full response {_words(row, full)}"
         parts.append(element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot"))
     if first is not None:
-        tip = f"first response {counted(first, 'tick')}"
+        tip = f"first response {_words(row, first)}"
         parts.append(element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot"))
     return parts
 
 
-def _first(row: ReportRow) -> int | None:
-    return row.measured.first_response_ticks
+_MICRO = 1e6
 
 
-def _full(row: ReportRow) -> int | None:
-    measured = row.measured.full_response_ticks
-    return row.predicted.full_response_ticks if measured is None else measured
+def _unit(rows: Sequence[ReportRow]) -> str:
+    return "ticks" if rows[0].seconds is None else "µs"
+
+
+def _words(row: ReportRow, value: Time | float) -> str:
+    return f"{value:.4g} µs" if isinstance(value, float) else counted(value, "tick")
+
+
+def _timed(row: ReportRow, ticks: Time | None, seconds: float | None) -> Time | float | None:
+    """Give a value of the axis: ticks, or microseconds where they were timed."""
+    if row.seconds is None:
+        return ticks
+    return None if seconds is None else _MICRO * seconds
+
+
+def _first(row: ReportRow) -> Time | float | None:
+    return _timed(row, row.measured.first_response_ticks, row.measured.first_response_seconds)
+
+
+def _full(row: ReportRow) -> Time | float | None:
+    found = row.predicted if row.measured.full_response_ticks is None else row.measured
+    return _timed(row, found.full_response_ticks, found.full_response_seconds)
+
+
+def _reaction(row: ReportRow) -> Time | float | None:
+    return _timed(row, row.worst_case_reaction_ticks, row.worst_case_reaction_seconds)
+
+
+def _every(row: ReportRow) -> Time | float:
+    per_second = row.sampling_frequency_hz
+    return _timed(row, row.frame_period_ticks, 1 / per_second if per_second else None) or 0
 
 
 def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
     """Draw when the input takes a frame, from the onset on."""
-    period = row.frame_period_ticks
+    period = _every(row)
     if not period or axis.ticks / period > _MOST_SAMPLES:
         return []
-    ticks = (int(k * period) for k in range(int(axis.ticks / period) + 1))
+    ticks = (k * period if isinstance(period, float) else int(k * period) for k in range(int(axis.ticks / period) + 1))
     marks = "".join(f"M{number(axis.x(tick))} {number(y + 10)}v-5" for tick in ticks)
-    tip = f"a frame is taken every {counted(period, 'tick')}"
+    tip = f"a frame is taken every {_words(row, period)}"
     return [element("path", d=marks, class_="sample", title=tip)]
 
 

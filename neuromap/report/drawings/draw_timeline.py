@@ -211,10 +211,10 @@ def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
     for k, (left, right) in enumerate(pairwise(edges)):
         title = f"tick {_signed(start + k)}: {seconds(each[k])}"
         shape = element("rect", x=left, y=top, width=right - left, height=bottom - top, class_="box")
-        parts.append(element("g", shape, title=title, class_="frame input" if k % 2 else "frame hidden"))
-        since = sum(each[-start : k + 1])
+        parts.append(element("g", shape, title=title, class_="frame before"))
+        since = sum(each[1 - start : k + 1])  # what is sampled in tick 0 is computed from tick 1 on
         if start + k >= 0 and right - last >= 56:  # room for the words
-            parts.append(label(right, bottom + 13, f"{seconds(since)}", "small", anchor="end"))
+            parts.append(label(right, bottom + 13, seconds(since), "small", anchor="end"))
             last = right
     return parts
 
