@@ -37,8 +37,8 @@ def runs(draw):
     def neuron(size, most):
         decay, threshold = rng.choice([0, 1, 700, 4096], size), rng.integers(1, 20, size) * 64
         return CurrentNeuron(
-            threshold=threshold, voltage_decay=decay, bias=rng.integers(0, most, size), refractory=rng.integers(0, 4, size),
-            voltage=rng.integers(-600, threshold),
+            threshold=threshold, voltage_decay=decay, bias=rng.integers(0, most, size),
+            refractory=rng.integers(0, 4, size), voltage=rng.integers(-600, threshold),
         )  # fmt: skip
 
     nodes = {"S": Node("S", (1, 1, 6), neuron=neuron(6, 600)), "A": Node("A", (1, 1, 7), neuron=neuron(7, 90))}
