@@ -68,7 +68,7 @@ Programs of synapse lists go out likewise, with these differences:
   initial voltages are the program's integers over 64, `leak_decay` is (4096 - voltage_decay) / 4096. A neuron that
   rests for r ticks has `refractory_delay` r + 1, as SANA-FE counts down in the step of the spike.
 - Tiles and the cores in them are those of the chip (`[grid] tile`), the barrier is its table, and the message of a
-  spike has costs of its own. `run.py` asks for the timing model `detailed`.
+  spike has costs of its own. The script asks for the timing model `detailed`.
 - Tick t is SANA-FE's step t + 1. Where the host feeds the program it is t + 2, and neurons start so that step 1 leaves
   them at what they have before tick 0.
 - Refused are currents that outlast their tick, which SANA-FE does not round, and neurons of several currents.

@@ -92,7 +92,12 @@ def read_sanafe(path: Path) -> SanafeNetwork:
 
 def _plain(data: bytes) -> Values:
     """Load words, lists and tables; refuse what could make a small file large or a parser run out of stack."""
-    import yaml  # type: ignore[import-untyped]
+    from yaml import BaseLoader, YAMLError
+
+    try:
+        from yaml import CBaseLoader
+    except ImportError:  # PyYAML without libyaml
+        CBaseLoader = BaseLoader
 
     if _ANCHOR.search(data):
         raise InputError("has YAML anchors or aliases; write out what they stand for")
@@ -100,10 +105,9 @@ def _plain(data: bytes) -> Values:
     deep = np.isin(letters, (91, 123)).astype(np.int64) - np.isin(letters, (93, 125))
     if _NESTED.search(data) or int(np.cumsum(deep).max(initial=0)) > _MOST_DEEP:
         raise InputError(f"is nested more than {_MOST_DEEP} deep; a network of SANA-FE is not")
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        found = yaml.load(data, Loader=loader)  # words, lists and tables alone
-    except yaml.YAMLError as error:
+        found = CBaseLoader(data).get_single_data()  # words, lists and tables: it knows no tags
+    except YAMLError as error:
         raise InputError(f"is no YAML ({' '.join(str(error).split())[:100]})") from None
     return _table(found, "file")
 

@@ -158,7 +158,9 @@ class MappingOptions(Card):
         "auto",
         choices=PARTITIONERS,
     )
-    pins: Pins = option("FILE  Tile shapes, cores, regions, splitters and cores of neurons that are fixed (TOML).", Pins())
+    pins: Pins = option(
+        "FILE  Tile shapes, cores, regions, splitters and cores of neurons that are fixed (TOML).", Pins()
+    )
     seed: int = option(
         "--mapping-seed N  Seed of placement and METIS; the same seed gives the same program.",
         0,
