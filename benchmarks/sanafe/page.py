@@ -71,6 +71,7 @@ Programs of synapse lists go out likewise, with these differences:
   spike has costs of its own. The script asks for the timing model `detailed`.
 - Tick t is SANA-FE's step t + 1. Where the host feeds the program it is t + 2, and neurons start so that step 1 leaves
   them at what they have before tick 0.
+- Resets and floors are `reset`, `reset_mode` and a `reverse_threshold` that saturates.
 - Refused are currents that outlast their tick, which SANA-FE does not round, and neurons of several currents.
 
 ## Networks of SANA-FE as ours
@@ -83,15 +84,15 @@ read a network file: groups, neurons with ranges, edges (`dense`, `sparse`, `con
 `mappings`, whose cores become pins, tile by tile. `pyyaml` reads it (extra `sanafe`), as words, lists and tables alone:
 YAML with anchors or more than 32 levels is refused, as are files beyond 64 MiB.
 
-Neurons are `leaky_integrate_fire` with a hard reset to 0 and `input_decay` 0. In SANA-FE's step s they multiply the
-potential with `leak_decay`, cut it to 1/64, add bias and what the spikes of step s - 1 bring, and spike above the
-threshold: that is our frame s, which a program computes in tick s - 1. Groups without incoming edges are
-[sources](spiking.md#sources), which their bias drives. Where nothing leaks and all values are whole, the network keeps
-its own integers, and neurons have 18 bits for current and voltage; else they are in units of 1/64, with 24.
-`leak_decay` becomes the nearest fraction of 4096, and the import says by how much it differs. Neurons of a group that a
-convolution reads or feeds are (row, column, feature) here and (feature, row, column) there; the import names these
-groups. Other resets, decays of inputs, delays in dendrites, unknown attributes and values that are no multiples of 1/64
-are refused in one line each.
+Neurons are `leaky_integrate_fire` with `input_decay` 0; resets are hard or soft, and `reverse_reset_mode: saturate` is
+a floor. In SANA-FE's step s they multiply the potential with `leak_decay`, cut it to 1/64, add bias and what the spikes
+of step s - 1 bring, and spike above the threshold: that is our frame s, which a program computes in tick s - 1. Groups
+without incoming edges are [sources](spiking.md#sources), which their bias drives. Where nothing leaks and all values
+are whole, the network keeps its own integers, and neurons have 18 bits for current and voltage; else they are in units
+of 1/64, with 24. `leak_decay` becomes the nearest fraction of 4096, and the import says by how much it differs. Neurons
+of a group that a convolution reads or feeds are (row, column, feature) here and (feature, row, column) there; the
+import names these groups. Other modes, decays of inputs, leaks while a neuron rests at another value than 0, delays in
+dendrites, unknown attributes and values that are no multiples of 1/64 are refused in one line each.
 
 The network of SANA-FE's tutorial on DVS gestures (18,678 neurons, driven by biases; data in its package) can be made
 of the packaged arrays too, since it is four convolutions and a dense edge:

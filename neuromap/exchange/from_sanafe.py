@@ -25,7 +25,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
 from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import StoredWeights
 
@@ -35,7 +35,8 @@ _DEFAULTS = {
     "threshold": 0.0, "reset": 0.0, "leak_decay": 1.0, "input_decay": 0.0, "bias": 0.0, "potential": 0.0,
     "refractory_delay": 0.0, "reverse_threshold": 0.0, "reverse_reset": 0.0,
 }  # fmt: skip
-_MODES = {"reset_mode": "hard", "reverse_reset_mode": "none"}
+_MODES = {"reset_mode": ("hard", "soft"), "reverse_reset_mode": ("none", "saturate")}
+"""Modes that are taken over, the default first."""
 _FED = ("spikes", "rate", "poisson")
 """Attributes of neurons whose spikes come from outside."""
 Ints = NDArray[np.int64]
@@ -154,34 +155,48 @@ class _Somas:
             key: np.array([default if v is None else number(v, f"{where}: {key}") for v in _of(group, key)], float)
             for key, default in _DEFAULTS.items()
         }
-        for key, mode in _MODES.items():
-            wrong = [v for v in _of(group, key) if v is not None and v != mode]
-            if wrong:
-                raise NotSupportedError(f"{where}: {key} {wrong[0]} is not taken over; {mode} is")
+        self._modes = {key: self._mode(group, key, known, where) for key, known in _MODES.items()}
         self._require(where)
+
+    def _mode(self, group: Group, key: str, known: tuple[str, ...], where: str) -> str:
+        """Give the mode that all neurons of the group have."""
+        found = sorted({known[0] if mode is None else str(mode) for mode in _of(group, key)}) or [known[0]]
+        if wrong := [mode for mode in found if mode not in known]:
+            raise NotSupportedError(f"{where}: {key} {wrong[0]} is not taken over; {' and '.join(known)} are")
+        if len(found) > 1:
+            raise NotSupportedError(f"{where}: its neurons differ in {key}; give those of each a group of their own")
+        return found[0]
 
     def _require(self, where: str) -> None:
         v = self._values
-        for key, wanted in (("reset", 0.0), ("input_decay", 0.0)):
-            if (wrong := v[key][v[key] != wanted]).size:
-                raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is not taken over; {wanted:g} is")
-        for key in ("bias", "potential"):
+        if (wrong := v["input_decay"][v["input_decay"] != 0]).size:
+            raise NotSupportedError(f"{where}: input_decay = {wrong[0]:g} is not taken over; 0 is")
+        for key in ("bias", "potential", "reset", "reverse_threshold"):
             if (wrong := v[key][v[key] * STEPS != np.rint(v[key] * STEPS)]).size:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is no multiple of 1/{STEPS}; round it")
         if (v["threshold"] < 0).any() or ((v["leak_decay"] < 0) | (v["leak_decay"] > 1)).any():
             raise NotSupportedError(
                 f"{where}: has a threshold below 0, or a leak_decay beyond 0 to 1; neither is taken"
             )
+        if self._has_floor and (v["reverse_threshold"] > 0).any():
+            raise NotSupportedError(f"{where}: saturates at a reverse_threshold above 0, which is not taken over")
+        rests = (v["refractory_delay"] > 1) & (v["leak_decay"] != 1)
+        if (rests & ((v["reset"] != 0) | (self._modes["reset_mode"] == "soft"))).any():
+            raise NotSupportedError(f"{where}: its potential leaks while it rests; ours stays: leave one of these out")
         if ((v["leak_decay"] != 1) & (v["potential"] != 0)).any():
             raise NotSupportedError(
                 f"{where}: starts at a potential that leaks; SANA-FE's first step does not: start at 0"
             )
 
     @property
+    def _has_floor(self) -> bool:
+        return self._modes["reverse_reset_mode"] == "saturate"
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing leaks and all values are whole, so that the neuron can have its own units."""
         v = self._values
-        whole = all((v[key] == np.rint(v[key])).all() for key in ("bias", "potential"))
+        whole = all((v[key] == np.rint(v[key])).all() for key in ("bias", "potential", "reset", "reverse_threshold"))
         return whole and bool(((v["leak_decay"] == 1) | (v["leak_decay"] == 0)).all())
 
     def neuron(self, unit: int, chip: ChipSpec, narrower: int, layout: _Layout) -> CurrentNeuron:
@@ -201,6 +216,8 @@ class _Somas:
             "threshold": np.floor(v["threshold"] * unit),
             "bias": v["bias"] * unit,
             "voltage": v["potential"] * unit,
+            "reset": v["reset"] * unit * (self._modes["reset_mode"] == "hard"),
+            "floor": -v["reverse_threshold"] * unit if self._has_floor else np.full_like(kept, NO_FLOOR),
             "voltage_decay": whole - kept,
             "refractory": refractory,
         }
@@ -208,6 +225,7 @@ class _Somas:
         integers: dict[str, Any] = {k: _integers(a, f"{where}: {k}")[layout.order] for k, a in values.items()}
         return CurrentNeuron(
             **integers,
+            subtract=int(self._modes["reset_mode"] == "soft"),
             current_decay=np.array(whole),
             decay_bits=bits,
             current_bits=chip.lists.current_bits - narrower,

@@ -127,9 +127,7 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
         current=np.rint(_before(current * units[0], decays.kept_currents[0]) * scale).astype(np.int64),
         voltage=np.rint((neuron.voltage - neuron.reset) * scale).astype(np.int64),
         more_current_decays=tuple(decays.currents[1:]),
-        decay_bits=chip.lists.decay_bits,
-        current_bits=chip.lists.current_bits,
-        voltage_bits=chip.potential_bits,
+        **chip.lists.neuron_widths(chip.potential_bits),
     )
     errors = _errors(name, neuron, dt, demand, scale, decays, integers, chip)
     return NodeIntegers(integers, scale, neuron.reset, units * scale, errors)
@@ -214,7 +212,7 @@ def _errors(
 
 
 def _headroom(worst: float, chip: ChipSpec) -> float | None:
-    return chip.lists.current_range[1] / worst if worst > 0 else None
+    return chip.lists.greatest_sum / worst if worst > 0 else None
 
 
 def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
@@ -345,7 +343,7 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
 
 
 def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
-    rail, current = chip.potential_range[1], chip.lists.current_range[1]
+    rail, current = chip.potential_range[1], chip.lists.greatest_sum
     top = float(demand.thresholds.max(initial=1e-300))
     most = min(((1 << chip.threshold_bits) - 1) << chip.lists.threshold_shift, rail // ROOM)
     bounds = (

@@ -32,8 +32,9 @@ class Panel(NamedTuple):
 
     title: str
     lines: Mapping[str, Sequence[Point]]  # by the names of the key
-    top: float  # upper end of the axis of figures, which starts at 0
+    top: float  # upper end of the axis of figures, which starts at 0, or at ``bottom``
     heading: str = ""  # above the title
+    bottom: float = 0.0  # above 0 where the axis is logarithmic
 
 
 class Plot(NamedTuple):
@@ -83,7 +84,9 @@ class _Drawn:
         return _LEFT + self._plot.size[0] * (self._values.index(value) + 0.5) / len(self._values) + beside
 
     def _y(self, figure: float) -> float:
-        return self._top + self._plot.size[1] * (1 - min(figure, self._panel.top) / self._panel.top)
+        low, top = self._panel.bottom, self._panel.top
+        part = math.log(max(figure, low) / low, top / low) if low else figure / top
+        return self._top + self._plot.size[1] * (1 - min(part, 1.0))
 
     def parts(self) -> Iterator[str]:
         """Draw the axes, then line by line."""
@@ -91,8 +94,7 @@ class _Drawn:
         if panel.heading:
             yield label(_LEFT, 16, panel.heading, "heading", anchor="start")
         yield label(_LEFT, 36 if panel.heading else 16, panel.title, "small", anchor="start")
-        for part in range(5):
-            figure = panel.top * part / 4
+        for figure in _steps(panel.bottom, panel.top) if panel.bottom else [panel.top * part / 4 for part in range(5)]:
             y = self._y(figure)
             yield element("path", d=f"M{number(_LEFT)} {number(y)}H{number(_LEFT + width)}", class_="grid")
             yield label(_LEFT - 8, y + 4, plain(figure), "small", anchor="end")
@@ -121,6 +123,21 @@ class _Drawn:
             joined = point.figure is not None
         if path:
             yield element("path", d=path, class_=f"accuracy line{place}")
+
+
+def log_ends(least: float, most: float) -> tuple[float, float]:
+    """Give the ends of a logarithmic axis: 1, 2 or 5 times powers of ten around figures above 0."""
+    low = 10.0 ** math.floor(math.log10(least))
+    bottom = max(low * step for step in (1, 2, 5) if low * step <= least * (1 + 1e-9))
+    high = 10.0 ** math.floor(math.log10(most))
+    top = min(high * step for step in (1, 2, 5, 10) if high * step >= most * (1 - 1e-9))
+    return bottom, top if top > bottom else 2 * bottom
+
+
+def _steps(bottom: float, top: float) -> list[float]:
+    powers = range(math.floor(math.log10(bottom)), math.ceil(math.log10(top)) + 1)
+    steps = (10.0**power * step for power in powers for step in (1, 2, 5))
+    return [step for step in steps if bottom * (1 - 1e-9) <= step <= top * (1 + 1e-9)]
 
 
 def round_top(most: float) -> float:

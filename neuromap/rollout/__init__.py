@@ -7,29 +7,40 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
+    "Best": "schedule.tick_seconds",
     "Count": "behaviour",
+    "Crossing": "schedule.tick_seconds",
     "Lemma1Bounds": "lemma1",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
     "RolloutPattern": "pattern",
     "RolloutWindow": "theorem1",
+    "Seconds": "schedule.tick_seconds",
     "Theorem1": "theorem1",
+    "TickWork": "schedule.tick_seconds",
     "behaviour_classes": "behaviour",
     "best_in_class": "schedule.phases",
+    "best_over_cores": "schedule.tick_seconds",
     "check_theorem1": "theorem1",
     "count_behaviour_classes": "behaviour",
     "count_valid": "behaviour",
     "count_valid_patterns": "behaviour",
+    "crossing": "schedule.tick_seconds",
     "enumerate_most_sequential": "sequential",
     "enumerate_valid": "behaviour",
     "equivalent": "behaviour",
     "first_most_sequential": "sequential",
     "frame_time": "schedule.node_times",
     "latencies_of": "schedule.node_times",
+    "least_first_response": "schedule.tick_seconds",
     "lemma1_bounds": "lemma1",
     "maximum_cycle_ratio": "schedule.node_times",
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
+    "path_first": "schedule.tick_seconds",
+    "seconds_of_ticks": "schedule.tick_seconds",
+    "seconds_on_cores": "schedule.tick_seconds",
+    "tick_seconds": "schedule.tick_seconds",
 }
 
 if TYPE_CHECKING:
@@ -48,6 +59,17 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
     from neuromap.rollout.schedule.phases import best_in_class as best_in_class
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
+    from neuromap.rollout.schedule.tick_seconds import Best as Best
+    from neuromap.rollout.schedule.tick_seconds import Crossing as Crossing
+    from neuromap.rollout.schedule.tick_seconds import Seconds as Seconds
+    from neuromap.rollout.schedule.tick_seconds import TickWork as TickWork
+    from neuromap.rollout.schedule.tick_seconds import best_over_cores as best_over_cores
+    from neuromap.rollout.schedule.tick_seconds import crossing as crossing
+    from neuromap.rollout.schedule.tick_seconds import least_first_response as least_first_response
+    from neuromap.rollout.schedule.tick_seconds import path_first as path_first
+    from neuromap.rollout.schedule.tick_seconds import seconds_of_ticks as seconds_of_ticks
+    from neuromap.rollout.schedule.tick_seconds import seconds_on_cores as seconds_on_cores
+    from neuromap.rollout.schedule.tick_seconds import tick_seconds as tick_seconds
     from neuromap.rollout.sequential import MostSequential as MostSequential
     from neuromap.rollout.sequential import enumerate_most_sequential as enumerate_most_sequential
     from neuromap.rollout.sequential import first_most_sequential as first_most_sequential

@@ -32,13 +32,15 @@ needs_sanafe = pytest.mark.skipif(
 def runs(draw):
     """A source, perhaps an input, delays, decays, states before the first tick; on cores of a few neurons."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    fed = draw(st.booleans())
+    fed, resets = draw(st.booleans()), draw(st.sampled_from(["hard", "value", "soft"]))
 
     def neuron(size, most):
         decay, threshold = rng.choice([0, 1, 700, 4096], size), rng.integers(1, 20, size) * 64
         return CurrentNeuron(
             threshold=threshold, voltage_decay=decay, bias=rng.integers(0, most, size),
-            refractory=rng.integers(0, 4, size), voltage=rng.integers(-600, threshold),
+            refractory=rng.integers(0, 4, size) * (resets == "hard"), voltage=rng.integers(-600, threshold),
+            reset=rng.integers(-600, 60, size) * (resets == "value"), subtract=int(resets == "soft"),
+            **({"floor": 800} if resets != "hard" else {}),
         )  # fmt: skip
 
     nodes = {"S": Node("S", (1, 1, 6), neuron=neuron(6, 600)), "A": Node("A", (1, 1, 7), neuron=neuron(7, 90))}
@@ -55,7 +57,8 @@ def runs(draw):
         return Edge(u, v, Dense(nodes[u].shape, nodes[v].shape, weights=weights), delay=delay)
 
     network = Network("n", nodes, {(u, v): edge(u, v, delay) for u, v, delay in pairs}, outputs=("A",))
-    chip = nm.load_chip("loihi1", {"core.neurons": 5})
+    figures = {"core.neurons": 5, "core.soft_reset": True, "core.reset_values": True, "core.floors": "any"}
+    chip = nm.load_chip("loihi1", figures)
     program = nm.map_rollout(nm.Rollout(network, "streaming"), chip, placer="row-major", keep="all")
     return program, nm.random_frames(network, 30, seed=1)
 
@@ -72,7 +75,8 @@ def run_cells(cells, steps):
         free = rest == 0
         potential = np.where(free, potential + cells.bias + heard[:n], potential)
         fires = free & (potential > cells.threshold)
-        potential = np.where(fires, 0.0, potential)
+        after = np.where(cells.subtract == 1, potential - cells.threshold, cells.reset)
+        potential = np.maximum(np.where(fires, after, potential), -cells.floor)  # SANA-FE saturates after a spike
         rest = np.maximum(np.where(fires, cells.refractory, rest) - 1, 0)
         spiking = np.concatenate([fires, heard[n : n + n_buffers] > 0, np.zeros(n_cells - n - n_buffers, bool)])
         spiking[n + n_buffers + cells.fed_generator[cells.fed_tick == step - 1]] = True

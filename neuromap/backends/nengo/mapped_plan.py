@@ -232,7 +232,7 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     scale = np.full(len(ensemble.bias), min(most * step, chip.potential_range[1] / ensemble.neuron.depth))
     with np.errstate(divide="ignore"):
         for drive in _drives(plan, number, chip):
-            scale = np.minimum(scale, _ROOM * chip.lists.current_range[1] / (drive * ensemble.neuron.share))
+            scale = np.minimum(scale, _ROOM * chip.lists.greatest_sum / (drive * ensemble.neuron.share))
         for link in plan.links:
             if link.target == number:
                 factor = max(link_factor(plan, link, part, chip) for part in filters_of(link.tau, plan.dt, chip))
@@ -268,9 +268,7 @@ def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[
         voltage_decay=ensemble.neuron.voltage_decay,  # type: ignore[arg-type]
         refractory=ensemble.neuron.refractory,  # type: ignore[arg-type]
         more_current_decays=tuple(np.array(decay) for decay in decays),
-        decay_bits=chip.lists.decay_bits,
-        current_bits=chip.lists.current_bits,
-        voltage_bits=chip.potential_bits,
+        **chip.lists.neuron_widths(chip.potential_bits),
     )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.frame_options import FrameFlags
 from neuromap.cli.arguments.options import AS_JSON, NETWORK
 from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
 from neuromap.cli.printing.pattern_figures import print_json
@@ -16,6 +18,7 @@ from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
+    from neuromap.report.seconds_over_cores import SecondsOverCores
     from neuromap.rollout.pattern import RolloutPattern
 
 
@@ -27,6 +30,7 @@ Examples:
   neuromap rollouts examples/structures/sr.toml --pattern "H1 -> H1, H1 -> O"
   neuromap rollouts examples/structures/dsr3.toml --all --limit 20
   neuromap rollouts examples/imports/resnet50.toml --node-times work
+  neuromap rollouts examples/digits/sr.toml --chip loihi1 --svg cores.svg
 """
 
 _MOST_LISTED = 100_000
@@ -36,6 +40,7 @@ _TICKS_OF_SLOWEST = 1000
 @command
 def rollouts(
     network: Path = NETWORK,
+    *,
     pattern: list[str] | None = option(
         "PATTERN  Only this pattern: a name, several names separated by commas, or streaming edges ('H1 -> O, H2 -> "
         "O'). May be repeated. By default streaming, sequential and those of the file."
@@ -50,6 +55,17 @@ def rollouts(
         "N  Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest node "
         "takes 1000 ticks]"
     ),
+    chip: str | None = option(
+        "CHIP  Seconds too, on a packaged chip or a chip file, over the number of cores; neurons evenly spread, work "
+        "counted on input frames."
+    ),
+    cores: tuple[int, ...] | None = option(
+        "CORES  With --chip: numbers of cores, separated by commas.  [default: powers of two up to those of the chip]",
+        items="int",
+        within=(1, 1_000_000),
+    ),
+    fed: FrameFlags,
+    svg: str | None = option("--svg FILE  With --chip: draw first response and frame period over cores."),
     as_json: bool = AS_JSON,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
@@ -70,6 +86,7 @@ def rollouts(
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
     require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
+    over = _over_cores(net, network, pattern or [], chip, cores, fed, svg, every=every)
     work = _work_per_tick(net, node_times, work_per_tick)
     latencies = None if work is None else latencies_of(net, net.tables["work"], work)
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
@@ -89,9 +106,61 @@ def rollouts(
         "patterns": rows,
     }
     if as_json:
-        print_json(figures)
-    else:
-        print_rollouts(figures)
+        print_json(figures | ({} if over is None else {"seconds": _seconds_document(over)}))
+        return
+    print_rollouts(figures)
+    if over is not None:
+        _print_seconds(over)
+
+
+def _over_cores(
+    net: Network,
+    path: Path,
+    patterns: Sequence[str],
+    chip: str | None,
+    cores: Sequence[int] | None,
+    fed: FrameFlags,
+    svg: str | None,
+    *,
+    every: bool,
+) -> SecondsOverCores | None:
+    """Time the patterns over numbers of cores, if a chip is given, and draw that, if it is asked for."""
+    if chip is None:
+        fed.refuse("is for --chip; give that too")
+        for flag, value in (("--cores", cores), ("--svg", svg)):
+            if value:
+                raise InputError(f"{flag}: is for --chip; give that too")
+        return None
+    if every:
+        raise InputError(f"--all and --chip {chip}: give one of them; the best of all patterns is among the seconds")
+    from neuromap.report.seconds_over_cores import seconds_over_cores
+    from neuromap.simulation.cost.frame_work import count_frame_work
+
+    check_destinations({"--svg": svg}, {"network file": path, "stimulus file": fed.frames})
+    random = fed.random()
+    work = count_frame_work(net, chip, fed.frames, n_frames=random.n_frames, seed=random.seed, density=random.density)
+    over = seconds_over_cores(work, _chosen_patterns(net, patterns), cores=cores)
+    if svg is not None:
+        over.save(svg)
+    return over
+
+
+def _seconds_document(over: SecondsOverCores) -> Any:
+    from neuromap.report.seconds_over_cores import SECONDS
+
+    return SECONDS.write(over)
+
+
+def _print_seconds(over: SecondsOverCores) -> None:
+    from neuromap.cli.printing.text_output import text_console
+    from neuromap.report.seconds_over_cores import tables
+
+    console = text_console()
+    for title, table in tables(over):
+        console.print(f"{title} on {over.work.chip.name}, neurons evenly spread.", markup=False)
+        table.print(console)
+    for lead in over.leads:
+        console.print(f"{lead.told}.", markup=False, soft_wrap=True)
 
 
 def _work_per_tick(network: Network, node_times: str | None, given: int | None) -> int | None:

@@ -27,6 +27,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
+from neuromap.report.seconds_over_cores import SECONDS
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
@@ -108,6 +109,7 @@ ROLLOUTS = document(
     class_numbers_are_of_network=FLAG,
     patterns=each(define("pattern", _PATTERN)),
     work_per_tick=COUNT.optional,
+    seconds=SECONDS.optional,
 )
 _RANGE = pair(INTEGER)
 _CHIP = define(

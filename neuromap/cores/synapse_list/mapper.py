@@ -24,7 +24,7 @@ from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.network.spiking_neuron import PARAMETERS
+from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -151,7 +151,7 @@ def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
     is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
     drive = np.zeros(lists.n_neurons, np.int64)
     np.add.at(drive, lists.target, np.abs(lists.weight))
-    bound = min(chip.lists.current_range[1], chip.potential_range[1])
+    bound = min(chip.lists.greatest_sum, chip.potential_range[1])
     too_great = np.flatnonzero(is_frame & (drive > bound))
     if len(too_great):
         demand = int(drive[too_great[0]])
@@ -165,7 +165,7 @@ def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
 # The stage "emit" of many-target cores: write the program of a placed partition.
 
 
-_DTYPES = {"refractory": np.uint8}
+_DTYPES = {"refractory": np.uint8, "subtract": np.uint8}
 
 
 def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListProgram:
@@ -238,10 +238,17 @@ def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
     silent = {"current_decay": forget, "voltage_decay": forget}
     somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
     tables = {}
-    for name in PARAMETERS:
-        values = np.concatenate([getattr(n.neuron, name) for n in lists.neurons])
-        table = np.full(shape, silent.get(name, 0), _DTYPES.get(name, np.int32))
+    options = CurrentNeuron.options
+    for name in (*PARAMETERS, "subtract"):
+        if name in options and not any(name in n.neuron.arrays | n.neuron.stated for n in lists.neurons):
+            continue
+        sizes = np.diff(lists.offset)
+        each = (np.broadcast_to(getattr(n.neuron, name), size) for n, size in zip(lists.neurons, sizes, strict=True))
+        values = np.concatenate(list(each))
+        table = np.full(shape, silent.get(name, options.get(name, 0)), _DTYPES.get(name, np.int32))
         table[parts.core[somas], parts.slot[somas]] = values[somas]
+        if name == "floor" and chip.lists.floors == "shared":
+            table[:] = values.min(initial=NO_FLOOR)  # relays, which have none, stay above 0
         tables[name] = table
     more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
     pairs = zip(lists.neurons, lists.network.populations, strict=True)

@@ -7,7 +7,8 @@ spikes in the same ticks where its arithmetic commutes with that:
 - both decays keep a value or forget it whole (0 or 2^decay_bits), as any other rounds differently;
 - rails and wrapping scale too. They do where current and voltage are declared as many bits narrower than the chip's as
   the power has: the chip wraps at 2^k times the network's bound, and stops within 2^k of 2^k times the network's rail,
-  which no comparison tells apart, since a spike sets the voltage to 0. Else no value may ever meet them.
+  which no comparison tells apart, since a spike sets the voltage anew. Else no value may ever meet them; nor may
+  voltages from which spikes take the threshold off, which keep what the upper rail has cut.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import NO_FLOOR, NO_WRAP, CurrentNeuron
 
 Ints = NDArray[np.int64]
-_IN_VOLTS = ("threshold", "bias", "current", "voltage")
-"""Parameters that are multiplied; the others count ticks or parts."""
+_IN_VOLTS = ("threshold", "bias", "current", "voltage", "reset")
+"""Parameters that are multiplied; the others count ticks or parts, or are floors."""
 
 
 def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tuple[CurrentNeuron, int]:
@@ -39,6 +40,8 @@ def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tu
     if power < 0 or neuron.decay_bits != chip.lists.decay_bits or (power and not _commutes(neuron)):
         return neuron, 0  # which is refused for its widths
     if power:
+        if neuron.subtract and not _stays_inside(neuron, chip, power, into, below=False):
+            raise _refuse_subtract(population.name, chip)
         return _times(neuron, chip, power), power
     step = 1 << chip.lists.threshold_shift
     unit = int(np.gcd.reduce(neuron.threshold, initial=step))
@@ -52,7 +55,14 @@ def _times(neuron: CurrentNeuron, chip: ChipSpec, power: int) -> CurrentNeuron:
     # values beyond 32 bits are refused afterwards, by what the chip holds
     most = 2**31 - 1
     values = {name: np.clip(getattr(neuron, name) << power, -most - 1, most) for name in _IN_VOLTS}
-    return replace(neuron, **values, current_bits=chip.lists.current_bits, voltage_bits=chip.potential_bits)
+    # as with the rail below: whatever lies between two multiples of 2^power is the same to every comparison
+    values["floor"] = np.minimum(((neuron.floor + 1) << power) - 1, NO_FLOOR)
+    widths = {
+        "accumulator_bits": min(neuron.accumulator_bits + power, NO_WRAP),
+        "current_bits": chip.lists.current_bits,
+        "voltage_bits": chip.potential_bits,
+    }
+    return replace(neuron, **values, **widths)
 
 
 def _commutes(neuron: CurrentNeuron) -> bool:
@@ -62,8 +72,11 @@ def _commutes(neuron: CurrentNeuron) -> bool:
     return all(bool(((decay == 0) | (decay == whole)).all()) for decay in decays)
 
 
-def _stays_inside(neuron: CurrentNeuron, chip: ChipSpec, power: int, into: Iterable[Matrix]) -> bool:
+def _stays_inside(
+    neuron: CurrentNeuron, chip: ChipSpec, power: int, into: Iterable[Matrix], *, below: bool = True
+) -> bool:
     """Whether no current wraps and no voltage meets its rails, times 2^power, whatever is fed."""
+    # below: whether the lower rail counts, too
     plus, minus = (np.zeros(len(neuron.threshold), np.int64) for _ in range(2))
     for matrix in into:
         plus += np.asarray(matrix.maximum(0).sum(axis=1), np.int64).ravel()
@@ -73,13 +86,22 @@ def _stays_inside(neuron: CurrentNeuron, chip: ChipSpec, power: int, into: Itera
     if any(bool((kept & ((plus > 0) | (minus > 0) | (neuron.current != 0))).any()) for kept in keeps):
         return False
     low = minus + np.maximum(-neuron.bias, 0) + np.maximum(-neuron.current, 0)
-    if bool(((neuron.voltage_decay != whole) & (low > 0)).any()):
-        return False  # drives that add up without end
-    low = low + np.maximum(-neuron.voltage, 0)
     high = plus + np.maximum(neuron.bias, 0) + np.maximum(neuron.current, 0)
-    high = high + np.maximum(neuron.threshold, neuron.voltage)
+    adds_up = neuron.voltage_decay != whole
+    if below and bool((adds_up & (low > 0) & (neuron.floor == NO_FLOOR)).any()):
+        return False  # drives that add up without end
+    if neuron.subtract and bool((adds_up & (high > neuron.threshold)).any()):
+        return False  # spikes take less than comes in
+    low = np.minimum(low + np.maximum(-neuron.voltage, 0), neuron.floor) if below else np.zeros_like(high)
+    high = high + np.maximum(np.maximum(neuron.threshold, neuron.voltage), neuron.reset)
     bound: int = min(chip.lists.current_range[1], chip.potential_range[1])
     return int(np.maximum(low, high).max(initial=0)) << power <= bound
+
+
+def _refuse_subtract(name: str, chip: ChipSpec) -> DoesNotFitError:
+    text = f"scaled to {chip.name}, a voltage from which spikes take the threshold off might meet its rail"
+    advice = "drives up to the threshold in a tick, or subtract = 0, would do"
+    return refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, advice)])
 
 
 def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:

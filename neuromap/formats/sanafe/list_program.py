@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
 from neuromap.formats.sanafe.network import MOST_SYNAPSES, known_figure, list_words, range_words, ranks_of, runs_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import HostSpikes
+from neuromap.network.spiking_neuron import NO_FLOOR
 from neuromap.render.value import Card
 
 STEPS = 64
@@ -57,6 +59,9 @@ class ListCells(Card):
     bias: _Floats
     leak_decay: _Floats
     potential: _Floats
+    reset: _Floats
+    subtract: _Ints  # 1 where a spike takes the threshold off
+    floor: _Floats  # inf where there is none
     refractory: _Ints
     buffer_core: _Ints  # (B,)
     generator_core: _Ints  # (G,)
@@ -83,6 +88,11 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     whole = 1 << chip.lists.decay_bits
     if program.joined is not None or (neurons.current_decay[core, row] != whole).any():
         raise _lacks(program, "a neuron has a current that outlasts its tick", "map with current_decay = 2^decay_bits")
+    plain: dict[str, int] = {"reset": 0, "floor": NO_FLOOR, "subtract": 0}
+    more = {name: _option(neurons, name, idle)[core, row].astype(np.int64) for name, idle in plain.items()}
+    stays = (more["reset"] != 0) | (more["subtract"] != 0)
+    if (stays & (neurons.refractory[core, row] > 0) & (neurons.voltage_decay[core, row] > 0)).any():
+        raise _lacks(program, "a voltage stays while its neuron rests", "map without a refractory time, or reset to 0")
     if neurons.current[core, row].any():
         raise _lacks(program, "a neuron has a current before the first tick", "start it at 0")
     of = {name: getattr(neurons, name)[core, row].astype(np.int64) for name in _PARAMETERS}
@@ -130,6 +140,9 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
         bias=of["bias"] / STEPS,
         leak_decay=(whole - of["voltage_decay"]) / whole,
         potential=start / STEPS,
+        reset=more["reset"] / STEPS,
+        subtract=more["subtract"],
+        floor=np.where(more["floor"] == NO_FLOOR, np.inf, more["floor"] / STEPS),
         refractory=np.where(of["refractory"] > 0, of["refractory"] + 1, 0),  # it counts down in the spike's own step
         buffer_core=np.repeat(table.list_core[list_of], length),
         generator_core=program.host.core.astype(np.int64),
@@ -139,6 +152,12 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
         post=np.concatenate([buffers, target]),
         weight=np.concatenate([np.ones(len(buffers)), table.weight[synapse] / STEPS]),
     )
+
+
+def _option(neurons: CurrentTable, name: str, idle: int) -> NDArray[Any]:
+    """Give a parameter that few programs have."""
+    found = getattr(neurons, name)
+    return np.full(neurons.threshold.shape, idle, np.int64) if found is None else np.asarray(found)
 
 
 _PARAMETERS = ("threshold", "bias", "voltage_decay", "refractory", "voltage")
@@ -181,16 +200,19 @@ def list_network_text(cells: ListCells, program: ListProgram) -> str:
 
 
 def _neurons(cells: ListCells) -> Iterator[str]:
-    columns = (cells.threshold, cells.bias, cells.leak_decay, cells.potential, cells.refractory)
-    table = np.stack(columns, axis=1)
+    names = ("threshold", "bias", "leak_decay", "potential", "refractory", "reset", "subtract", "floor")
+    table = np.stack([getattr(cells, name) for name in names], axis=1)
     yield "    - name: neurons"
-    yield "      attributes: {log_spikes: true, synapse_hw_name: synapses, soma: {reset: 0, reset_mode: hard}}"
+    yield "      attributes: {log_spikes: true, synapse_hw_name: synapses}"
     yield "      neurons:"
     for begin, end in runs_of(table):
-        threshold, bias, decay, potential, rest = table[begin].tolist()
+        threshold, bias, decay, potential, rest, reset, subtract, floor = table[begin].tolist()
+        after = "reset_mode: soft" if subtract else f"reset: {reset!r}, reset_mode: hard"
+        if floor < np.inf:
+            after += f", reverse_threshold: {-floor!r}, reverse_reset_mode: saturate"
         yield (
             f"        - {range_words(begin, end)}: {{soma: {{threshold: {threshold!r}, bias: {bias!r}, "
-            f"leak_decay: {decay!r}, potential: {potential!r}, refractory_delay: {int(rest)}}}}}"
+            f"leak_decay: {decay!r}, potential: {potential!r}, refractory_delay: {int(rest)}, {after}}}}}"
         )
 
 

@@ -227,7 +227,11 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     top.check_format(1, "chip file")
     top.allow(_TOP_KEYS)
     kind = _kind(top)
-    tables = {key: top.table(key, allowed) for key, allowed in keys_of_tables(kind).items()}
+    allowed = keys_of_tables(kind)
+    # keys of other kinds of cores are refused below, with their kind; here they would only lengthen the list
+    foreign = {*allowed["core"]} & {*top.table("core").values} - {*kind.structure.KEYS, "model"}
+    allowed |= {"core": ("model", *kind.structure.KEYS, *sorted(foreign))}
+    tables = {key: top.table(key, keys) for key, keys in allowed.items()}
     grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
 
     values: dict[str, Any] = {"name": top.text("name", longest=100)}

@@ -50,7 +50,7 @@ def test_rails_and_wrapping_scale_with_the_widths(list_chip):
     )
     program = nm.map_rollout(rollout, list_chip())
     for engine in ("numpy", "fast"):
-        found = nm.verify(rollout, program, n_frames=40, density=0.9, engine=engine, threads=1)
+        found = nm.verify(rollout, program, n_frames=40, density=0.45, engine=engine, threads=1)
         assert found.verified, found.message
         assert found.n_spikes
 
@@ -67,6 +67,28 @@ def test_widths_of_the_chip_are_scaled_only_where_no_value_can_meet_a_rail(list_
         nm.map_rollout(
             nm.Rollout(two_layers(1, np.array([[5, -7]]), **free | {"voltage_decay": 0}), "streaming"), list_chip()
         )
+
+
+@given(seed=st.integers(0, 2**32 - 1), subtract=st.booleans())
+@settings(deadline=None, max_examples=15)
+def test_resets_and_floors_scale_too(seed, subtract, list_chip):
+    rng = np.random.default_rng(seed)
+    chip = list_chip()
+    chip = replace(chip, core_figures=replace(chip.lists, soft_reset=True, reset_values=True, floors="any"))
+    floor = rng.integers(0, 300, 6)
+    after = {"subtract": 1, "threshold": 400} if subtract else {"reset": rng.integers(-floor, 90)}
+    weights = rng.integers(-70, 71, (6, 5))
+    rollout = nm.Rollout(two_layers(seed, weights, floor=floor, **after), "streaming")
+    found = nm.verify(rollout, nm.map_rollout(rollout, chip, placer="row-major"), n_frames=60, threads=1)
+    assert found.verified, found.message
+
+
+def test_thresholds_taken_off_are_scaled_only_below_the_rail(list_chip):
+    chip = list_chip()
+    chip = replace(chip, core_figures=replace(chip.lists, soft_reset=True))
+    net = two_layers(0, np.full((1, 2), 90), subtract=1, threshold=100, bias=0, voltage_decay=0)
+    with pytest.raises(DoesNotFitError, match="drives up to the threshold in a tick, or subtract = 0, would do"):
+        nm.map_rollout(nm.Rollout(net, "streaming"), chip)
 
 
 def test_decays_that_round_are_not_scaled(list_chip):

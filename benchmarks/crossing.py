@@ -1,0 +1,211 @@
+"""From how many cores on streaming answers first: predicted, and found by timing every tick on each number of cores.
+
+python -m benchmarks.crossing                        all networks: some CPU minutes
+python -m benchmarks.crossing --networks sr,random   some of them
+python -m benchmarks.crossing --times mapped         ticks of mapped and simulated programs, in place of blocks
+python -m benchmarks.crossing --times filled         the same of programs that fill smaller cores, one after the other
+python -m benchmarks.crossing --json FILE            the rows as JSON too
+
+Predicted is ``FrameWork``: every core holds an Nth of every node side by side, spikes are those of the streaming
+pattern. Found is the mean over frames of every tick: of the same placement, counted once more with the pattern's own
+spikes (``blocks``), or of programs that the mapper makes for so many cores (``mapped``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import neuromap as nm
+from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.rollout.schedule.tick_seconds import Seconds, seconds_of_ticks
+from neuromap.simulation.cost.frame_work import count_frame_work
+
+ROOT = Path(__file__).resolve().parents[1]
+FRAMES = 24
+FINENESS = 1.1
+"""Ratio of the numbers of cores that are tried."""
+PATTERNS = ("streaming", "sequential")
+Times = Callable[[nm.Rollout, nm.ChipSpec, dict[str, Any], int], Seconds | None]
+
+
+def networks(names: Sequence[str]) -> Iterator[nm.Network]:
+    """Load or draw the networks."""
+    for name, path in {"digits": "digits/sr", **{n: f"on_chip/{n}" for n in ("sr", "dsr1", "dsr4")}}.items():
+        if name in names:
+            yield nm.load_network(ROOT / "examples" / f"{path}.toml")
+    if "random" in names:
+        yield from map(random_network, range(10))
+
+
+def random_network(seed: int) -> nm.Network:
+    """Draw a chain with a self-edge and skips, none from input to output; a neuron reads 10 to 50 % of its sources.
+
+    They are small, so that work and barrier are alike on some number of cores of the chip.
+    """
+    draw = np.random.default_rng(seed)
+    sizes = [int(draw.integers(24, 97)) for _ in range(draw.integers(4, 7))]
+    last = len(sizes) - 1
+    nodes = {f"n{k}": ((1, 1, size), None if k == 0 else int(draw.integers(1, 4))) for k, size in enumerate(sizes)}
+    skips = [(a, b) for a in range(last) for b in range(a + 2, last + 1) if (a, b) != (0, last)]
+    chosen = draw.choice(len(skips), min(len(skips), 1 + int(draw.integers(0, 3))), replace=False)
+    own = int(draw.integers(1, last + 1))
+    edges = {}
+    for a, b in sorted({*((k, k + 1) for k in range(last)), *(skips[k] for k in chosen), (own, own)}):
+        is_read = draw.random((sizes[b], sizes[a])) < draw.uniform(0.1, 0.5)
+        edges[f"n{a}", f"n{b}"] = csr_array(draw.integers(-2, 4, is_read.shape) * is_read)
+    return nm.build_network(nodes, edges, name=f"random {seed}", outputs=[f"n{last}"])
+
+
+def blocks(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds:
+    """Time every tick where each core holds an Nth of every node, side by side."""
+    costs = tick_costs(chip)
+    assert costs is not None
+    net, period = rollout.network, rollout.frame_period
+    assert isinstance(period, int)
+    fired = {name: rows[len(net.nodes) :] for name, rows in nm.reference(rollout, frames).items()}
+    n_frames = len(next(iter(fired.values())))
+    core = {name: np.arange(node.size) * n_cores // node.size for name, node in net.nodes.items()}
+    held = sum(np.bincount(core[v], minlength=n_cores) for v in net.nodes if v not in net.inputs)
+    send = np.zeros((n_frames, period, n_cores)) + held * costs.access
+    receive = np.zeros((n_frames, period, n_cores))
+    for u, node in net.nodes.items():
+        spikes = fired[u].astype(np.int64)
+        reached = np.zeros((n_cores, node.size))
+        for (a, b), edge in net.edges.items():
+            if a == u:
+                matrix = edge.matrix().tocoo()
+                np.add.at(reached, (core[b][matrix.coords[0]], matrix.coords[1]), 1)
+        tick = int(rollout.phases[u] + (u in net.inputs)) % period
+        receive[:, tick] += spikes @ (costs.event * reached + costs.arrival * (reached > 0)).T
+        if u not in net.inputs:
+            own = np.zeros((node.size, n_cores))
+            own[np.arange(node.size), core[u]] = costs.fire + costs.spike * (reached > 0).sum(axis=0)
+            send[:, tick] += spikes @ own + costs.update * np.bincount(core[u], minlength=n_cores)
+    ticks = np.maximum(send, receive).max(axis=2).mean(axis=0) + costs.barrier_of(-(-n_cores // math.prod(chip.tile)))
+    return seconds_of_ticks(rollout, ticks)
+
+
+def mapped(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:
+    """Time every tick of the program that the mapper makes for at most so many cores; none where it does not fit."""
+    options: dict[str, Any] = {"objective": "tick", "max_cores": n_cores}
+    if not {*options} <= {field.name for field in fields(nm.MappingOptions)}:
+        sys.exit("benchmarks.crossing: the mapper has no options objective and max_cores; choose --times blocks")
+    return _simulated(rollout, chip, frames, nm.MappingOptions(**options))
+
+
+def filled(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:
+    """Time every tick of a program for cores of fewer neurons: most hold neurons of one node, so of one phase."""
+    n_neurons = sum(node.size for name, node in rollout.network.nodes.items() if name not in rollout.network.inputs)
+    small = nm.load_chip("loihi1", {"grid.chips": list(chip.chips), "core.neurons": -(-n_neurons // n_cores)})
+    return _simulated(rollout, small, frames, nm.MappingOptions())
+
+
+def _simulated(
+    rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], options: nm.MappingOptions
+) -> Seconds | None:
+    try:
+        program = nm.map_rollout(rollout, chip, options=options)
+    except nm.errors.DoesNotFitError:
+        return None
+    found = nm.measure_steady_activity(program, [frames]).seconds
+    assert found is not None
+    by_tick = found.measured.reshape(-1, int(program.period)).mean(axis=0)
+    # tick 0 of the rollout is that in which its input of phase 0 is sampled
+    first = min(rollout.phases[name] for name in rollout.network.inputs)
+    return seconds_of_ticks(rollout, np.roll(by_tick, int(first)))
+
+
+def row_of(net: nm.Network, times: Times) -> dict[str, Any]:
+    """Predict and find the crossing of a network."""
+    chip = nm.load_chip("loihi1")
+    if sum(node.size for node in net.nodes.values()) > 100 * chip.neurons:
+        chip = nm.load_chip("loihi1", {"grid.chips": [2, 2]})
+    frames = nm.random_frames(net, FRAMES, density=0.2, seed=0)
+    work = count_frame_work(net, chip, frames)
+    streaming, sequential = (nm.Rollout(net, name) for name in PATTERNS)
+    found: dict[str, Any] = {"network": net.name, "least_cores": work.least_cores, "most_cores": work.most_cores}
+    numbers = sorted(
+        {
+            *np.geomspace(
+                work.least_cores,
+                work.most_cores,
+                2 + int(math.log(work.most_cores / work.least_cores) / math.log(FINENESS)),
+            )
+            .round()
+            .astype(int)
+            .tolist()
+        }
+    )
+    measured = {n: [times(rollout, chip, frames, n) for rollout in (streaming, sequential)] for n in numbers}
+    for figure in ("first", "reaction"):
+        ahead = {n: getattr(a, figure) < getattr(b, figure) for n, (a, b) in measured.items() if a and b}
+        ranges = work.ahead(streaming, sequential, figure)
+        found[f"{figure}_predicted"] = ranges[-1][0] if ranges and ranges[-1][1] == work.most_cores else None
+        found[f"{figure}_found"] = _from(ahead)
+    pairs = [
+        (work.seconds(r, n).first, one.first)
+        for n, pair in measured.items()
+        for r, one in zip((streaming, sequential), pair, strict=True)
+        if one
+    ]
+    found["mean_error_of_first"] = float(np.mean([abs(a / b - 1) for a, b in pairs]))
+    return found
+
+
+def _from(ahead: dict[int, bool]) -> int | None:
+    """Give the least number from which on streaming is ahead on all that were tried."""
+    found = None
+    for n in sorted(ahead, reverse=True):
+        if not ahead[n]:
+            break
+        found = n
+    return found
+
+
+def show(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the table."""
+    keys = [
+        "network",
+        "least_cores",
+        "first_predicted",
+        "first_found",
+        "reaction_predicted",
+        "reaction_found",
+        "mean_error_of_first",
+    ]
+    print(" | ".join(keys))
+    for row in rows:
+        print(
+            " | ".join(
+                "-" if row[k] is None else f"{row[k]:.3f}" if isinstance(row[k], float) else str(row[k]) for k in keys
+            ),
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--networks", default="digits,sr,dsr1,dsr4,random")
+    parser.add_argument("--times", choices=("blocks", "mapped", "filled"), default="blocks")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    times: Times = {"blocks": blocks, "mapped": mapped, "filled": filled}[asked.times]
+    rows = [row_of(net, times) for net in networks(asked.networks.split(","))]
+    show(rows)
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

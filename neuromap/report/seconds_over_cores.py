@@ -1,0 +1,282 @@
+"""Seconds of rollouts over the number of cores: which one answers first, and which samples most often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from neuromap.errors import InputError
+from neuromap.network.network import Network
+from neuromap.render.document import NUMBER, POSITIVE, TEXT, each, pair, record
+from neuromap.render.numbers import seconds as with_unit
+from neuromap.render.parts import EXECUTION, PATTERN
+from neuromap.render.plot import Panel, Plot, Point, draw_panels, log_ends
+from neuromap.render.svg import standalone
+from neuromap.render.table import Table, text_table
+from neuromap.render.value import Formed
+from neuromap.rollout.behaviour import count_valid_patterns, enumerate_valid
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, path_first
+from neuromap.simulation.cost.frame_work import FrameWork
+
+MOST_PATTERNS = 256
+"""Valid patterns up to which the best of all is looked for."""
+TITLES: Mapping[str, str] = {
+    "first": "first response",
+    "full": "full response",
+    "period": "frame period",
+    "reaction": "reaction, worst case",
+}
+"""What the figures are called."""
+BEST = "best of all patterns"
+
+
+class CoresRow(NamedTuple):
+    """A rollout and its seconds on every number of cores."""
+
+    pattern: str
+    execution: str
+    figures: tuple[Seconds, ...]  # by numbers of cores
+
+    @property
+    def name(self) -> str:
+        """Pattern and execution."""
+        return ", ".join(filter(None, (self.pattern, self.execution)))
+
+
+class Lead(NamedTuple):
+    """On which numbers of cores the streaming rollout is strictly ahead of another."""
+
+    figure: str
+    ahead: str  # name of the row that is ahead
+    other: str  # name of the other row
+    ranges: tuple[tuple[int, int], ...]  # first and last number of cores
+    # least, most: cores between which was looked
+    least: int
+    most: int
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        verb = {"first": "answers first", "full": "answers in full first", "period": "samples more often"}
+        what = f"{self.ahead} {verb.get(self.figure, 'reacts first')}, before {self.other},"
+        if self.figure == "period":
+            what = f"{self.ahead} samples more often than {self.other}"
+        if not self.ranges:
+            return f"{what} on no number of cores up to {self.most}"
+        if self.ranges == ((self.least, self.most),):
+            return f"{what} on all numbers of cores up to {self.most}"
+        begin, end = self.ranges[-1]
+        last = f"from {begin} cores on" if end == self.most else f"on {begin} to {end} cores"
+        if len(self.ranges) == 1:
+            return f"{what} {last}"
+        # near a crossing parts of a node that are no equal ones decide
+        return f"{what} {last}, and on some numbers from {self.ranges[0][0]} on"
+
+
+@dataclass(frozen=True, eq=False)
+class SecondsOverCores(Formed):
+    """Seconds of rollouts over numbers of cores.
+
+    Attributes
+    ----------
+    work : FrameWork
+        What a frame asks for, and on which chip.
+    output : str
+        Whose responses these are.
+    cores : tuple of int
+        Numbers of cores.
+    rows : tuple of CoresRow
+        The rollouts, in the order given; last the best of these and of all other patterns, where they are few: in every
+        figure that of the rollout which is best in it, so no single rollout need have all of them.
+    leads : tuple of Lead
+        Where the first rollout is ahead of the others, figure by figure.
+    """
+
+    _called = "a table of seconds over cores"
+    _forms = ("neuromap.report.seconds_over_cores",)
+
+    work: FrameWork
+    output: str
+    cores: tuple[int, ...]
+    rows: tuple[CoresRow, ...]
+    leads: tuple[Lead, ...]
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.work.network.name,
+            "chip": self.work.chip.name,
+            "cores": f"{self.cores[0]} to {self.cores[-1]}",
+            "rows": len(self.rows),
+        }
+
+
+def seconds_over_cores(
+    work: FrameWork,
+    patterns: Sequence[RolloutPattern | str] = ("streaming", "sequential"),
+    executions: Sequence[str] = ("windowed",),
+    *,
+    cores: Sequence[int] | None = None,
+    output: str | None = None,
+) -> SecondsOverCores:
+    """Time rollouts on every number of cores, evenly spread.
+
+    Parameters
+    ----------
+    work : FrameWork
+        Of :func:`neuromap.simulation.cost.frame_work.count_frame_work`.
+    patterns : sequence of RolloutPattern or str
+        The first one is compared with all others.
+    executions : sequence of str
+        Executions of all patterns. Rollouts with the times of one before them are left out.
+    cores : sequence of int, optional
+        Numbers of cores; by default powers of two from the least that hold all neurons to those of the board.
+    output : str, optional
+        Which output; may be left out where there is one.
+
+    Returns
+    -------
+    SecondsOverCores
+        With ``save`` as SVG or text; a notebook shows the picture.
+
+    Raises
+    ------
+    InputError
+        If a number of cores is below 1, an execution unknown or there is no such output.
+    PatternError
+        If a pattern is invalid or unknown.
+    """
+    network = work.network
+    numbers = tuple(sorted({*cores})) if cores is not None else _powers(work)
+    if not numbers or numbers[0] < 1:
+        raise InputError(f"cores {list(numbers)}: give numbers of cores, 1 or more")
+    rollouts: dict[tuple[str, str], Rollout] = {}
+    times = set()
+    for pattern in patterns:
+        for execution in executions:
+            rollout = Rollout(network, pattern, execution)
+            phases = [rollout.phases[name] - next(iter(rollout.phases.values())) for name in network.nodes]
+            if (key := (rollout.frame_period, *phases)) not in times:
+                times.add(key)
+                rollouts[rollout.pattern.name or "unnamed", execution] = rollout
+    if not network.is_spiking:
+        shortest = path_first(network, _shortest_path(network, output or network.outputs[0]))
+        rollouts["shortest path first", shortest.execution] = shortest
+    rows = [
+        CoresRow(pattern, execution, tuple(work.seconds(rollout, n, output) for n in numbers))
+        for (pattern, execution), rollout in rollouts.items()
+    ]
+    if not network.is_spiking and (found := _best_of_all(work, executions, numbers, output)):
+        every = [found, *(row.figures for row in rows)]
+        best = (Seconds(*(min(getattr(f[k], name) for f in every) for name in FIGURES)) for k in range(len(numbers)))
+        rows.append(CoresRow(BEST, "", tuple(best)))
+    (ahead, first), *others = rollouts.items()
+    most = max(work.least_cores, work.most_cores)
+    leads = [
+        Lead(
+            figure, ", ".join(ahead), ", ".join(name), work.ahead(first, other, figure, output), work.least_cores, most
+        )
+        for figure in ("first", "reaction")
+        for name, other in others
+        if name[1] != "pipelined"  # all that compute every node in every tick are no faster than streaming
+    ]
+    return SecondsOverCores(work, output or network.outputs[0], numbers, tuple(rows), tuple(leads))
+
+
+def _powers(work: FrameWork) -> tuple[int, ...]:
+    least, most = work.least_cores, max(work.least_cores, work.most_cores)
+    found = {least, most, *(2**k for k in range(most.bit_length()) if least <= 2**k <= most)}
+    return tuple(sorted(found))
+
+
+def _shortest_path(network: Network, output: str) -> list[str]:
+    import networkx as nx  # slow to import
+
+    graph: nx.DiGraph[str] = nx.DiGraph(list(network.edges))
+    found = [nx.shortest_path(graph, u, output) for u in network.inputs if nx.has_path(graph, u, output)]
+    return min(found, key=len)
+
+
+def _best_of_all(
+    work: FrameWork, executions: Sequence[str], cores: Sequence[int], output: str | None
+) -> tuple[Seconds, ...]:
+    """Give the least of every figure over all valid patterns; empty where they are too many."""
+    valid = count_valid_patterns(work.network).value
+    if valid is None or valid > MOST_PATTERNS:
+        return ()
+    kinds = [e for e in executions if ":" not in e]  # a chosen period is too short for some patterns
+    every = [Rollout(work.network, p, e) for p in islice(enumerate_valid(work.network), MOST_PATTERNS) for e in kinds]
+    found = []
+    for n in cores:
+        seconds = [work.seconds(rollout, n, output) for rollout in every]
+        found.append(Seconds(*(min(getattr(one, figure) for one in seconds) for figure in FIGURES)))
+    return tuple(found) if every else ()
+
+
+# Forms.
+
+SECONDS = record(
+    chip=TEXT(at="work.chip.name"),
+    output=TEXT,
+    cores=each(POSITIVE),
+    rows=each(
+        record(
+            pattern=PATTERN,
+            execution=EXECUTION,
+            **{
+                figure: each(NUMBER)(at=lambda row, figure=figure: [getattr(one, figure) for one in row.figures])
+                for figure in FIGURES
+            },
+        )
+    ),
+    leads=each(record(figure=TEXT, ahead=TEXT, other=TEXT, ranges=each(pair(POSITIVE)))),
+)
+"""A table of seconds over cores, as a member of a JSON document."""
+
+
+def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period")) -> Iterator[tuple[str, Table[Any]]]:
+    """Make a table for each figure: a line for every number of cores, a column for every rollout."""
+    headers = ["cores", *(f"{row.pattern},\n{row.execution}" if row.execution else row.pattern for row in over.rows)]
+    for figure in figures:
+        lines = [
+            [str(n), *(with_unit(getattr(row.figures[k], figure)) for row in over.rows)]
+            for k, n in enumerate(over.cores)
+        ]
+        yield f"{TITLES[figure][0].upper()}{TITLES[figure][1:]}", text_table(headers, lines, (), repeated=(0,))
+
+
+def render_text(over: SecondsOverCores, width: int = 160) -> str:
+    """Write tables and leads as text."""
+    parts = [f"{title}\n{table.text(width)}\n" for title, table in tables(over)]
+    return "\n".join([*parts, *(f"{lead.told}." for lead in over.leads)]) + "\n"
+
+
+def to_svg(over: SecondsOverCores) -> str:
+    """Draw first response and frame period over cores, on logarithmic axes."""
+    panels = []
+    for figure in ("first", "period"):
+        values = [getattr(one, figure) * 1e6 for row in over.rows for one in row.figures]
+        lines = {
+            row.name: [
+                Point(str(n), getattr(one, figure) * 1e6, f"{row.name}, {n} cores: {with_unit(getattr(one, figure))}")
+                for n, one in zip(over.cores, row.figures, strict=True)
+            ]
+            for row in over.rows
+        }
+        bottom, top = log_ends(min(values), max(values))
+        panels.append(Panel(f"{TITLES[figure]} [µs]", lines, top, bottom=bottom))
+    title = f"Seconds of {over.work.network.name} on {over.work.chip.name} over cores"
+    return standalone(draw_panels(Plot("cores", panels, "rollout", radius=(2.2, 0.9)), title))
+
+
+def to_notebook(over: SecondsOverCores) -> str:
+    """Show the picture and what it says."""
+    from html import escape
+
+    from neuromap.render.svg import inline_image
+
+    told = "".join(f"<li>{escape(lead.told)}</li>" for lead in over.leads)
+    return f"{inline_image(to_svg(over))}<ul>{told}</ul>"

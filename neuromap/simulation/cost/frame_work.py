@@ -1,0 +1,347 @@
+"""Work of a frame, node by node, and from it the seconds of rollouts on any number of cores, before anything is mapped.
+
+Every core holds an equal part of every node, neurons side by side. Counted are the spikes of the reference, the
+synapses that they reach and the cores to which they go; seconds are those of the chip file. As in ``tick_times.py`` a
+core sends and takes in at the same time, so a tick lasts as long as the longer of the two, on the slowest core; what a
+spike sets off belongs to the tick in which it is fired.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import tick_of_frame
+from neuromap.errors import InputError
+from neuromap.files.argument_checks import needs, whole_number
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.tick_costs import TickCosts, tick_costs
+from neuromap.network.build import require_weights
+from neuromap.network.network import Network
+from neuromap.render.value import Card
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, TickWork, seconds_of_ticks
+from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.reference_frames import reference
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameWork(Card):
+    """What frames ask of every node of a network, on a chip.
+
+    Attributes
+    ----------
+    network : Network
+        The network.
+    chip : ChipSpec
+        Whose figures of time are taken.
+    frames : mapping of str to ndarray of bool, shape (n_frames, size)
+        Spikes of all nodes.
+    """
+
+    network: Network
+    chip: ChipSpec
+    frames: Mapping[str, NDArray[np.bool_]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", ReadOnlyMapping(self.frames))
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network.name,
+            "chip": self.chip.name,
+            "spikes per frame": round(sum(self.spikes.values()), 1),
+            "synaptic events per frame": round(self.synaptic_events, 1),
+            "least cores": self.least_cores,
+        }
+
+    @cached_property
+    def spikes(self) -> Mapping[str, float]:
+        """Spikes of every node per frame."""
+        return ReadOnlyMapping({name: float(rows.sum() / len(rows)) for name, rows in self.frames.items()})
+
+    @cached_property
+    def synaptic_events(self) -> float:
+        """Synaptic events of a frame."""
+        sums = (running for source in self._sources.values() for _, running in source.events)
+        return sum(float(running[:, -1].mean()) for running in sums)
+
+    @cached_property
+    def _sources(self) -> Mapping[str, _Source]:
+        found = {}
+        for name, rows in self.frames.items():
+            spikes, synapses, events = rows.astype(float), [], []
+            for (u, v), edge in self.network.edges.items():
+                for term in edge.terms if u == name else ():
+                    row, column = (np.asarray(part, np.int64) for part in term.matrix.tocoo().coords)
+                    synapses.append((v, row, column))
+                    reached = abs(term.matrix).sign() @ spikes.T
+                    events.append((v, _running(reached.T)))
+            found[name] = _Source(spikes, tuple(synapses), tuple(events))
+        return ReadOnlyMapping(found)
+
+    @property
+    def n_neurons(self) -> int:
+        """Neurons of all computed nodes."""
+        return sum(node.size for name, node in self.network.nodes.items() if name not in self.network.inputs)
+
+    @property
+    def least_cores(self) -> int:
+        """Cores that the neurons fill."""
+        return max(1, -(-self.n_neurons // self.chip.neurons))
+
+    @property
+    def most_cores(self) -> int:
+        """Cores of the board."""
+        return math.prod(self.chip.cores) * math.prod(self.chip.chips)
+
+    def on(self, n_cores: int) -> tuple[TickWork, TickWork]:
+        """Give the work of sending, and of taking in, on so many cores: means over frames, for the closed forms.
+
+        Parameters
+        ----------
+        n_cores : int
+            N, 1 or more: spikes go once to every core that reads them, so messages depend on it.
+
+        Returns
+        -------
+        tuple of TickWork
+            Where ticks are of fixed length there is no work, and the barrier is the tick.
+
+        Raises
+        ------
+        InputError
+            If ``n_cores`` is below 1.
+        """
+        costs = tick_costs(self.chip)
+        loads = _loads(self, whole_number("n_cores", n_cores))
+        if costs is None:
+            fixed = TickWork({}, barrier=self.chip.tick_seconds)
+            return fixed, fixed
+        sums = {name: load.sum(axis=2).mean(axis=1).tolist() for name, load in loads.items()}
+        barrier = self._barrier(costs)
+        sending, receiving = ({name: pair[k] for name, pair in sums.items()} for k in (0, 1))
+        return TickWork(sending, self.n_neurons * costs.access, barrier), TickWork(receiving, 0.0, barrier)
+
+    def _barrier(self, costs: TickCosts) -> Sequence[tuple[int, float]] | float:
+        """Give the barrier by cores, which fill one tile after the other."""
+        tile = math.prod(self.chip.tile)
+        steps = {1 + (tiles - 1) * tile: seconds for tiles, seconds in costs.barrier}
+        if 1 not in steps:
+            steps[1] = 0.0
+        return sorted(steps.items())
+
+    def seconds(self, rollout: Rollout, n_cores: int, output: str | None = None) -> Seconds:
+        """Give the times of an output of a rollout on so many cores.
+
+        Parameters
+        ----------
+        rollout : Rollout
+            Of the network.
+        n_cores : int
+            N, 1 or more.
+        output : str, optional
+            Which output; may be left out where there is one.
+
+        Returns
+        -------
+        Seconds
+            Means over the frames.
+
+        Raises
+        ------
+        InputError
+            If there is no such output, or ``n_cores`` is below 1.
+        """
+        return seconds_of_ticks(rollout, self.tick_seconds(rollout, n_cores), output)
+
+    def tick_seconds(self, rollout: Rollout, n_cores: int) -> tuple[float, ...]:
+        """Give the length of every tick of a schedule, until it repeats: means over frames of the slowest core.
+
+        Parameters
+        ----------
+        rollout : Rollout
+            Of the network.
+        n_cores : int
+            N, 1 or more.
+
+        Returns
+        -------
+        tuple of float
+            Seconds of ticks 0, 1, ...
+
+        Raises
+        ------
+        InputError
+            If ``n_cores`` is below 1.
+        """
+        costs, period = tick_costs(self.chip), rollout.frame_period
+        loads = _loads(self, whole_number("n_cores", n_cores))
+        if costs is None:
+            return (self.chip.tick_seconds,) * period.numerator
+        busy = np.zeros((period.numerator, *next(iter(loads.values())).shape))
+        busy[:, 0] += costs.access * sum(
+            np.diff(_ends(node.size, n_cores))
+            for name, node in self.network.nodes.items()
+            if name not in self.network.inputs
+        )
+        for name, load in loads.items():
+            for frame in range(period.denominator):
+                tick = tick_of_frame(rollout.phases[name], period, frame) + (name in self.network.inputs)
+                busy[tick % period.numerator] += load
+        n_tiles = -(-n_cores // math.prod(self.chip.tile))
+        lengths = busy.max(axis=(1, 3)).mean(axis=1) + costs.barrier_of(n_tiles)
+        return tuple(lengths.tolist())
+
+    def ahead(
+        self, rollout: Rollout, other: Rollout, figure: str = "first", output: str | None = None
+    ) -> tuple[tuple[int, int], ...]:
+        """Find the numbers of cores on which a rollout is strictly ahead of another.
+
+        Parameters
+        ----------
+        rollout, other : Rollout
+            Of the network.
+        figure : {"first", "full", "period", "reaction"}
+            What is compared.
+        output : str, optional
+            Which output; may be left out where there is one.
+
+        Returns
+        -------
+        tuple of (int, int)
+            First and last number of every range, from :attr:`least_cores` to :attr:`most_cores`. With messages, and
+            two kinds of work, there may be several, other than for
+            :func:`neuromap.rollout.schedule.tick_seconds.crossing`.
+
+        Raises
+        ------
+        InputError
+            If there is no such figure or output.
+        """
+        if figure not in FIGURES:
+            raise InputError(f"figure {figure!r:.40}: unknown; choose one of {', '.join(FIGURES)}")
+        least, most = self.least_cores, max(self.least_cores, self.most_cores)
+        # where ticks are of fixed length one number of cores stands for all
+        numbers = range(least, most + 1) if self.chip.is_timed else (least,) * (most + 1 - least)
+        times = {n: [getattr(self.seconds(r, n, output), figure) for r in (rollout, other)] for n in {*numbers}}
+        mine, theirs = np.array([times[n] for n in numbers]).T
+        is_ahead = np.concatenate([[False], mine < theirs * (1 - 1e-9), [False]])
+        turns = np.flatnonzero(is_ahead[1:] != is_ahead[:-1]) + self.least_cores
+        return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
+
+
+def count_frame_work(
+    network: Network,
+    chip: ChipSpec | str,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    *,
+    n_frames: int = DEFAULT_FRAMES,
+    seed: int = 0,
+    density: float | None = None,
+    pattern: RolloutPattern | str = "streaming",
+) -> FrameWork:
+    """Count what a frame asks of every node, in the reference.
+
+    Parameters
+    ----------
+    network : Network
+        With weights and thresholds.
+    chip : ChipSpec or str
+        A chip or its name, as :func:`neuromap.hardware.chip.chip_file.load_chip` takes it.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames; random ones by default.
+    n_frames, seed, density : int, int, float or None
+        Number, seed and density of random frames.
+    pattern : RolloutPattern or str
+        Under which the spikes are counted: those of other behaviour classes differ somewhat.
+
+    Returns
+    -------
+    FrameWork
+        Means over the frames in which the network is past its silent beginning.
+
+    Raises
+    ------
+    NetworkError
+        If shapes, weights or thresholds are missing.
+    StimulusError
+        If the frames do not match the input nodes.
+    ChipError
+        If the chip is unknown.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> net = nm.load_network("examples/on_chip/sr.toml")
+    >>> work = count_frame_work(net, "loihi1")
+    >>> streaming, sequential = (Rollout(net, p) for p in ("streaming", "sequential"))
+    >>> work.seconds(streaming, 1).period < work.seconds(sequential, 1).period
+    True
+    """
+    from neuromap.hardware.chip.chip_file import load_chip
+
+    needs("count_frame_work", network, Network)
+    require_weights(network)
+    rollout = Rollout(network, pattern)
+    chosen, _ = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    found = reference(rollout, chosen)
+    silent = min(len(network.nodes), len(next(iter(found.values()))) // 2)
+    spikes = {name: rows[silent:] for name, rows in found.items()}
+    return FrameWork(network, load_chip(chip) if isinstance(chip, str) else chip, spikes)
+
+
+def _ends(size: int, n_cores: int) -> Ints:
+    """Give the first neuron of a node on every core, and the number of its neurons; shape (n_cores + 1,)."""
+    return -(-np.arange(n_cores + 1, dtype=np.int64) * size // n_cores)
+
+
+class _Source(NamedTuple):
+    """What does not depend on the number of cores: spikes of a node, and what they set off."""
+
+    spikes: Floats  # (n_frames, size)
+    synapses: tuple[tuple[str, Ints, Ints], ...]  # targets, with rows and columns of their synapses
+    events: tuple[tuple[str, Floats], ...]  # targets, with running sums of events over their neurons and 0 before them
+
+
+@lru_cache(maxsize=8)
+def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
+    """Count what every core sends and takes in for a node in a frame, in seconds; shapes (2, n_frames, n_cores)."""
+    if n_cores < 1:
+        raise InputError(f"n_cores = {n_cores}: must be 1 or more")
+    costs, network = tick_costs(work.chip), work.network
+    loads: dict[str, Floats] = {}
+    if costs is None:
+        return loads
+    ends = {name: _ends(node.size, n_cores) for name, node in network.nodes.items()}
+    for name, (spikes, synapses, events) in work._sources.items():
+        is_sent = np.zeros((n_cores, spikes.shape[1]), np.float32)
+        for target, rows, columns in synapses:
+            is_sent[np.searchsorted(ends[target], rows, "right") - 1, columns] = 1
+        load = np.zeros((2, len(spikes), n_cores))
+        load[1] = costs.arrival * (spikes @ is_sent.T)
+        for target, sums in events:
+            load[1] += costs.event * np.diff(sums[:, ends[target]])
+        if name not in network.inputs:
+            own = spikes * (costs.fire + costs.spike * is_sent.sum(axis=0)) + costs.update
+            load[0] = np.diff(_running(own)[:, ends[name]])
+        loads[name] = load
+    return loads
+
+
+def _running(values: Floats) -> Floats:
+    return np.concatenate([np.zeros((len(values), 1)), values.cumsum(axis=1)], axis=1)

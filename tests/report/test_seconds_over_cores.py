@@ -1,0 +1,84 @@
+"""Rollouts over numbers of cores: rows, leads, text and picture."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import neuromap as nm
+from neuromap.errors import InputError
+from neuromap.render.plot import log_ends
+from neuromap.report.seconds_over_cores import BEST, Lead, seconds_over_cores
+from neuromap.rollout.schedule.tick_seconds import FIGURES
+from neuromap.simulation.cost.frame_work import count_frame_work
+
+
+@pytest.fixture(scope="module")
+def over():
+    net = nm.load_network(Path(__file__).resolve().parents[2] / "examples" / "digits" / "sr.toml")
+    return seconds_over_cores(count_frame_work(net, "loihi1"), ["streaming", "sequential", "hybrid"])
+
+
+def test_rows_are_the_patterns_and_what_bounds_them(over):
+    assert over.cores == (1, 2, 4, 8, 16, 32, 64, 128)
+    *rows, best = over.rows
+    assert [row.name for row in rows] == [
+        "streaming, windowed", "sequential, windowed", "hybrid, windowed", "shortest path first, pipelined:3",
+    ]  # fmt: skip
+    assert best.pattern == BEST
+    for k in range(len(over.cores)):
+        for figure in FIGURES:
+            assert getattr(best.figures[k], figure) <= min(getattr(row.figures[k], figure) for row in rows)
+        # theorem 2, and streaming samples most often
+        assert best.figures[k].first == rows[3].figures[k].first
+        assert best.figures[k].period == rows[0].figures[k].period
+
+
+def test_leads_say_from_how_many_cores_on(over):
+    (lead,) = [lead for lead in over.leads if (lead.figure, lead.other) == ("first", "sequential, windowed")]
+    (start, end), n = lead.ranges[0], over.work.most_cores
+    assert end == n == 128
+    rollouts = [nm.Rollout(over.work.network, name) for name in ("streaming", "sequential")]
+    before, after = ([over.work.seconds(r, cores).first for r in rollouts] for cores in (start - 1, start))
+    assert before[0] >= before[1]
+    assert after[0] < after[1]
+    assert f"answers first, before sequential, windowed, from {start} cores on" in str(over)
+
+
+@pytest.mark.parametrize(
+    ("figure", "ranges", "told"),
+    [
+        ("first", (), "a answers first, before b, on no number of cores up to 9"),
+        ("full", ((2, 9),), "a answers in full first, before b, on all numbers of cores up to 9"),
+        ("period", ((3, 9),), "a samples more often than b from 3 cores on"),
+        ("period", ((2, 4),), "a samples more often than b on 2 to 4 cores"),
+        ("reaction", ((2, 3), (7, 9)), "a reacts first, before b, from 7 cores on, and on some numbers from 2 on"),
+    ],
+)
+def test_leads_in_words(figure, ranges, told):
+    assert Lead(figure, "a", "b", ranges, 2, 9).told == told
+
+
+def test_the_picture_has_logarithmic_axes(over, tmp_path):
+    over.save(tmp_path / "cores.svg")
+    drawn = (tmp_path / "cores.svg").read_text(encoding="utf-8")
+    dots = [float(y) for y in re.findall(r'<circle class="dot0"[^>]* cy="([\d.]+)"', drawn)][:8]
+    first = [row.first for row in over.rows[0].figures]
+    # equal ratios are equal heights
+    assert (dots[1] - dots[0]) / (dots[2] - dots[0]) == pytest.approx(
+        math.log(first[1] / first[0]) / math.log(first[2] / first[0]), rel=1e-2
+    )
+    assert "answers first" in over._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "ends"), [(3, 40, (2, 50)), (0.1, 1, (0.1, 1)), (5, 5, (5, 10)), (7, 99, (5, 100))]
+)
+def test_ends_of_logarithmic_axes(least, most, ends):
+    assert log_ends(least, most) == pytest.approx(ends)
+
+
+def test_bad_numbers_of_cores_are_refused(over):
+    with pytest.raises(InputError, match="1 or more"):
+        seconds_over_cores(over.work, cores=[0, 4])

@@ -1,0 +1,84 @@
+"""Work of a frame by counting in the reference, held against the clock of mapped programs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import InputError, NetworkError
+from neuromap.rollout.schedule.tick_seconds import crossing
+from neuromap.simulation.cost.frame_work import count_frame_work
+
+ROLLOUTS = ("streaming", "sequential", "hybrid")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return nm.load_network(Path(__file__).resolve().parents[3] / "examples" / "digits" / "sr.toml")
+
+
+@pytest.fixture(scope="module")
+def work(digits):
+    return count_frame_work(digits, "loihi1")
+
+
+def test_events_are_those_of_every_spike_and_synapse(digits, work):
+    """By hand: each frame's spikes times the synapses of its neurons, after the silent beginning."""
+    frames = nm.random_frames(digits, 32)
+    found = nm.reference(nm.Rollout(digits, "streaming"), frames)
+    events = 0
+    for (u, _), edge in digits.edges.items():
+        dense = edge.matrix().toarray() != 0
+        events += sum(int(dense[:, row].sum()) for row in found[u][4:]) / 28
+    assert work.synaptic_events == pytest.approx(events)
+    assert work.spikes["H1"] == found["H1"][4:].sum() / 28
+
+
+def test_on_one_core_the_prediction_is_what_the_clock_says(digits, work):
+    """A core alone is evenly spread; the clock runs the mapped program spike by spike, over frames of its own."""
+    for name in ROLLOUTS:
+        rollout = nm.Rollout(digits, name)
+        program = nm.map_rollout(rollout, "loihi1")
+        assert program.n_cores == 1
+        measured = nm.measure_steady_activity(program, n_stimuli=1).activity.times.seconds
+        predicted = work.seconds(rollout, 1)
+        assert predicted.period == pytest.approx(measured.sum() / 32, rel=0.06)
+
+
+def test_a_core_sends_and_takes_in_at_the_same_time(digits, work):
+    for n_cores in (1, 7, 128):
+        sending, receiving = work.on(n_cores)
+        one_by_one = [sum(side.nodes.values()) + side.fixed for side in (sending, receiving)]
+        tick = work.seconds(nm.Rollout(digits, "streaming"), n_cores).period
+        # no shorter than for the mean core and the mean frame
+        assert tick >= (max(one_by_one) / n_cores + sending.barrier_of(n_cores)) * (1 - 1e-9)
+    assert [receiving.barrier_of(n) for n in (4, 5, 12, 13, 113)] == [0.6e-6, 1e-6, 1e-6, 1.4e-6, 1.8e-6]  # tiles of 4
+
+
+def test_ranges_are_where_it_is_ahead(digits, work):
+    streaming, sequential = (nm.Rollout(digits, name) for name in ("streaming", "sequential"))
+    for figure in ("first", "reaction", "full"):
+        ranges = work.ahead(streaming, sequential, figure)
+        for n in range(1, 129, 3):
+            mine, theirs = (getattr(work.seconds(r, n), figure) for r in (streaming, sequential))
+            assert (mine < theirs) == any(a <= n <= b for a, b in ranges)
+    with pytest.raises(InputError, match="choose one of first"):
+        work.ahead(streaming, sequential, "half")
+
+
+def test_ticks_of_fixed_length_do_not_depend_on_cores(digits):
+    work = count_frame_work(digits, "truenorth")
+    streaming, sequential = (nm.Rollout(digits, name) for name in ("streaming", "sequential"))
+    assert work.seconds(streaming, 1) == work.seconds(streaming, 4096)
+    assert work.seconds(sequential, 9).first == pytest.approx(3e-3)
+    assert crossing(streaming, sequential, work.on(1)[0]).first_cores == 1
+
+
+def test_silent_nodes_and_networks_without_weights(digits):
+    work = count_frame_work(digits, "loihi1", {"I": np.zeros((8, 64), np.bool_)})
+    assert work.spikes["I"] == 0
+    assert work.on(4)[1].nodes["I"] == 0
+    bare = nm.Network.from_edges([("I", "O")])
+    with pytest.raises(NetworkError):
+        count_frame_work(bare, "loihi1")
