@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import frozen
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly, frozen
 from neuromap.network.network import Network
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.render.value import Card, Documented, Formed, Paged
@@ -41,7 +40,7 @@ class Note(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Documented, Paged):
+class Imported(ReadOnly, Documented, Paged):
     """A network from elsewhere with a summary of its import.
 
     Attributes
@@ -84,8 +83,8 @@ class Imported(Documented, Paged):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "work", ReadOnlyMapping(self.work))
-        object.__setattr__(self, "cores", ReadOnlyMapping({name: frozen(of) for name, of in self.cores.items()}))
+        object.__setattr__(self, "cores", {name: frozen(of) for name, of in self.cores.items()})
+        super().__post_init__()
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -101,7 +100,7 @@ class Imported(Documented, Paged):
 
 
 @dataclass(frozen=True, eq=False)
-class Exported(Formed):
+class Exported(ReadOnly, Formed):
     """What an export gives: the content of its files, not yet written, with a summary.
 
     Attributes
@@ -129,10 +128,6 @@ class Exported(Formed):
 
     _called = "an export"
     _forms = ("neuromap.exchange.of_exports",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "contents", ReadOnlyMapping(self.contents))
-        object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_plan import ChipPlan, EnsembleOnChip, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.backends.nengo.crossbar_network import ChipNetwork, FedNode, as_crossbar_network
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class MappedPlan(Card):
+class MappedPlan(ReadOnly, Card):
     """What is loaded onto the chip."""
 
     plan: ChipPlan | CrossbarPlan  # in units of Nengo
@@ -51,9 +51,6 @@ class MappedPlan(Card):
     neuron_core: Ints
     neuron_slot: Ints
     lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def ensembles(self) -> tuple[EnsembleOnChip, ...]:

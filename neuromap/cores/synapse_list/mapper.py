@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways
+from neuromap.cores.synapse_list.balanced import BalanceSearch
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
 from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
-from neuromap.errors import DoesNotFitError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
@@ -22,6 +24,7 @@ from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
+from neuromap.mapping.place.board import few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
@@ -34,12 +37,17 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     lists = list_network(network, chip)
     fixed = fixed_by(options.pins, lists, chip)
-    parts = partition_lists(lists, chip, context.budget, fixed)
+    is_plain = options.objective == "deliveries"
+    if fixed is not None and not is_plain:
+        raise InputError(
+            f"objective = {options.objective}: moves neurons, which pins keep in place; leave one of them out"
+        )
+    parts = partition_lists(lists, chip, context.budget, fixed, shares=is_plain)
     if fixed is not None:
         _require_memory(parts, chip)
-    source, target = ways(parts)
     regions = None if fixed is None else _regions(parts, fixed)
-    return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), regions=regions, phases=phases)
+    found = Parts(rollout, parts, parts.n_cores, wires_of(parts), regions=regions, phases=phases)
+    return found if is_plain else _balanced(found, chip, context)
 
 
 def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
@@ -50,8 +58,11 @@ def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
     return [fixed.region.get(one) for one in label.tolist()]
 
 
-def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None) -> ListPartition:
+def partition_lists(
+    lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None, *, shares: bool = True
+) -> ListPartition:
     """Put neurons into cores, with lists as they are where these hold the weights, else as the chip can encode them."""
+    # shares: whether cores that share lists are preferred; neurons that are moved afterwards would not share them
     try:
         parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
         if not _holds(parts, chip, 1):
@@ -63,6 +74,8 @@ def partition_lists(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: F
         found = list(_encoded(lists, chip, budget, fixed))
         if not found:
             raise
+    if not shares:
+        return found[0]
     return min(found, key=lambda parts: (parts.n_cores, len(ways(parts)[0])))
 
 
@@ -96,6 +109,31 @@ def _require_memory(parts: ListPartition, chip: ChipSpec) -> None:
         text = f"the pins put {bits[one]} bits of synapses into a core, one of {chip.name} has {most}"
         advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
         raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
+
+
+def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
+    """Look for a partition that the objective prefers, by what a program of the first one does."""
+    draft = emit(first.rollout, first, _draft_places(first.n_cores, chip), chip)
+    runs = 1 if _holds(first.partition, chip, 1) else 2
+    search = BalanceSearch(first.partition, draft, chip, context, runs)
+    parts = search.found()
+    other = replace(first, partition=parts, n_cores=parts.n_cores)
+    try:
+        require_weights_held(parts, chip, runs)
+        better = emit(first.rollout, other, _draft_places(parts.n_cores, chip), chip)
+    except DoesNotFitError:  # other neurons share lists, and their weights have no power of 2 in common
+        better = draft
+    if bool((better.synapses.bits(chip) > chip.lists.synapse_memory_bits).any()):
+        better = draft
+    if better is draft or search.measured(better) > search.measured(draft):
+        other = first
+    return replace(other, wires=search.wires(other.partition))
+
+
+def _draft_places(n_cores: int, chip: ChipSpec) -> Ints:
+    """Give the cores of a draft places, on few tiles as in the end."""
+    y, x = np.nonzero(few_tiles(np.ones((chip.rows, chip.columns), np.bool_), n_cores, chip))
+    return np.stack([x, y], axis=1)[:n_cores]
 
 
 # Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.

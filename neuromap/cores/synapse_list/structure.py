@@ -22,7 +22,7 @@ NEURONS = (CurrentNeuron,)
 ONE_TARGET = False
 DELAYS_BEHIND_AXONS = True
 UPDATES_ALL = False
-OPTIONS = frozenset({"pins.cores", "pins.regions", "pins.neurons"})
+OPTIONS = frozenset({"objective", "pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
 # key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
@@ -84,6 +84,11 @@ class SynapseLists(CoreFigures):
     reset_values: bool = False
     # floors of voltages: none but the rail; one of 2**k - 1 for all neurons of a core; or any
     floors: str = "none"
+
+    @property
+    def lists(self) -> SynapseLists:
+        """What ``ChipSpec.lists`` gives; figures of other kinds have none."""
+        return self
 
     @property
     def current_range(self) -> tuple[int, int]:

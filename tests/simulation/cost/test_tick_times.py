@@ -56,7 +56,7 @@ def walk(program: ChipProgram, ticks: list[TickSpikes]) -> list[tuple[Fraction, 
     """Time ticks by hand: seconds without the barrier, active neurons, arrivals; no code in common with the clock."""
     costs = tick_costs(program.chip)
     each = {
-        key: Fraction(round(getattr(costs, key) * 1e15)) for key in "access update fire spike arrival event".split()
+        key: Fraction(round(getattr(costs, key) * 1e15)) for key in ["access", "update", "fire", "spike", "arrival", "event"]
     }
     hop = [Fraction(round(cost * 1e15)) for cost in (costs.hop_x, costs.hop_y)]
     wires, routers = defaultdict(list), program.coordinates // np.array(program.chip.tile)
