@@ -292,6 +292,15 @@ class ListProgram(ChipProgram):
         """The neuron whose voltage takes this one's current; -1 for none."""
         return self.neurons.joined
 
+    @property
+    def scales(self) -> dict[str, int]:
+        """Powers k of the factors 2^k by which nodes were multiplied for the chip, by node."""
+        if self.neurons.scale is None:
+            return {}
+        power = np.zeros(len(self.nodes) + 1, np.int64)  # the last for neurons without a label
+        np.maximum.at(power, self.neuron_node, self.neurons.scale)
+        return {port.name: int(k) for port, k in zip(self.nodes, power, strict=False) if k}
+
     def memory_figures(self) -> dict[str, Any]:
         """Count output axons (pairs of a neuron and a core that it feeds), memory and compartments."""
         lists, table, wires = self.chip.lists, self.synapses, self.wires

@@ -37,7 +37,7 @@ def test_scaled_neurons_fire_as_their_own_integers_say(seed, great, list_chip):
     weights = np.random.default_rng(seed).integers(-great, great + 1, (6, 5))
     rollout = nm.Rollout(two_layers(seed, weights), "streaming")
     program = nm.map_rollout(rollout, list_chip(neurons=4), placer="row-major")
-    assert set(np.unique(program.neurons.scale[program.neuron_node >= 0])) == {6}
+    assert program.scales == {"O": 6}
     found = nm.verify(rollout, program, n_frames=60, threads=1)
     assert found.verified, found.message
 

@@ -95,6 +95,11 @@ def test_a_core_that_holds_too_much_is_named(rollout, list_chip, figures, messag
         nm.map_rollout(rollout, list_chip(**figures), pins=Pins(neurons={"A": [3] * 8}))
 
 
+def test_an_objective_does_not_move_what_is_pinned(rollout):
+    with pytest.raises(InputError, match="objective = tick: moves neurons, which pins keep in place"):
+        nm.map_rollout(rollout, "loihi1", pins=Pins(neurons={"A": [3] * 8}), objective="tick")
+
+
 @pytest.mark.parametrize("option", [{"packing": False}, {"splitters": "never"}, {"partitioner": "overlap"}])
 def test_options_of_crossbars_are_not_taken_in_silence(rollout, option):
     (name,) = option
