@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
 Ints = NDArray[np.int64]
-PER_GROUP = 300
+PER_GROUP = 500
 """Proposals of an annealing per group, without a limit on seconds."""
 FEWEST, MOST = 100_000, 8_000_000
 """The same in all, at least and at most: about a second, and some minutes."""
