@@ -10,6 +10,7 @@ _HOMES = {
     "LatencyReport": "figures.latency_report",
     "ReportRow": "figures.row",
     "RunFigures": "figures.run_figures",
+    "SecondsOverCores": "over_cores",
     "Usage": "figures.row",
     "latency_report": "latency",
     "render_text": "text",
@@ -18,6 +19,7 @@ _HOMES = {
     "report_schema": "document",
     "run_sweep": "sweep_runs",
     "save_figures": "figure_files",
+    "seconds_over_cores": "over_cores",
     "sweep_reports": "latency",
     "to_csv": "document",
     "to_dict": "document",
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.latency import sweep_reports as sweep_reports
     from neuromap.report.measure_row import report_row as report_row
+    from neuromap.report.over_cores import SecondsOverCores as SecondsOverCores
+    from neuromap.report.over_cores import seconds_over_cores as seconds_over_cores
     from neuromap.report.page import to_html as to_html
     from neuromap.report.sweep_runs import run_sweep as run_sweep
     from neuromap.report.text import render_text as render_text

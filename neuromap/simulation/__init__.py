@@ -10,6 +10,7 @@ _HOMES = {
     "Activity": "cost.activity",
     "Batch": "trace.batch",
     "Checkpoints": "trace.checkpoints",
+    "FrameWork": "cost.frame_work",
     "GivenFrames": "run.sources",
     "HeldFrame": "run.sources",
     "LiveRun": "run.live_run",
@@ -22,6 +23,7 @@ _HOMES = {
     "Trace": "trace.trace",
     "Width": "engine.neuron",
     "check_frames": "stimulus",
+    "count_frame_work": "cost.frame_work",
     "fire": "engine.neuron",
     "input_sizes": "stimulus",
     "integrate": "engine.neuron",
@@ -41,6 +43,8 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neuromap.simulation.cost.activity import Activity as Activity
+    from neuromap.simulation.cost.frame_work import FrameWork as FrameWork
+    from neuromap.simulation.cost.frame_work import count_frame_work as count_frame_work
     from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
     from neuromap.simulation.cost.steady_figures import SteadyActivity as SteadyActivity
     from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity

@@ -41,6 +41,16 @@ def parts(value):
         yield from parts(part)
 
 
+def over_cores(network):
+    work = simulation.count_frame_work(network, "loihi1", n_frames=8)
+    streaming, sequential = (nm.Rollout(network, name) for name in ("streaming", "sequential"))
+    return (
+        report.seconds_over_cores(work, cores=[1]),
+        work.on(1)[0],
+        rollout.crossing(streaming, sequential, work.on(1)[0]),
+    )
+
+
 @pytest.fixture(scope="module")
 def values(network, shown):
     """One value of every public class."""
@@ -71,7 +81,7 @@ def values(network, shown):
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,
         nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),
         explorer.Limits(cores=3.0), mapping.MappingOptions(seed=3), simulation.Width.of(program.chip), nm.Recording(),
-        simulation.Checkpoints(),
+        simulation.Checkpoints(), *over_cores(network),
         datasets.load_images("digits", "test", limit=2), encoding.InputEncoding("I", (8, 8, 1), noise=0.5),
     ]  # fmt: skip
     found = (part for value in [*shown.values(), *more] for part in parts(value))

@@ -17,7 +17,7 @@ from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
-    from neuromap.report.seconds_over_cores import SecondsOverCores
+    from neuromap.report.over_cores import SecondsOverCores
     from neuromap.rollout.pattern import RolloutPattern
 
 
@@ -132,7 +132,7 @@ def _over_cores(
         return None
     if every:
         raise InputError(f"--all and --chip {chip}: give one of them; the best of all patterns is among the seconds")
-    from neuromap.report.seconds_over_cores import seconds_over_cores
+    from neuromap.report.over_cores import seconds_over_cores
     from neuromap.simulation.cost.frame_work import count_frame_work
 
     check_destinations({"--svg": svg}, {"network file": path, "stimulus file": fed.frames})
@@ -145,14 +145,14 @@ def _over_cores(
 
 
 def _seconds_document(over: SecondsOverCores) -> Any:
-    from neuromap.report.seconds_over_cores import SECONDS
+    from neuromap.report.over_cores import SECONDS
 
     return SECONDS.write(over)
 
 
 def _print_seconds(over: SecondsOverCores) -> None:
     from neuromap.cli.printing.text_output import text_console
-    from neuromap.report.seconds_over_cores import tables
+    from neuromap.report.over_cores import tables
 
     console = text_console()
     for title, table in tables(over):

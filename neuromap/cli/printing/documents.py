@@ -27,7 +27,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
-from neuromap.report.seconds_over_cores import SECONDS
+from neuromap.report.over_cores import SECONDS
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}

@@ -9,7 +9,7 @@ import pytest
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.render.plot import log_ends
-from neuromap.report.seconds_over_cores import BEST, Lead, seconds_over_cores
+from neuromap.report.over_cores import BEST, Lead, seconds_over_cores
 from neuromap.rollout.schedule.tick_seconds import FIGURES
 from neuromap.simulation.cost.frame_work import count_frame_work
 

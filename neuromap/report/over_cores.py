@@ -97,7 +97,7 @@ class SecondsOverCores(Formed):
     """
 
     _called = "a table of seconds over cores"
-    _forms = ("neuromap.report.seconds_over_cores",)
+    _forms = ("neuromap.report.over_cores",)
 
     work: FrameWork
     output: str
