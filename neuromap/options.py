@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import real_number, whole_number, yes_or_no
 from neuromap.files.messages import show, show_name
+from neuromap.registry import others
 
 P = ParamSpec("P")
 First = TypeVar("First")
@@ -43,7 +44,8 @@ class Option:
     metavar: str = ""  # what stands for the value
     within: tuple[float | None, float | None] = (None, None)  # least and greatest value
     above: float | None = None  # what a value must be above, and finite
-    choices: tuple[Any, ...] = ()  # all values, where they can be listed
+    choices: Collection[Any] = ()  # all values, where they can be listed
+    groups: tuple[str, ...] = ()  # entry points that name more values, which the help adds
     needs: str = ""  # what a word must be that is no number, where the bounds do not say it best
     must: str = ""  # what a refusal says after option and value, where the bounds do not say it best
     reads: Callable[[Option, Any], Any] | None = None  # what makes a value of what was typed
@@ -62,13 +64,15 @@ class Option:
     @property
     def told(self) -> str:
         """The help with the default, if it does not say that itself."""
+        more = [name for group in self.groups for name in others(group)]
+        help = f"{self.help} Of other packages: {', '.join(more)}." if more else self.help
         is_plain = (
             isinstance(self.default, str | int | float | tuple) and self.default is not False and self.default != ()
         )
-        if not is_plain or "[default:" in self.help:
-            return self.help
+        if not is_plain or "[default:" in help:
+            return help
         shown = self.flag.lstrip("-") if self.default is True else self.default
-        return f"{self.help}  [default: {','.join(map(str, shown)) if isinstance(shown, tuple) else shown}]"
+        return f"{help}  [default: {','.join(map(str, shown)) if isinstance(shown, tuple) else shown}]"
 
     @property
     def bounds(self) -> str:
@@ -147,9 +151,9 @@ def option(text: str, default: Any = None, **said: Any) -> Any:
     return field(default=default, metadata={"option": Option(words, default, names, metavar, **said)})
 
 
-def argument(text: str, default: Any = ...) -> Any:
+def argument(text: str, default: Any = ..., **said: Any) -> Any:
     """Make the default of a parameter that is typed without a flag."""
-    return option(text, default, is_argument=True)
+    return option(text, default, is_argument=True, **said)
 
 
 def options_of(cls: type[Any]) -> dict[str, Option]:

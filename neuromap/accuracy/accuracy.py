@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from neuromap.render.numbers import joules, plain
+from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Documented, Tabled
 
 
@@ -24,6 +24,9 @@ class FrameAccuracy:
         Images that this frame alone names rightly.
     accuracy : float
         The same as a fraction of the images.
+    seconds : float or None
+        The tick in seconds, where ticks last as long as their work: mean over the images of the costs, in steady
+        operation.
     """
 
     frame: int
@@ -31,6 +34,12 @@ class FrameAccuracy:
     tick: int
     correct: int
     accuracy: float
+    seconds: float | None = None
+
+
+def seconds_of(frame: FrameAccuracy) -> str:
+    """Write what stands behind the ticks of a frame: their time, where it was measured."""
+    return "" if frame.seconds is None else f" = {seconds(frame.seconds)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +59,7 @@ class Accuracy(Documented, Tabled):
     first_response : int
         Ticks from the onset of the stimulus.
     sampling_frequency : float or None
-        Frames per second, in hertz; ``None`` where ticks last as long as their work and were not timed.
+        Frames per second, in hertz, as ticks were timed where they last as long as their work.
     n_costed : int
         Images over which the costs are means.
     synaptic_events, spikes : float
@@ -88,7 +97,7 @@ class Accuracy(Documented, Tabled):
             "data": f"{self.data}, {self.part}, {self.n_images} images",
             "accuracy": f"{self.frames[0].accuracy:.4f} to {self.frames[-1].accuracy:.4f} by frame",
             "cores": self.cores,
-            "first response": f"{self.first_response} ticks",
+            "first response": f"{self.first_response} ticks{seconds_of(self.frames[0])}",
             "sampling frequency": f"{plain(self.sampling_frequency)} Hz",
             "energy per frame": joules(self.joules),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, seconds_of
 from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain
 from neuromap.render.parts import EXECUTION, PATTERN
@@ -28,7 +28,7 @@ DOCUMENT = document(
     spikes_per_frame=NUMBER.or_null(at="spikes"),
     energy_per_frame_joules=NUMBER.or_null(at="joules"),
     images_of_costs=COUNT(at="n_costed"),
-    frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART)),
+    frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART, seconds=NUMBER.optional)),
 )
 to_dict = DOCUMENT.of
 """Give it as plain values; times are since the onset of the stimulus, costs per frame."""
@@ -37,13 +37,13 @@ to_dict = DOCUMENT.of
 def to_csv(found: Accuracy) -> str:
     """Write frame, update step and tick since the onset, correct images and accuracy as CSV text (RFC 4180, UTF-8)."""
     columns = ("frame", "update_step", "tick", "correct", "images", "accuracy")
-    return csv_text([{**vars(frame), "images": found.n_images} for frame in found.frames], columns)
+    return csv_text([{**frame, "images": found.n_images} for frame in to_dict(found)["frames"]], columns)
 
 
 _COLUMNS: tuple[Column[FrameAccuracy], ...] = (
     Column("frame", lambda frame: str(frame.frame), left=True),
     Column("known at\n[update step]", lambda frame: plain(frame.update_step)),
-    Column("known at\n[tick]", lambda frame: str(frame.tick)),
+    Column("known at\n[tick]", lambda frame: f"{frame.tick}{seconds_of(frame)}"),
     Column("right\n[images]", lambda frame: f"{frame.correct:,}"),
     Column("accuracy", lambda frame: f"{100 * frame.accuracy:.2f} %"),
 )
@@ -54,8 +54,8 @@ def render_text(found: Accuracy, width: int = 100) -> str:
     return (
         f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
         f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
-        f"cores: {found.cores:,}; first response {found.first_response} ticks; sampling frequency "
-        f"{plain(found.sampling_frequency)} Hz\n"
+        f"cores: {found.cores:,}; first response {found.first_response} ticks{seconds_of(found.frames[0])}; sampling "
+        f"frequency {plain(found.sampling_frequency)} Hz\n"
         f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} spikes, "
         f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
         f"a frame names the class with most spikes of {found.output} in it, the lowest of equals; frame 1 is the first "

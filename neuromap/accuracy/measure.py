@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,10 @@ def accuracy_on_chip(
     stimuli = shown.stimuli(costed)
     each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
     costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
-    times = _times(rollout, program, shown)
+    times, clock = _times(rollout, program, shown), ResponseSeconds(program, costs.seconds)
+    frames = _by_frame(times, _correct(spikes, images), n_images)
+    if program.chip.is_timed:
+        frames = tuple(replace(frame, seconds=clock.of(frame.tick)) for frame in frames)
     return Accuracy(
         network=rollout.network.name,
         pattern=rollout.pattern.name or rollout.pattern.digits,
@@ -100,10 +103,10 @@ def accuracy_on_chip(
         n_images=n_images,
         classes=len(images.classes),
         seed=seed,
-        frames=_by_frame(times, _correct(spikes, images), n_images),
+        frames=frames,
         cores=len(program.coordinates),
         first_response=times[0][1],
-        sampling_frequency=ResponseSeconds(program, costs.seconds).frequency(program.period),
+        sampling_frequency=clock.frequency(program.period),
         n_costed=len(costed),
         synaptic_events=costs.synaptic_events_per_frame,
         spikes=costs.spikes_per_frame,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NeuromapError
 
 _T = TypeVar("_T", bound=np.generic)
@@ -46,6 +48,16 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
 def adopted(array: NDArray[_T]) -> NDArray[_T]:
     """Lock an array for good, without a copy; for those who have just made it."""
     return np.asarray(_Owner(array))
+
+
+class ReadOnly:
+    """Base of frozen dataclasses whose arrays and mappings nobody can change."""
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        for name, value in vars(self).items():
+            if isinstance(value, Mapping) and not isinstance(value, ReadOnlyMapping):
+                object.__setattr__(self, name, ReadOnlyMapping(value))
 
 
 def freeze_arrays(instance: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from neuromap.arrays.array_types import Bools, Ints, Words
 
 
 def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int]) -> Words:
@@ -28,7 +28,7 @@ def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int
     return np.stack(words, axis=1)
 
 
-def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """Group equal rows and choose one of each."""
     # gives chosen: position of the chosen row of every group, groups in ascending order of their keys
     # shapes: keys (n, words); order_by (n,); chosen (groups,); group (n,)
@@ -43,8 +43,6 @@ def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[
 
 
 # Ragged arrays: parts of different lengths, one after the other in flat arrays, without a loop over the parts.
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def ragged_ranges(start: NDArray[np.integer] | int, length: NDArray[np.integer]) -> Ints:
@@ -149,9 +147,9 @@ def rank_in_run(*columns: NDArray[Any]) -> Ints:
 # Sorted unique integers.
 
 
-def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct(numbers: Ints) -> Ints:
     """List the different numbers, ascending."""
     # shapes: numbers (n,)
     ordered = np.sort(numbers)
-    found: NDArray[np.int64] = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    found: Ints = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
     return found

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.times import Time
-
-Ints = NDArray[np.int64]
 
 
 def in_parts(times: Iterable[Time], period: Time) -> Ints:

@@ -7,20 +7,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from neuromap import errors
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.imported import Imported
-from neuromap.errors import InputError, NeuromapError, NotSupportedError
+from neuromap.errors import InputError, NeuromapError
 from neuromap.files.foreign import read_bytes
-from neuromap.files.messages import did_you_mean, show_name
+from neuromap.files.messages import show_name
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
 from neuromap.network.network_file import load_network
+from neuromap.registry import Registry, require_package
 
 _LARGEST = 2**24
 _STDERR = 2
@@ -104,24 +102,20 @@ class ScriptFormat:
 
     runner: str  # module that is run with the script, a folder for its outcome, the chip and the columns of text
     package: str  # of the simulator; what the runner imports
-    extra: str  # that installs it
+    extra: str = ""  # of neuromap, that installs it
 
 
-SCRIPT_FORMATS: Mapping[str, ScriptFormat] = ReadOnlyMapping(
-    {"brian2": ScriptFormat("neuromap.backends.brian2.run_script", "brian2", "brian2")}
+SCRIPT_FORMATS: Registry[ScriptFormat] = Registry(
+    "format",
+    "neuromap.backends",
+    {"brian2": ScriptFormat("neuromap.backends.brian2.run_script", "brian2", "brian2")},
+    InputError,
+    ScriptFormat,
 )
 
 
 def script_format(name: str) -> ScriptFormat:
     """Find a format by its name."""
-    if name not in SCRIPT_FORMATS:
-        known = ", ".join(SCRIPT_FORMATS)
-        near = did_you_mean(name, SCRIPT_FORMATS)
-        raise InputError(f"format {show_name(name)}: is unknown; formats are {known}{near}")
-    found = SCRIPT_FORMATS[name]
-    if find_spec(found.package) is None:
-        raise NotSupportedError(
-            f"format {name}: needs {found.package}, which is not installed; "
-            f"pip install 'neuromap-rollouts[{found.extra}]'"
-        )
+    found = SCRIPT_FORMATS.find(name)
+    require_package(f"format {name}", found.package, found.extra, imports=False)
     return found

@@ -2,19 +2,18 @@
 
 A kind is a package whose modules are its parts: ``structure``, ``program``, ``rules``, ``mapper``, ``engines``,
 ``faults`` and, where the general one is too slow or too coarse, ``wave`` and ``shared_engine``. A part offers what its
-protocol below says; it is imported when it is first asked. Ours are named here, others by an entry point of the group
-``neuromap.core_kinds`` with the kind's name and its package.
+protocol below says; it is imported when it is first asked. The registry names ours; others have an entry point of the
+group ``neuromap.core_kinds`` with the kind's name and its package.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from neuromap.errors import ChipError
+from neuromap.registry import Registry, imported
 from neuromap.render.value import Card
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
 
 
-_GROUP = "neuromap.core_kinds"
-_OURS = {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"}
 DEFAULT = "crossbar"
 """Kind of the cores of a chip file that names none."""
 
@@ -177,15 +174,12 @@ class CoreKind:
         asked = _PARTS.get(part)
         if asked is None:
             raise AttributeError(part)
-        path, found = f"{self._package}.{part}", None
-        try:
-            if part not in _OPTIONAL or find_spec(path) is not None:
-                found = import_module(path)
-        except (ImportError, SyntaxError) as error:
-            raise ChipError(f"core kind {self.name}: {path} cannot be imported ({error}); install it again") from error
-        for key in (*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))):
-            if found is not None and not hasattr(found, key):
-                raise ChipError(f"core kind {self.name}: {path} has no {key}; docs/architecture.md says what it needs")
+        label, path, found = f"core kind {self.name}", f"{self._package}.{part}", None
+        imported(label, self._package, ChipError)
+        if part not in _OPTIONAL or find_spec(path) is not None:
+            found = imported(label, path, ChipError)
+            for key in (*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))):
+                imported(label, f"{path}:{key}", ChipError)
         setattr(self, part, found)
         return found
 
@@ -203,26 +197,20 @@ _PARTS: Mapping[str, type] = {
 _OPTIONAL = ("wave", "shared_engine")
 
 
-@cache
+CORE_KINDS: Registry[CoreKind] = Registry(
+    "core kind",
+    "neuromap.core_kinds",
+    {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"},
+    ChipError,
+    made=CoreKind,
+)
+
+
 def core_kind(name: str) -> CoreKind:
     """Find a kind by its name."""
-    package = _OURS.get(name) or _others().get(name)
-    if package is None:
-        raise ChipError(f"core kind {name!r:.60}: is not known; allowed are {', '.join(core_kinds())}")
-    return CoreKind(name, package)
-
-
-def core_kinds() -> tuple[str, ...]:
-    """Names of all kinds, ours first."""
-    return (*_OURS, *(name for name in sorted(_others()) if name not in _OURS))
+    return CORE_KINDS.find(name)
 
 
 def our_kinds() -> tuple[CoreKind, ...]:
     """Give the kinds that come with neuromap."""
-    return tuple(map(core_kind, _OURS))
-
-
-def _others() -> dict[str, str]:
-    from importlib.metadata import entry_points  # it reads what is installed
-
-    return {found.name: found.value for found in entry_points(group=_GROUP)}
+    return tuple(CORE_KINDS[name] for name in CORE_KINDS.ours)

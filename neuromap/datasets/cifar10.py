@@ -19,8 +19,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.members import Members, open_members
 from neuromap.datasets.splits import end_of_train
 from neuromap.datasets.tracks import ImageSet
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.files.messages import show
+from neuromap.registry import require_package
 
 # Pictures in JPEG, PNG or PPM as arrays, by Pillow.
 
@@ -74,12 +75,9 @@ def _check_size(name: str, found: tuple[int, int], size: tuple[int, int], *, res
 
 
 def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise NotSupportedError(
-            "pictures: need Pillow, which is not installed; pip install 'neuromap-rollouts[images]'"
-        ) from None
+    require_package("pictures", "PIL", "images", "Pillow")
+    from PIL import Image
+
     return Image
 
 

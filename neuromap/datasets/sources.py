@@ -19,10 +19,11 @@ from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
 from neuromap.datasets.splits import SPLIT_SEED, end_of_train, part_of_tracks, uniform
 from neuromap.datasets.tracks import PARTS, ImageSet
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import did_you_mean, show, show_name
+from neuromap.registry import require_package
 
 # GTSRB, the German traffic sign recognition benchmark (Stallkamp, Schlipsing, Salmen, Igel, IJCNN 2011).
 #
@@ -205,11 +206,8 @@ def load_digits(part: str, limit: int | None = None) -> ImageSet:
 
 
 def _all_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    try:
-        from sklearn import datasets
-    except ImportError:
-        raise NotSupportedError(
-            "digits: need scikit-learn, which is not installed; pip install 'neuromap-rollouts[examples]'"
-        ) from None
+    require_package("digits", "sklearn", "examples", "scikit-learn")
+    from sklearn import datasets
+
     found: Any = datasets.load_digits()
     return found.images.astype(np.uint8)[..., np.newaxis], found.target.astype(np.int64)

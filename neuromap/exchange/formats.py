@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.exchange.imported import Exported, Imported
 from neuromap.files.argument_checks import path_given
-from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.whole_file import write_folder, write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.registry import Registry, imported, require_package
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -62,7 +59,7 @@ def import_file(
         known = ", ".join(f"{s} ({n})" for n, f in IMPORT_FORMATS.items() for s in f.suffixes)
         raise InputError(f"{path}: suffix {suffix!r} is that of no format; known are {known}; or name the format")
     spec = None if chip is None else load_chip(chip)
-    function = format_named(name, IMPORT_FORMATS).load()
+    function = IMPORT_FORMATS.find(name).load()
     taken = list(signature(function).parameters)[1:]
     for option in options:
         if option not in taken:
@@ -112,7 +109,7 @@ def export_file(
     NotSupportedError
         If a package is missing, or the other tool has not what the source asks for.
     """
-    known = format_named(format, EXPORT_FORMATS)
+    known = EXPORT_FORMATS.find(format)
     path_given("export_file", source)
     options: dict[str, Any] = {}
     if known.fed:
@@ -156,7 +153,6 @@ def _require_no_others(folder: Path, found: Exported) -> None:
 
 
 # Formats that networks come from, and that networks, programs and traces go to: the table of commands and pages.
-_Known = TypeVar("_Known")
 
 
 @dataclass(frozen=True)
@@ -172,10 +168,10 @@ class Format:
     holds : str
         What is taken from or written to it, in a clause.
     function : str
-        ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
-        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network, program or trace
-        file (``frames`` and ``random`` where it is ``fed``, ``program`` where it is ``placed``) and gives an
-        :class:`~neuromap.exchange.imported.Exported`, whose files the caller writes.
+        ``"module.function"`` from ``neuromap`` on, or ``"package.module:function"``. That of an import takes a path and
+        options, and gives an :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a
+        network, program or trace file (``frames`` and ``random`` where it is ``fed``, ``program`` where it is
+        ``placed``) and gives an :class:`~neuromap.exchange.imported.Exported`, whose files the caller writes.
     package, extra : str
         What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
     source : {"network", "program", "trace"}
@@ -213,16 +209,16 @@ class Format:
         NotSupportedError
             If a package is missing, with the command that installs it.
         """
-        if self.package and find_spec(self.package) is None:
-            raise NotSupportedError(
-                f"{self.called}: needs {self.package}, which is not installed; "
-                f"pip install 'neuromap-rollouts[{self.extra}]'"
-            )
-        module, _, name = self.function.rpartition(".")
-        return getattr(importlib.import_module(f"neuromap.{module}"), name)
+        if self.package:
+            require_package(self.called, self.package, self.extra, imports=False)
+        if ":" in self.function:
+            return imported(f"format {self.called}", self.function, InputError)
+        return imported(f"format {self.called}", "neuromap.{}:{}".format(*self.function.rsplit(".", 1)), InputError)
 
 
-IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
+IMPORT_FORMATS: Registry[Format] = Registry(
+    "format",
+    "neuromap.import_formats",
     {
         "nir": Format(
             called="NIR",
@@ -244,10 +240,14 @@ IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
             refuses="weights that are no integers times a scale, activations of more than two values: structure only",
         ),
-    }
+    },
+    InputError,
+    Format,
 )
 """Formats that can be read, by the name that commands take."""
-EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
+EXPORT_FORMATS: Registry[Format] = Registry(
+    "format",
+    "neuromap.export_formats",
     {
         "nir": Format(
             called="NIR",
@@ -327,15 +327,8 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="those of traces: 4 GiB",
             refuses="traces of version 1, nodes whose names are dots or have a stroke",
         ),
-    }
+    },
+    InputError,
+    Format,
 )
 """Formats that can be written, by the name that commands take."""
-
-
-def format_named(name: str, formats: Mapping[str, _Known]) -> _Known:
-    """Find a format by its name."""
-    if name not in formats:
-        raise InputError(
-            f"format {show_name(name)}: is not known; known are {', '.join(formats)}{did_you_mean(name, formats)}"
-        )
-    return formats[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.network.network import Network
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.render.value import Card, Documented, Formed, Paged
@@ -37,7 +37,7 @@ class Note(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Documented, Paged):
+class Imported(ReadOnly, Documented, Paged):
     """A network from elsewhere with a summary of its import.
 
     Attributes
@@ -75,9 +75,6 @@ class Imported(Documented, Paged):
         "neuromap.exchange.page",
     )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "work", ReadOnlyMapping(self.work))
-
     def _facts(self) -> dict[str, object]:
         return {
             "network": self.network.name,
@@ -92,7 +89,7 @@ class Imported(Documented, Paged):
 
 
 @dataclass(frozen=True, eq=False)
-class Exported(Formed):
+class Exported(ReadOnly, Formed):
     """What an export gives: the content of its files, not yet written, with a summary.
 
     Attributes
@@ -120,10 +117,6 @@ class Exported(Formed):
 
     _called = "an export"
     _forms = ("neuromap.exchange.of_exports",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "contents", ReadOnlyMapping(self.contents))
-        object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
@@ -147,7 +148,6 @@ _NEURONS_NAMED = 32
 """Neurons that a slice names; it counts them all."""
 _NODES = 1
 """Number of the process of nodes; those of chips follow."""
-Ints = NDArray[np.int64]
 
 
 class Shown(NamedTuple):

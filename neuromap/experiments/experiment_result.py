@@ -13,8 +13,8 @@ import numpy as np
 
 from neuromap.datasets.sources import load_images
 from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
-from neuromap.errors import NotSupportedError
 from neuromap.experiments.experiment import Curve, Experiment, Published
+from neuromap.registry import require_package
 from neuromap.render.value import Documented, Drawn, Tabled
 from neuromap.rollout.first_frame import first_frame
 from neuromap.training.network_training import train_network
@@ -39,13 +39,10 @@ def to_svg(result: ExperimentResult) -> str:
 
 def draw(results: list[ExperimentResult]) -> Any:
     """Draw experiments side by side, with one axis of accuracy."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise NotSupportedError(
-            "figure: needs matplotlib, which is not installed; pip install 'neuromap-rollouts[figures]'"
-        ) from None
+    require_package("figure", "matplotlib", "figures")
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context({"svg.hashsalt": "neuromap", "font.size": 9, "axes.spines.top": False}):
         drawn = [part for result in results for part in _parts(result)]
         figure = Figure(figsize=(3.6 * len(drawn), 3.6), layout="constrained")

@@ -9,7 +9,7 @@ from neuromap.explorer.answer.advice import Advice, streaming_edges, streaming_t
 from neuromap.explorer.answer.exploration import Exploration, TrainedClass
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.rows import ExploredRow, RowSeconds
 from neuromap.render.document import (
     ABSENT,
     AMOUNT,
@@ -85,7 +85,8 @@ _ROW = record(
     status=enum("mapped", "does not fit", "not mapped", "excluded"),
     message=TEXT.or_null(at=lambda one: one.message or None),
     schedule=enum("steps", "ticks"),
-    tick_seconds=RATE,
+    tick_seconds=RATE.or_null(at=lambda one: None if one.row.is_timed else one.row.tick_seconds),
+    least_tick_seconds=RATE(at=lambda one: one.row.tick_seconds if one.row.is_timed else ABSENT).added,
     frame_period_ticks=NUMBER(minimum=1),
     intervals=INTERVALS,
     sampling_frequency_hz=RATE,
@@ -95,8 +96,12 @@ _ROW = record(
     full_response_seconds=NUMBER,
     full_response_exact=FLAG,
     times_are_bounds=FLAG,
+    seconds_are_bounds=FLAG(at=lambda one: one.row.seconds_are_bounds if one.row.is_timed else ABSENT).added,
     worst_case_reaction_ticks=INTEGER,
     worst_case_reaction_seconds=NUMBER,
+    bound_seconds=record(dict.fromkeys(RowSeconds._fields, RATE))
+    .or_null(at=lambda one: one.row.bound_seconds if one.row.is_timed else ABSENT)
+    .added,
     accuracy_at_deadline=PART.or_null(at=lambda one: one.at_deadline("accuracy_at_deadline")).added,
     accuracy_bound=PART.or_null(at=lambda one: one.at_deadline("accuracy_bound")).added,
     frames_by_deadline=COUNT.or_null(at=lambda one: one.at_deadline("frames_by_deadline")).added,

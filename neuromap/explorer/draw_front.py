@@ -24,7 +24,7 @@ from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.render.numbers import seconds
+from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.render.svg import drawing, element, label, number, shorten, standalone
 from neuromap.rollout.schedule.execution import execution_kind
 
@@ -69,6 +69,12 @@ def picture(exploration: Exploration, listing: Listing, limits: Limits | None = 
     return drawing(width, height, parts, f"Rollouts of {exploration.network.name}: cores against {titles}")
 
 
+def times_from(exploration: Exploration) -> str:
+    """Say where times come from."""
+    timed = any(chip.is_timed for chip in exploration.chips)
+    return f"predicted from the schedule{', their seconds as ticks were timed' if timed else ''}"
+
+
 def constant_line(exploration: Exploration) -> str:
     """Say which objectives are the same in all rows, and so are no panel; empty where none is."""
     rows = [row for row in exploration.rows if row.status in ("mapped", "not mapped")]
@@ -85,8 +91,8 @@ def to_svg(exploration: Exploration, limits: Limits | None = None, *, every: boo
     if drawn is None:
         raise DoesNotFitError("picture of the front: no row fits a chip, so there is nothing to draw")
     width, height = (float(drawn.split(f' {name}="')[1].split('"')[0]) for name in ("width", "height"))
-    chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
-    notes = [f"Times as predicted from the schedule, each row on the time axis of its execution; {chips}."]
+    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
+    notes = [f"Times as {times_from(exploration)}, each row on the time axis of its execution; {chips}."]
     notes += [line] if (line := constant_line(exploration)) else []
     style = files("neuromap.explorer").joinpath("templates", "front.css").read_text(encoding="utf-8")
     parts = [
@@ -240,7 +246,8 @@ class Panel:
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
-            if self.objective.bound is not None:  # somewhere above, too, or below where more is better
+            # somewhere above, too, or below where more is better
+            if self.objective.bound is not None or any(row.is_timed for _, row in members):
                 back = self.objective.sign * 5
                 end = max(y - back * (18 if self.small else 30) / 5, 4)
                 base = end + back

@@ -101,15 +101,18 @@ def _row(found: Exploration, point: ChipPoint, chip: ChipSpec, limits: Limits) -
         message = found.gap.statement if found.gap.nothing_fits else f"no row that was mapped {kept}"
         reason = message.replace(point.chip.name, chip.name)
         return SweepRow(*point, figures={"verified": verified}, reason=reason, message=message)
+    earliest = min(front, key=lambda row: (row.first_response_seconds, row.first_response_ticks))
     figures: dict[str, Any] = {
         "front_rows": len(front),
         "class_front_rows": len(class_front),
-        "first_response_ticks": min(row.first_response_ticks for row in front),
+        "first_response_ticks": earliest.first_response_ticks,
         "cores": min(row.cores for row in front if row.cores is not None),
         "mapped_rows": found.n_mapped,
         "is_exact": found.gap.is_exact,
         "verified": verified,
     }
+    if point.chip.is_timed:
+        figures["first_response_seconds"] = earliest.first_response_seconds
     return SweepRow(*point, figures=figures)
 
 

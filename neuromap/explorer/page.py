@@ -26,7 +26,7 @@ from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.document import to_csv, to_dict
-from neuromap.explorer.draw_front import constant_line, picture
+from neuromap.explorer.draw_front import constant_line, picture, times_from
 from neuromap.explorer.text import (
     GIVEN_WEIGHTS_NOTE,
     MET_CLASSES,
@@ -38,6 +38,7 @@ from neuromap.explorer.text import (
     gap_line,
     mapped_words,
     reaction_line,
+    timed_line,
 )
 from neuromap.render.numbers import mean_period_lines, short_count
 from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
@@ -65,7 +66,8 @@ def to_html(
         "exploration.html.jinja",
         {
             "plain": figure,
-            "figure_of": lambda row, name: units.time_cell(getattr(row, name), row),
+            "time": units.time_cell,
+            "frequency": units.frequency_cell,
             "count": short_count,
             "front": front_words,
             "energy": units.energy_cell,
@@ -92,10 +94,11 @@ def to_html(
         counts=count_line(exploration),
         mapped=mapped_words(exploration),
         gap=gap_line(exploration),
+        times=times_from(exploration),
         axes=time_axes(rows),
         means=[
             *mean_period_lines(row.frame_period_ticks for row in rows),
-            *filter(None, [reaction_line(exploration, rows)]),
+            *filter(None, [timed_line(exploration, rows), reaction_line(exploration, rows)]),
         ],
         units=units,
         deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
@@ -114,24 +117,23 @@ def to_html(
 # All mapped rows of an exploration as a chart with zoom and filters.
 
 
-_FIGURES = (
-    Axis("cores", "cores"),
-    Axis("first", "first response [ms from stimulus onset]"),
-    Axis("full", "full response [ms from stimulus onset]"),
-    Axis("reaction", "worst-case reaction [ms]"),
-    Axis("frequency", "sampling frequency [Hz]"),
-    Axis("energy", "energy [µJ per frame]"),
-)
-
-
 def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
     """Make the chart of the rows that were mapped."""
     # gives ``None`` where fewer than two rows were mapped
     mapped = [row for row in exploration.rows if row.cores is not None]
     if len(mapped) < 2:
         return None
-    rows = [_point(row, limits) for row in mapped]
-    axes = [axis for axis in _FIGURES if _is_known(rows, axis.key)]
+    scale, unit = (1e6, "µs") if any(row.is_timed for row in mapped) else (1e3, "ms")
+    figures = (
+        Axis("cores", "cores"),
+        Axis("first", f"first response [{unit} from stimulus onset]"),
+        Axis("full", f"full response [{unit} from stimulus onset]"),
+        Axis("reaction", f"worst-case reaction [{unit}]"),
+        Axis("frequency", "sampling frequency [Hz]"),
+        Axis("energy", "energy [µJ per frame]"),
+    )
+    rows = [_point(row, limits, scale) for row in mapped]
+    axes = [axis for axis in figures if _is_known(rows, axis.key)]
     filters = {
         "front": "front",
         "execution": "execution",
@@ -147,9 +149,8 @@ def _is_known(rows: Iterable[dict[str, Cell]], key: str) -> bool:
     return any(row[key] is not None for row in rows)
 
 
-def _point(row: ExploredRow, limits: Limits) -> dict[str, Cell]:
+def _point(row: ExploredRow, limits: Limits, scale: float) -> dict[str, Cell]:
     energy = value_of(row, ENERGY).number
-    tick = 1e3 * row.tick_seconds
     return {
         "pattern": row.pattern,
         "execution": row.candidate.execution,
@@ -158,9 +159,9 @@ def _point(row: ExploredRow, limits: Limits) -> dict[str, Cell]:
         "front": "no" if front_words(row) == "-" else front_words(row),
         "limits": "within" if limits.allows(row) else "outside",
         "cores": row.cores,
-        "first": _short(tick * row.first_response_ticks),
-        "full": _short(tick * row.full_response_ticks),
-        "reaction": _short(tick * row.worst_case_reaction_ticks),
+        "first": _short(scale * row.first_response_seconds),
+        "full": _short(scale * row.full_response_seconds),
+        "reaction": _short(scale * row.worst_case_reaction_seconds),
         "frequency": _short(row.sampling_frequency_hz),
         "energy": None if energy is None else _short(1e6 * energy),
     }

@@ -23,9 +23,10 @@ from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.draw_front import draw_front, to_svg
+from neuromap.explorer.draw_front import draw_front, times_from, to_svg
+from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.network.network import Network
-from neuromap.render.numbers import mean_period_lines, percent, plain, seconds, short_count
+from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
 from neuromap.render.svg import inline_image
 from neuromap.render.table import Column, Table, printed
 from neuromap.rollout.pattern import RolloutPattern
@@ -55,9 +56,17 @@ class ColumnUnits:
     energy: str
     energy_scale: float
 
-    def time_cell(self, ticks: int, row: ExploredRow) -> str:
-        """Write a time in ticks and in the column's unit: ``"2 = 2"``."""
-        return f"{ticks} = {_figure(ticks * row.tick_seconds / self.time_scale)}"
+    def time_cell(self, row: ExploredRow, name: str) -> str:
+        """Write a time in ticks and in the column's unit, ``"2 = 2"``; bounds have their signs."""
+        ticks, seconds = (getattr(row, f"{name}_{unit}") for unit in ("ticks", "seconds"))
+        sign = "≤ " if name == "full_response" and not row.full_response_exact else ""
+        sign += "≥ " if row.times_are_bounds else ""
+        equal = "≥" if row.seconds_are_bounds and not row.times_are_bounds else "="
+        return f"{sign}{ticks} {equal} {_figure(seconds / self.time_scale)}"
+
+    def frequency_cell(self, row: ExploredRow) -> str:
+        """Write a sampling frequency; a bound has its sign."""
+        return f"{'≤ ' if row.seconds_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
 
     def energy_cell(self, row: ExploredRow) -> str:
         """Write a row's energy in the column's unit; a bound has its sign, what is not known a dash."""
@@ -135,10 +144,10 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         columns.append(_written("class", lambda row: str(row.behaviour_class)))
     columns += [
         _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
-        _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response_ticks", units)),
-        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response_ticks", units)),
-        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction_ticks", units)),
-        _written("sampling\nfrequency\n[Hz]", _sampling),
+        _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response", units)),
+        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response", units)),
+        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction", units)),
+        _written("sampling\nfrequency\n[Hz]", units.frequency_cell),
     ]
     if exploration.deadline is not None:
         after = with_unit(exploration.deadline.seconds, "s")
@@ -160,18 +169,7 @@ def accuracy_cell(row: ExploredRow) -> str:
 
 
 def _time(name: str, units: ColumnUnits) -> Callable[[ExploredRow], str]:
-    """Make the cells of a time; bounds have their signs."""
-
-    def written(row: ExploredRow) -> str:
-        sign = "≤ " if name == "full_response_ticks" and not row.full_response_exact else ""
-        sign += "≥ " if row.times_are_bounds else ""
-        return f"{sign}{units.time_cell(getattr(row, name), row)}"
-
-    return written
-
-
-def _sampling(row: ExploredRow) -> str:
-    return f"{'≤ ' if row.times_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
+    return lambda row: units.time_cell(row, name)
 
 
 def _cores(row: ExploredRow) -> str:
@@ -196,7 +194,7 @@ def print_exploration(
 ) -> None:
     """Print the tables with what they hold for."""
     listing = list_rows(exploration, limits, every=every)
-    chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
+    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
     console.print(f"{exploration.network.name} on {chips}{checked}", markup=False, highlight=False)
     table = exploration_table(exploration, listing)
@@ -247,6 +245,20 @@ def reaction_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str 
             Rollout(network, _pattern(network, row), row.candidate.execution),
         )
         for row in rows
+    )
+
+
+def timed_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
+    """Say what seconds are where ticks last as long as their work; empty where they do on no chip."""
+    timed = [chip.name for chip in exploration.chips if chip.is_timed]
+    if not timed:
+        return ""
+    over = f" over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
+    bounds = any(row.is_timed and row.seconds is None for row in rows)
+    return (
+        f"Ticks of {', '.join(timed)} last as long as their work: seconds and sampling frequency as timed in the event "
+        f"simulation, in steady operation{over}"
+        f"{'; of rows that were not timed what neurons in use and the barrier take at least (≥)' if bounds else ''}."
     )
 
 
@@ -336,10 +348,10 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     notes += mean_period_lines(row.frame_period_ticks for row in rows)
     if rows:
         notes.append(
-            "First and full response from stimulus onset, worst-case reaction from the event, all predicted from the "
-            "schedule, on the time axis of the row's execution."
+            "First and full response from stimulus onset, worst-case reaction from the event, all "
+            f"{times_from(exploration)}, on the time axis of the row's execution."
         )
-        notes += filter(None, [reaction_line(exploration, rows)])
+        notes += filter(None, [timed_line(exploration, rows), reaction_line(exploration, rows)])
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             f"front: no row on the front{_whose(exploration)} is at least as good in {_axes(exploration)} and better "

@@ -9,14 +9,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.errors import InputError
 from neuromap.faults.struck_program import Links, cut_ways, links_in_use, with_stuck, without_ways
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import CurrentState, EngineState
-
-Bools = NDArray[np.bool_]
 
 
 def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
@@ -112,7 +111,7 @@ _T = TypeVar("_T", bound=np.integer)
 
 def moved(
     table: NDArray[_T],
-    at: tuple[NDArray[np.int64], NDArray[np.int64]],
+    at: tuple[Ints, Ints],
     step: int,
     low: int,
     high: int,
@@ -143,7 +142,6 @@ def refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
 
 
 # Where the neurons of a node are in a program, and what feeds them.
-Ints = NDArray[np.int64]
 
 
 def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:

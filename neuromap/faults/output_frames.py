@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.faults.options import Faults
 from neuromap.faults.struck_program import Count, Struck, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -20,7 +20,7 @@ from neuromap.simulation.engine.noise import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
-Frames = dict[str, NDArray[np.bool_]]
+Frames = dict[str, Bools]
 
 
 class StruckFrames(NamedTuple):
@@ -34,7 +34,7 @@ class StruckFrames(NamedTuple):
 def struck_frames(
     program: ChipProgram,
     faults: Faults,
-    stimuli: Mapping[str, NDArray[np.bool_]],
+    stimuli: Mapping[str, Bools],
     choice: EngineChoice = DEFAULT_ENGINE,
 ) -> StruckFrames:
     """Run stimuli through a program with faults, every one from the program's initial state.
@@ -65,7 +65,7 @@ def struck_frames(
 
 
 def frames_of(
-    struck: Struck, faults: Faults, stimuli: Mapping[str, NDArray[np.bool_]], choice: EngineChoice = DEFAULT_ENGINE
+    struck: Struck, faults: Faults, stimuli: Mapping[str, Bools], choice: EngineChoice = DEFAULT_ENGINE
 ) -> StruckFrames:
     """Run stimuli through a program that faults have struck; see :func:`struck_frames`."""
     if not faults.rate("dropped-spikes"):
@@ -74,16 +74,14 @@ def frames_of(
     return StruckFrames(struck.program, frames, {**struck.counts, "dropped-spikes": dropped})
 
 
-def output_frames(
-    program: ChipProgram, stimuli: Mapping[str, NDArray[np.bool_]], choice: EngineChoice = DEFAULT_ENGINE
-) -> Frames:
+def output_frames(program: ChipProgram, stimuli: Mapping[str, Bools], choice: EngineChoice = DEFAULT_ENGINE) -> Frames:
     """Run stimuli through a program as it is; see :func:`struck_frames`."""
     batch = simulate_batch(program, stimuli, engine=choice.engine, threads=choice.threads, noise_seed=choice.noise_seed)
     return {port.name: batch.frames(port.name) for port in batch.nodes}
 
 
 def _lossy_frames(
-    program: ChipProgram, faults: Faults, stimuli: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
+    program: ChipProgram, faults: Faults, stimuli: Mapping[str, Bools], choice: EngineChoice
 ) -> tuple[Frames, Count]:
     job = BatchJob.of(program, Recording(), keep_frames=True)
     chip = LossyChip(program, faults, replace(choice, threads=1))  # a tick of a few cores is no work for several
@@ -109,7 +107,6 @@ def _lossy_frames(
 # losses is that of the engine alone, bit by bit. It costs a call of the engine for every tick.
 
 
-Ints = NDArray[np.int64]
 _NONE = np.zeros(0, np.int64)
 
 

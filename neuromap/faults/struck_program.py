@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.faults.options import KINDS, Faults
 from neuromap.files.argument_checks import needs
@@ -19,7 +20,6 @@ from neuromap.simulation.engine.noise import core_numbers, mix
 from neuromap.simulation.noc.loads import EAST, NORTH, SOUTH, WEST, Mesh, link_loads, ways_of
 
 # What faults do to a program of crossbars.
-Bools = NDArray[np.bool_]
 
 
 class Count(NamedTuple):
@@ -135,7 +135,7 @@ _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipPr
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> NDArray[np.float64]:
+def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> Floats:
     """Draw a number for every place."""
     state = mix(mix(np.array([(seed + _GOLDEN) % 2**64], np.uint64)) ^ np.uint64(KINDS[kind].number))
     for word in words:
@@ -143,14 +143,13 @@ def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> NDArray[np
     return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def fails(faults: Faults, kind: str, *words: NDArray[np.integer] | int) -> NDArray[np.bool_]:
+def fails(faults: Faults, kind: str, *words: NDArray[np.integer] | int) -> Bools:
     """Tell which places fail; see :func:`draws`."""
-    found: NDArray[np.bool_] = draws(faults.seed, kind, *words) < faults.rate(kind)
+    found: Bools = draws(faults.seed, kind, *words) < faults.rate(kind)
     return found
 
 
 # Links between routers that a program's spikes cross, and the ways that dead ones cut.
-Ints = NDArray[np.int64]
 
 
 class Links(NamedTuple):
@@ -174,7 +173,7 @@ def links_in_use(program: ChipProgram) -> Links:
     return Links(np.concatenate([x, other_x]), np.concatenate([y, other_y]), upwards)
 
 
-def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> NDArray[np.bool_]:
+def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> Bools:
     """Tell which ways cross a link of these."""
     ends = zip(links.x.tolist(), links.y.tolist(), links.upwards.tolist(), strict=True)
     dead = Defects(links=tuple(((x, y), (x + 1 - up, y + up)) for x, y, up in ends))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import NotSupportedError
+from neuromap.registry import require_package
 
 if TYPE_CHECKING:
     import neo
@@ -81,12 +81,9 @@ def mat_bytes(block: neo.Block) -> bytes:
 
 
 def _import_neo() -> Any:
-    try:
-        import neo
-    except ImportError:
-        raise NotSupportedError(
-            "Neo: needs neo, which is not installed; pip install 'neuromap-rollouts[neo]'"
-        ) from None
+    require_package("Neo", "neo", "neo")
+    import neo
+
     return neo
 
 

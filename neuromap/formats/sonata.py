@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import NotSupportedError
+from neuromap.registry import require_package
 
 if TYPE_CHECKING:
     import h5py
@@ -73,12 +73,9 @@ def spike_bytes(populations: Iterable[Population]) -> bytes:
     NotSupportedError
         If h5py is not installed.
     """
-    try:
-        import h5py
-    except ImportError:
-        raise NotSupportedError(
-            "SONATA: needs h5py, which is not installed; pip install 'neuromap-rollouts[hdf5]'"
-        ) from None
+    require_package("SONATA", "h5py", "hdf5")
+    import h5py
+
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         mark_file(file)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary, read_bytes
@@ -29,7 +29,6 @@ from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 _SIZE = 256
 _LEAST_PORT = -(2**15)
 _SIGNS = (-1, 1)
-Ints = NDArray[np.int64]
 
 
 class _Core(NamedTuple):
@@ -130,7 +129,7 @@ def _core(value: Any, spec: ChipSpec, where: str) -> _Core:
     return _Core(number, str(crossbar), *lists)
 
 
-def _crossbars(value: Any, where: str) -> tuple[dict[str, list[int]], dict[str, NDArray[np.bool_]]]:
+def _crossbars(value: Any, where: str) -> tuple[dict[str, list[int]], dict[str, Bools]]:
     """Axon types and synapses, shape (axons, columns), of every crossbar type."""
     types, rows = {}, {}
     for k, entry in enumerate(value if isinstance(value, list) else [value]):
@@ -193,7 +192,7 @@ def _program(
     spec: ChipSpec,
     cores: list[_Core],
     types: dict[str, list[int]],
-    rows: dict[str, NDArray[np.bool_]],
+    rows: dict[str, Bools],
     neurons: _Neurons,
 ) -> Program:
     number = np.array([core.number for core in cores], np.int64)

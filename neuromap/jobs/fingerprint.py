@@ -27,8 +27,12 @@ class Fingerprint:
             if node.threshold is not None:
                 self._add_array(node.threshold.astype(np.int64))
             if node.neuron is not None:
-                self._add("neuron", node.neuron.model, *(getattr(node.neuron, name) for name in node.neuron.settings))
-                for array in node.neuron.arrays.values():
+                neuron = node.neuron
+                stated = [(key, value) for key, value in neuron.stated.items() if key in neuron.options]
+                others = (getattr(neuron, name) for name in neuron.settings if name not in neuron.options)
+                arrays = [name for name in neuron.arrays if name in neuron.options]
+                self._add("neuron", neuron.model, *others, *stated, *arrays)
+                for array in neuron.arrays.values():
                     self._add_array(array)
         for (u, v), edge in network.edges.items():
             for k, term in enumerate(edge.terms):

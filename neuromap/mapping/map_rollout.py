@@ -139,7 +139,8 @@ def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
     """Place cores, or find the places of others that are wired alike."""
     options, budget = context.options, context.budget
     known = {} if budget.is_limited else context.tilings.places
-    facts = repr((parts.n_cores, parts.regions, options.placer, options.seed)).encode()
+    by_tiles = options.objective != "deliveries"
+    facts = repr((parts.n_cores, parts.regions, options.placer, options.seed, by_tiles)).encode()
     name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in parts.wires)).digest()
     if name not in known:
         seconds = None if options.seconds is None else budget.left_s("placement")
@@ -152,6 +153,7 @@ def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
             seed=options.seed,
             seconds=seconds,
             progress=context.progress,
+            by_tiles=by_tiles,
         )
         known[name] = where
         budget.record("placement")
@@ -184,7 +186,7 @@ def map_rollout(
     **choices
         Fields of :class:`~neuromap.mapping.options.options.MappingOptions` by name, in place of those of ``options``:
         ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``,
-        ``keep``, ``phases``, ``wide``, ``wide_ticks``.
+        ``keep``, ``phases``, ``wide``, ``wide_ticks``, ``objective``, ``max_cores``, ``activity``.
 
     Returns
     -------

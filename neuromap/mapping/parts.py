@@ -9,13 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.infeasibility import Remedy, refuse
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
@@ -39,7 +40,7 @@ class CorePartition(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts(Value):
+class Parts(ReadOnly, Value):
     """A mapping up to its cores."""
 
     rollout: Rollout  # the schedule: the one asked for, or one in ticks where splitters made it anew
@@ -51,9 +52,6 @@ class Parts(Value):
     regions: list[tuple[int, int, int, int] | None] | None = None  # of the board, within which a core must lie
     # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
     phases: PhaseChoice | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def network(self) -> Legalised:
@@ -71,8 +69,24 @@ def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts
             f"pins: {', '.join(pinned)} are pinned; neurons of the {chip.core_model} cores of {chip.name} share cores "
             "by what they read, so leave pins out"
         )
+    _require_objective(context.options, chip)
     require_neurons(rollout.network, chip)
     return chip.kind.mapper.partition(rollout, chip, context)
+
+
+def _require_objective(options: MappingOptions, chip: ChipSpec) -> None:
+    """Refuse objectives of time and energy where no partition changes how long a tick takes."""
+    if options.objective == "deliveries":
+        return
+    if "objective" not in chip.kind.structure.OPTIONS:
+        why = f"neurons of its {chip.core_model} cores are packed for few cores and copies, which sets energy, too"
+    elif not chip.is_timed:
+        why = (
+            'its ticks are of fixed length, so few deliveries take least energy; one with ticks = "timed" has a choice'
+        )
+    else:
+        return
+    raise InputError(f"objective = {options.objective}: has no meaning on {chip.name}: {why}; leave it out")
 
 
 def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:

@@ -384,7 +384,8 @@ def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> 
     """Put values from the weights file into a node's neuron."""
     if node.neuron is None:
         return node
-    stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in node.neuron.arrays}
+    names = (*node.neuron.parameters, *node.neuron.arrays)  # options that do nothing yet are no arrays of a neuron
+    stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in names}
     try:
         neuron = node.neuron.with_arrays({name: array for name, array in stored.items() if array is not None})
     except NetworkError as error:

@@ -94,10 +94,10 @@ def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
     yield f"model = {write_text(neuron.model)}"
     arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
     words = {name: write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
-    yield from (f"{name} = {words[name]}" for name in neuron.parameters)
+    yield from (f"{name} = {words[name]}" for name in neuron.parameters if name in words)
     if more := [word for name, word in words.items() if name not in neuron.parameters]:
         yield f"{MORE} = [{', '.join(more)}]"
-    yield from (f"{name} = {getattr(neuron, name)}" for name in neuron.settings)
+    yield from (f"{name} = {value}" for name, value in neuron.stated.items())
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:

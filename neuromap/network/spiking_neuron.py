@@ -31,6 +31,8 @@ class SpikingNeuron(Card, ABC):
     model: ClassVar[str]  # what network files call the class
     parameters: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what every neuron has a value of
     settings: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what all neurons of a node have in common
+    # of both, what few neurons have: the value with which it does nothing; files and digests then leave it out
+    options: ClassVar[Mapping[str, int]] = ReadOnlyMapping({})
 
     threshold: Ints  # (): what makes a neuron spike
 
@@ -40,7 +42,10 @@ class SpikingNeuron(Card, ABC):
             if isinstance(value, bool) or not isinstance(value, int) or not bounds[0] <= value <= bounds[1]:
                 raise NetworkError(f"neuron: {name}: found {value!r:.60}; allowed are {bounds[0]} to {bounds[1]}")
         for name in self.parameters:
-            object.__setattr__(self, name, checked_integers(name, getattr(self, name), self._bounds(name)))
+            array = checked_integers(name, getattr(self, name), self._bounds(name))
+            idle = self.options.get(name)
+            is_idle = idle is not None and bool((array == idle).all())
+            object.__setattr__(self, name, np.array(idle, np.int64) if is_idle else array)
         freeze_arrays(self)
 
     @property
@@ -50,8 +55,13 @@ class SpikingNeuron(Card, ABC):
 
     @property
     def arrays(self) -> dict[str, Ints]:
-        """All arrays by their names, in the order of the class."""
-        return {name: getattr(self, name) for name in self.parameters}
+        """All arrays by their names, in the order of the class; without options that do nothing."""
+        return {name: getattr(self, name) for name in self.parameters if self._is_stated(name)}
+
+    @property
+    def stated(self) -> dict[str, int]:
+        """What all neurons of the node have in common, by name; without options that do nothing."""
+        return {name: getattr(self, name) for name in self.settings if self._is_stated(name)}
 
     def with_arrays(self, arrays: Mapping[str, Ints]) -> Self:
         """Return the same neuron with other arrays."""
@@ -70,8 +80,8 @@ class SpikingNeuron(Card, ABC):
 
     def as_bytes(self) -> bytes:
         """Write all values in a row: equal for neurons of one model iff they compute the same."""
-        settings = repr([getattr(self, name) for name in self.settings]).encode()
-        return settings + b"".join(array.tobytes() for array in self.arrays.values())
+        settings = repr(list(self.stated.items())).encode()
+        return settings + b"".join(name.encode() + array.tobytes() for name, array in self.arrays.items())
 
     def take(self, neurons: Ints) -> Self:
         """Take some neurons, in this order, of values of one per neuron."""
@@ -83,10 +93,11 @@ class SpikingNeuron(Card, ABC):
     def _bounds(self, name: str) -> tuple[int, int]:
         return self.parameters[name]
 
+    def _is_stated(self, name: str) -> bool:
+        return name not in self.options or not np.array_equal(getattr(self, name), self.options[name])
+
     def _facts(self) -> dict[str, object]:
-        return {name: _span(array) for name, array in self.arrays.items()} | {
-            k: getattr(self, k) for k in self.settings
-        }
+        return {**{name: _span(array) for name, array in self.arrays.items()}, **self.stated}
 
 
 def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> Ints:
@@ -189,13 +200,15 @@ PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
         "refractory": (0, 255),
         "current": (-(2**31), 2**31 - 1),
         "voltage": (-(2**31), 2**31 - 1),
+        "reset": (-(2**31), 2**31 - 1),
+        "floor": (0, 2**31 - 1),
     }
 )
 """Names and bounds of what every neuron has a value of."""
-WIDTHS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
-    {"decay_bits": (1, 16), "current_bits": (2, 32), "voltage_bits": (2, 32)}
-)
-"""Names and bounds of what all neurons of a node have in common."""
+NO_FLOOR = 2**31 - 1
+"""Floor of neurons without one: no width reaches farther down."""
+NO_WRAP = 32
+"""Bits of an accumulator that holds every sum: currents have no more, and wrap themselves."""
 MORE = "more_current_decays"
 """Name of the decays of further currents; of the k-th, from 1, with ``.k`` behind it."""
 
@@ -206,11 +219,14 @@ class CurrentNeuron(SpikingNeuron):
 
     In every frame i >= 1, which is one tick, with divisions that round toward zero and b = ``decay_bits``:
 
-    1. u := u (2^b - current_decay) / 2^b + sum over edges e of W_e x[i - delay(e)], wrapped into ``current_bits``;
+    1. a := sum over edges e of W_e x[i - delay(e)], wrapped into ``accumulator_bits``, and
+       u := u (2^b - current_decay) / 2^b + a, wrapped into ``current_bits``;
        further currents likewise, each with its own decay and the edges that feed it;
-    2. v := v (2^b - voltage_decay) / 2^b + all currents + bias, stopped at the rails +-(2^(voltage_bits - 1) - 1);
-       or 0 while the neuron rests;
-    3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks.
+    2. s := all currents + bias, wrapped into ``current_bits`` where ``sum_wraps`` is 1, and
+       v := v (2^b - voltage_decay) / 2^b + s, stopped at the rails +-(2^(voltage_bits - 1) - 1) and at -floor;
+       while the neuron rests, v stays what it is;
+    3. if v > threshold and the neuron does not rest: spike, v := reset, or v - threshold where ``subtract`` is 1, and
+       the neuron rests for ``refractory`` ticks.
 
     Parameters
     ----------
@@ -221,12 +237,23 @@ class CurrentNeuron(SpikingNeuron):
     refractory : array_like of int, shape () or (size,)
         Ticks of rest after a spike, 0 to 255.
     current, voltage : array_like of int, shape () or (size,)
-        u and v before the first tick.
+        u and v before the first tick; no voltage lies below its floor.
+    reset : array_like of int, shape () or (size,)
+        What a spike sets v to where it takes no threshold off: from -floor on.
+    floor : array_like of int, shape () or (size,)
+        -floor is the least voltage that a tick leaves; 2**31 - 1, the default, is none.
     more_current_decays : sequence of array_like of int, shape () or (size,)
         Decays of further currents, which start at 0: current 1, 2 and so on of edges. On a chip each takes a
         compartment beside the neuron's own.
     decay_bits, current_bits, voltage_bits : int
         Widths, the last two with the sign; those of Loihi by default. A chip must have the same.
+    subtract : int
+        1 where a spike takes the threshold off (a soft reset), 0 where it sets v to ``reset``.
+    accumulator_bits : int
+        Width, with the sign, of the sum of a tick's input; 32, the default, holds all. A chip must have the same.
+    sum_wraps : int
+        1 where currents + bias wrap into ``current_bits`` before v takes them (as nengo-loihi has it), 0 where they do
+        not (as Lava has it). A chip must do the same.
 
     Raises
     ------
@@ -236,7 +263,19 @@ class CurrentNeuron(SpikingNeuron):
 
     model: ClassVar[str] = "current"
     parameters: ClassVar[Mapping[str, tuple[int, int]]] = PARAMETERS
-    settings: ClassVar[Mapping[str, tuple[int, int]]] = WIDTHS
+    settings: ClassVar[Mapping[str, tuple[int, int]]] = ReadOnlyMapping(
+        {
+            "decay_bits": (1, 16),
+            "current_bits": (2, 32),
+            "voltage_bits": (2, 32),
+            "subtract": (0, 1),
+            "accumulator_bits": (2, 32),
+            "sum_wraps": (0, 1),
+        }
+    )
+    options: ClassVar[Mapping[str, int]] = ReadOnlyMapping(
+        {"reset": 0, "floor": NO_FLOOR, "subtract": 0, "accumulator_bits": NO_WRAP, "sum_wraps": 0}
+    )
 
     current_decay: NDArray[np.int64] = 4096  # type: ignore[assignment] # single numbers become arrays
     voltage_decay: NDArray[np.int64] = 4096  # type: ignore[assignment]
@@ -248,6 +287,11 @@ class CurrentNeuron(SpikingNeuron):
     decay_bits: int = 12
     current_bits: int = 24
     voltage_bits: int = 24
+    reset: NDArray[np.int64] = 0  # type: ignore[assignment]
+    floor: NDArray[np.int64] = NO_FLOOR  # type: ignore[assignment]
+    subtract: int = 0
+    accumulator_bits: int = NO_WRAP
+    sum_wraps: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -278,11 +322,31 @@ class CurrentNeuron(SpikingNeuron):
         changed: dict[str, Any] = found
         return replace(self, more_current_decays=more, **changed)
 
+    def require_consistent(self) -> None:
+        """Refuse voltages below the floor, and a reset that no spike sets.
+
+        Raises
+        ------
+        NetworkError
+            If there is one.
+        """
+        for name, values in (("voltage", self.voltage), ("reset", self.reset)):
+            below = np.broadcast_arrays(values < -self.floor)[0]
+            if below.any():
+                raise NetworkError(
+                    f"neuron: {name}: lies below -floor in {int(below.sum())} of {below.size} neurons; give them a "
+                    "lower floor"
+                )
+        if self.subtract and self.reset.any():
+            raise NetworkError(
+                f"neuron: reset: found {_span(self.reset)}, but subtract = 1 takes the threshold off; give one of them"
+            )
+
     def _bounds(self, name: str) -> tuple[int, int]:
         low, high = PARAMETERS[name]
         if name.endswith("_decay"):
             return 0, 1 << self.decay_bits
-        if name in ("current", "voltage"):
-            half = 1 << (getattr(self, f"{name}_bits") - 1)
+        if name in ("current", "voltage", "reset"):
+            half = 1 << ((self.current_bits if name == "current" else self.voltage_bits) - 1)
             return (-half if name == "current" else 1 - half), half - 1
         return low, high

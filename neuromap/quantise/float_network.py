@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
@@ -16,7 +17,6 @@ from neuromap.render.value import Card
 
 # The leaky integrate-and-fire neuron that float simulators compute, before it is put into integers.
 
-Floats = NDArray[np.float64]
 _LISTS = ("synapse_taus", "gains", "currents")
 
 
@@ -142,7 +142,7 @@ class FloatNeuron(Card):
         added = np.where(has_leak, (1 - left) * (self.rest - self.reset + self.drive * tau), self.drive * dt)
         return Propagators(left, currents, coupling, added)
 
-    def rest_ticks(self, dt: float) -> NDArray[np.int64]:
+    def rest_ticks(self, dt: float) -> Ints:
         """Count the ticks after a spike in which v stays at the reset, shape (size,)."""
         steps = np.floor(self.refractory / dt + 1e-3).astype(np.int64)
         return np.maximum(steps - 1, 0)
@@ -162,9 +162,6 @@ def _overlap(tau: Floats, synapse_tau: Floats, dt: float) -> Floats:
         alike, dt * np.exp(-leak * dt), -np.exp(-leak * dt) * np.expm1(-rate * dt) / np.where(alike, 1.0, rate)
     )
     return found
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

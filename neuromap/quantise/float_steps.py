@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Bools, Floats
 from neuromap.errors import StimulusError
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, Propagators
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 class _Arrivals(NamedTuple):

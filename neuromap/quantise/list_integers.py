@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def greatest_weight(chip: ChipSpec) -> int:

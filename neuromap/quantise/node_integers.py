@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class NodeIntegers(Value):
+class NodeIntegers(ReadOnly, Value):
     """Neurons of a node as the chip computes them, and how to read them."""
 
     neuron: SpikingNeuron  # in integers; a :class:`LeakNeuron` on crossbar cores
@@ -35,9 +35,6 @@ class NodeIntegers(Value):
     reset: Floats  # (size,): where the chip has 0
     current_units: Floats  # (currents, size): units of the chip's current per unit of the float model's
     errors: NodeErrors  # what it cost
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 class _Decays:
@@ -127,9 +124,7 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
         current=np.rint(_before(current * units[0], decays.kept_currents[0]) * scale).astype(np.int64),
         voltage=np.rint((neuron.voltage - neuron.reset) * scale).astype(np.int64),
         more_current_decays=tuple(decays.currents[1:]),
-        decay_bits=chip.lists.decay_bits,
-        current_bits=chip.lists.current_bits,
-        voltage_bits=chip.potential_bits,
+        **chip.lists.neuron_widths(chip.potential_bits),
     )
     errors = _errors(name, neuron, dt, demand, scale, decays, integers, chip)
     return NodeIntegers(integers, scale, neuron.reset, units * scale, errors)
@@ -214,7 +209,7 @@ def _errors(
 
 
 def _headroom(worst: float, chip: ChipSpec) -> float | None:
-    return chip.lists.current_range[1] / worst if worst > 0 else None
+    return chip.lists.greatest_sum / worst if worst > 0 else None
 
 
 def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
@@ -230,7 +225,7 @@ def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
 
 # All synapses onto a node in one table; those that share neurons, delay and current are one.
 @dataclass(frozen=True, eq=False)
-class SummedSynapses(Value):
+class SummedSynapses(ReadOnly, Value):
     """Synapses onto a node, ordered by source node, delay, current, target and source; arrays of shape (s,)."""
 
     names: tuple[str, ...]  # source nodes
@@ -244,9 +239,6 @@ class SummedSynapses(Value):
     # weight, delay_error: in the unit of the current, and in seconds
     weight: Floats
     delay_error: Floats
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def mask(self, source: str, delay: int, current: int) -> NDArray[np.bool_]:
         """Mark the synapses of one term."""
@@ -312,7 +304,7 @@ SEARCH = (
 
 
 @dataclass(frozen=True, eq=False)
-class ScaleDemand(Value):
+class ScaleDemand(ReadOnly, Value):
     """What a node asks of its scale, in units of v."""
 
     node: str  # its name
@@ -325,9 +317,6 @@ class ScaleDemand(Value):
     greatest_current: float
     # what the current of a neuron reaches if all its sources of one sign fire as often as they can
     worst_current: float
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
@@ -345,7 +334,7 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
 
 
 def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
-    rail, current = chip.potential_range[1], chip.lists.current_range[1]
+    rail, current = chip.potential_range[1], chip.lists.greatest_sum
     top = float(demand.thresholds.max(initial=1e-300))
     most = min(((1 << chip.threshold_bits) - 1) << chip.lists.threshold_shift, rail // ROOM)
     bounds = (

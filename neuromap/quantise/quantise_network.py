@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
@@ -35,7 +35,6 @@ from neuromap.quantise.node_integers import (
 from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation
 from neuromap.render.value import Card
 
-Ints = NDArray[np.int64]
 HOST = "host"
 """Input node of one silent neuron, for networks that have no input or nodes that none reaches."""
 _PULSES = (
@@ -242,7 +241,6 @@ def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, 
 # The neurons of a node and their synapses in the integers of crossbar cores: a constant leak, weights on few axons.
 
 
-Floats = NDArray[np.float64]
 MOST_AXONS = 4
 """Axons on which the spikes of a source come."""
 WEIGHT_ERROR = 0.05

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.arrays.array_types import Bools, Floats
+from neuromap.errors import InputError
 from neuromap.quantise.quantisation import TrainDistance
-
-Floats = NDArray[np.float64]
+from neuromap.registry import require_package
 
 _AFAR = 100.0
 """Time constants from the last spike to one that all trains get: Elephant takes empty trains for equal to any other."""
@@ -16,8 +15,8 @@ _AFAR = 100.0
 
 def train_distance(
     node: str,
-    found: NDArray[np.bool_],
-    original: NDArray[np.bool_],
+    found: Bools,
+    original: Bools,
     dt: float,
     *,
     by: str = "float",
@@ -70,21 +69,18 @@ def train_distance(
     )
 
 
-def _times(spikes: NDArray[np.bool_], dt: float) -> Floats:
+def _times(spikes: Bools, dt: float) -> Floats:
     return np.flatnonzero(spikes).astype(np.float64) * dt
 
 
 def van_rossum(train: Floats, other: Floats, time_constant: float) -> float:
     """Compute van Rossum's distance of two spike trains (van Rossum, Neural Computation 2001)."""
     # train, other: times of spikes in seconds, sorted
-    try:
-        from elephant.spike_train_dissimilarity import van_rossum_distance
-        from neo import SpikeTrain
-        from quantities import s
-    except ImportError:
-        raise NotSupportedError(
-            "spike-train distance: needs Elephant, which is not installed; pip install 'neuromap-rollouts[distances]'"
-        ) from None
+    require_package("spike-train distance", "elephant", "distances", "Elephant")
+    from elephant.spike_train_dissimilarity import van_rossum_distance
+    from neo import SpikeTrain
+    from quantities import s
+
     if np.array_equal(train, other):
         return 0.0
     common = max(train.max(initial=0), other.max(initial=0)) + _AFAR * time_constant

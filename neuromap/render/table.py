@@ -15,7 +15,7 @@ from operator import itemgetter
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from neuromap.errors import NotSupportedError
+from neuromap.registry import require_package
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -247,12 +247,9 @@ def csv_cells(values: Sequence[Any]) -> list[Any]:
 
 def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
     """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes."""
-    try:
-        import pandas
-    except ImportError:
-        raise NotSupportedError(
-            "to_pandas: needs pandas, which is not installed; pip install 'neuromap-rollouts[pandas]', or take to_csv()"
-        ) from None
+    require_package("to_pandas", "pandas", "pandas", instead="take to_csv()")
+    import pandas
+
     return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
 
 

@@ -133,6 +133,9 @@ def _row(row: ReportRow, point: ChipPoint, chip: ChipSpec) -> SweepRow:
         "energy_joules": None if row.figures is None else row.figures.energy.joules_per_frame,
         "verified": row.verified,
     }
+    if point.chip.is_timed:
+        period = None if row.sampling_frequency_hz is None else 1 / row.sampling_frequency_hz
+        figures |= {"frame_period_seconds": period, "first_response_seconds": row.measured.first_response_seconds}
     return SweepRow(*point, labels, figures)
 
 

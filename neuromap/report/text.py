@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.accuracy.accuracy import Accuracy
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
@@ -92,11 +92,6 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
     Column("verified", lambda row: _verdict(row)),
 )
-
-
-def tick_words(chip: ChipSpec) -> str:
-    """Say how long a tick is."""
-    return "ticks as long as their work" if chip.is_timed else f"1 tick = {seconds(chip.tick_seconds)}"
 
 
 def latency_table(report: LatencyReport) -> Table[ReportRow]:

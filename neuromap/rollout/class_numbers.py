@@ -18,7 +18,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints, Words
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import class_key, count_valid, enumerate_valid, every_choice
@@ -34,13 +35,11 @@ _FIRST_MERGE = 1 << 20
 _MOST_NODES_OF_INT16 = 1 << 13
 """In larger networks a shifted R may need more bits."""
 
-Ints = NDArray[np.int64]
 Values = NDArray[np.integer]
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassNumbers:
+class ClassNumbers(ReadOnly):
     """Behaviour classes of a network that have a number."""
 
     indexed: IndexedNetwork  # the network
@@ -48,9 +47,6 @@ class ClassNumbers:
     # whether all numbers depend on the network only. Else those of classes without a named pattern are in the order in
     # which they were met
     are_of_network: bool = True
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -141,16 +141,18 @@ def step(neuron: SpikingNeuron, state: NeuronState, drive: Ints) -> tuple[Neuron
 
 def _step_current(neuron: CurrentNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
     one, rail = 1 << neuron.decay_bits, (1 << (neuron.voltage_bits - 1)) - 1
-    half = 1 << (neuron.current_bits - 1)
     decay = np.stack([neuron.current_decay, *neuron.more_current_decays])
-    current = _toward_zero(state.current * (one - decay), neuron.decay_bits) + drive
-    current = (current + half) % (2 * half) - half
-    voltage = _toward_zero(state.potential * (one - neuron.voltage_decay), neuron.decay_bits)
-    voltage = voltage + current.sum(axis=0) + neuron.bias
-    voltage = np.where(state.rest > 0, 0, np.clip(voltage, -rail, rail))
-    spikes = voltage > neuron.threshold
+    drive = _wrapped(drive, neuron.accumulator_bits)
+    current = _wrapped(_toward_zero(state.current * (one - decay), neuron.decay_bits) + drive, neuron.current_bits)
+    added = current.sum(axis=0) + neuron.bias
+    added = _wrapped(added, neuron.current_bits) if neuron.sum_wraps else added
+    voltage = _toward_zero(state.potential * (one - neuron.voltage_decay), neuron.decay_bits) + added
+    rests = state.rest > 0
+    voltage = np.where(rests, state.potential, np.clip(voltage, -np.minimum(neuron.floor, rail), rail))
+    spikes = ~rests & (voltage > neuron.threshold)
     rest = np.where(spikes, neuron.refractory, np.maximum(state.rest - 1, 0))
-    return NeuronState(current, np.where(spikes, 0, voltage), rest), spikes
+    left = voltage - neuron.threshold if neuron.subtract else neuron.reset
+    return NeuronState(current, np.where(spikes, left, voltage), rest), spikes
 
 
 def _step_leak(neuron: LeakNeuron, state: NeuronState, drive: Ints) -> tuple[NeuronState, Bools]:
@@ -163,6 +165,12 @@ def _step_leak(neuron: LeakNeuron, state: NeuronState, drive: Ints) -> tuple[Neu
 _STEPS: Mapping[str, Callable[[Any, NeuronState, Ints], tuple[NeuronState, Bools]]] = ReadOnlyMapping(
     {CurrentNeuron.model: _step_current, LeakNeuron.model: _step_leak}
 )
+
+
+def _wrapped(value: Ints, bits: int) -> Ints:
+    """Fit values into a width, two's complement."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
 def _toward_zero(value: Ints, bits: int) -> Ints:

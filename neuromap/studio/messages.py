@@ -78,8 +78,8 @@ class Viewer:
         self._parts = parts
         scene = self._session.stage.scene
         title = f"{scene.network.name} on {scene.chip.name}"
-        second = scene.chip.tick_seconds or 1e-3
-        head = {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": seconds(second), "parts": changed}
+        tick = "as long as its work" if scene.chip.is_timed else seconds(scene.chip.tick_seconds)
+        head = {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": tick, "parts": changed}
         return [head]
 
     def _layout(self, k: int) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Viewer:
         else:
             status = ("playing" if session.is_playing else "paused") + ", recording"
         return {
-            "kind": "look", "tick": stage.now, "time": seconds(stage.now * (stage.scene_tick_seconds)),
+            "kind": "look", "tick": stage.now, "time": stage.time_on_chip,
             "playing": session.is_playing, "ready": stage.is_ready, "speed": session.speed, "status": status,
             "line": session.line,
         }  # fmt: skip
@@ -416,15 +416,19 @@ def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: s
     }
     if chip is None:
         return {**{key: waiting for key, _ in ROWS}, **texts}
-    second = chip.tick_seconds
+    length = chip.tick_seconds
     return {
         **texts,
-        "period_ticks": f"{_number(chip.frame_period)} ({seconds(float(chip.frame_period) * second)})",
-        "first_ticks": f"{chip.first_response} ({seconds(chip.first_response * second)})",
-        "full_ticks": f"{bound}{chip.full_response} ({seconds(chip.full_response * second)})",
-        "sampling": f"{chip.sampling_hz:.4g}",
+        "period_ticks": _in_time(chip.frame_period, length),
+        "first_ticks": _in_time(chip.first_response, length),
+        "full_ticks": bound + _in_time(chip.full_response, length),
+        "sampling": "–" if chip.sampling_hz is None else f"{chip.sampling_hz:.4g}",
         "cores": str(chip.cores),
     }
+
+
+def _in_time(ticks: Time, length: float | None) -> str:
+    return _number(ticks) + ("" if length is None else f" ({seconds(float(ticks) * length)})")
 
 
 def _number(value: Time | None) -> str:

@@ -48,7 +48,8 @@ class SweepRow(Card):
     labels : tuple of str
         What else tells the row from others, such as pattern and execution.
     figures : mapping of str to number or bool
-        By the keys of the sweep's columns; absent where it is not known.
+        By the keys of the sweep's columns; absent where it is not known. Of what is counted in ticks that last as long
+        as their work, ``..._seconds`` are figures too, where they were timed.
     reason : str
         Why it does not fit or is no valid rollout, in one line without remedies; empty where it fits.
     message : str
@@ -78,9 +79,11 @@ class SweepRow(Card):
         return not self.reason
 
     def seconds_of(self, key: str) -> float | None:
-        """Give a figure that is counted in ticks in seconds; ``None`` where it is not known."""
+        """Give a figure that is counted in ticks in seconds; ``None`` where it is not known, or was not timed."""
         ticks = self.figures.get(key)
-        return None if ticks is None else ticks * self.chip.tick_seconds
+        if ticks is None or self.chip.is_timed:
+            return self.figures.get(key.replace("_ticks", "_seconds"))
+        return ticks * self.chip.tick_seconds
 
     def _facts(self) -> dict[str, object]:
         return {"chip": self.chip.name, "fits": self.reason or "yes", **self.figures}

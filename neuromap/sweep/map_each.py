@@ -84,6 +84,7 @@ def sweep_mappings(
         notes=(
             f"times: of {rollout.execution} execution, predicted from the schedule",
             "first response: from stimulus onset, the least over all outputs",
+            *(["ticks last as long as their work: neuromap report times them"] if spec.is_timed else []),
             *bound_notes(options),
         ),
     )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from neuromap.errors import NotSupportedError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import figure_text
+from neuromap.registry import require_package
 from neuromap.render.document import COUNT, TEXT, by_name, document, each, record
 from neuromap.render.numbers import joules, plain
 from neuromap.render.parts import ANYTHING, COLUMNS
@@ -74,13 +74,10 @@ _WHOLE = frozenset({"seed", "n_frames", "n_stimuli", "exit_code"})
 
 def to_parquet(table: RunTable) -> bytes:
     """Write a table of runs as Parquet."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise NotSupportedError(
-            "Parquet: needs pyarrow, which is not installed; pip install 'neuromap-rollouts[parquet]', or take CSV"
-        ) from None
+    require_package("Parquet", "pyarrow", "parquet", instead="take CSV")
+    import pyarrow
+    from pyarrow import parquet
+
     kinds = {"whole": pyarrow.int64(), "real": pyarrow.float64(), "yes": pyarrow.bool_()}
     types = {figure.key: kinds[figure.kind] for figure in RUN_FIGURES}
     types |= dict.fromkeys(_WHOLE, kinds["whole"]) | {"density": kinds["real"]}

@@ -87,7 +87,7 @@ def sweep_table(sweep: ChipSweep) -> Table[SweepRow]:
     columns = [
         *(_set(k, name) for k, name in enumerate(sweep.parameters)),
         *(_label(k, title) for k, title in enumerate(sweep.label_titles)),
-        *(_figure(column) for column in sweep.columns),
+        *(_figure(column, sweep) for column in sweep.columns),
         Column[SweepRow](
             "fits",
             lambda row: row.reason or "yes",
@@ -110,8 +110,9 @@ def _label(k: int, title: str) -> Column[SweepRow]:
     return Column(title, lambda row: row.labels[k], left=True, wraps=True)
 
 
-def _figure(column: SweepColumn) -> Column[SweepRow]:
-    unit = "\n[ticks = time]" if column.unit == "ticks" else ""
+def _figure(column: SweepColumn, sweep: ChipSweep) -> Column[SweepRow]:
+    in_time = any(not row.chip.is_timed or row.seconds_of(column.key) is not None for row in sweep.rows)
+    unit = f"\n[ticks{' = time' if in_time else ''}]" if column.unit == "ticks" else ""
     return Column(fill(column.title, _HEADER_WIDTH) + unit, lambda row: _cell(column, row))
 
 
@@ -119,7 +120,8 @@ def _cell(column: SweepColumn, row: SweepRow) -> str:
     """Write a figure of a row; ticks with their time, ``-`` where it is not known."""
     value = row.figures.get(column.key)
     if column.unit == "ticks" and value is not None:
-        return f"{plain(value)} = {seconds(row.seconds_of(column.key))}"
+        time = row.seconds_of(column.key)
+        return plain(value) if time is None else f"{plain(value)} = {seconds(time)}"
     if column.unit == "yes":
         return "-" if value is None else "yes" if value else "no"
     return joules(value) if column.unit == "J" else plain(value)
@@ -205,9 +207,11 @@ def findings(sweep: ChipSweep) -> dict[str, tuple[str, ...]]:
 def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
     """Say the least and the greatest value of a figure and where; nothing where it is not known of any row."""
     known: dict[float, list[SweepRow]] = {}
-    for row in sweep.rows:
-        value = row.figures.get(column.key) if column.unit != "ticks" else row.seconds_of(column.key)
-        if row.fits and value is not None:
+    there = [row for row in sweep.rows if row.fits and row.figures.get(column.key) is not None]
+    in_time = column.unit == "ticks" and all(row.seconds_of(column.key) is not None for row in there)
+    for row in there:
+        value = row.seconds_of(column.key) if in_time else row.figures[column.key]
+        if value is not None:
             known.setdefault(value, []).append(row)
     if not known:
         return ""
@@ -222,8 +226,8 @@ def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
 
 def _value(column: SweepColumn, row: SweepRow) -> str:
     if column.unit == "ticks":
-        ticks = row.figures[column.key]
-        return f"{plain(ticks)} tick{'' if ticks == 1 else 's'} ({seconds(row.seconds_of(column.key))})"
+        ticks, time = row.figures[column.key], row.seconds_of(column.key)
+        return f"{plain(ticks)} tick{'' if ticks == 1 else 's'}{'' if time is None else f' ({seconds(time)})'}"
     return _cell(column, row)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.fingerprint import Fingerprint, fingerprint_of_chip
 from neuromap.mapping.options.options import MappingOptions
@@ -57,7 +57,7 @@ class SweepRun(Card):
 
 
 @dataclass(frozen=True)
-class RunOutcome(Card):
+class RunOutcome(ReadOnly, Card):
     """What became of a run."""
 
     # ``"lost"`` where the processes that did it died: the next command does it again. All others are final
@@ -67,9 +67,6 @@ class RunOutcome(Card):
     message: str = ""  # why, in one line; empty where there is nothing to say
     # by the keys of :data:`neuromap.sweep.run_store.RUN_FIGURES`; those that are known
     figures: Mapping[str, float | bool] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))
 
 
 def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
@@ -124,15 +121,12 @@ def told_options(options: MappingOptions) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class SetChip(Card):
+class SetChip(ReadOnly, Card):
     """A chip of a sweep, and the figures that were set to make it."""
 
     base: str  # name of the chip whose figures were changed
     figures: Mapping[str, Any]  # what was set, called as in chip files
     chip: ChipSpec  # the chip that they make
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))
 
 
 @dataclass(frozen=True, eq=False)

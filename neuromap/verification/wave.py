@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.files.argument_checks import needs
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -30,12 +31,12 @@ from neuromap.render.value import Card
 
 # What the dependency wave asks of a program, whatever its cores are like.
 
-Ticks: TypeAlias = NDArray[np.int64]
+Ticks: TypeAlias = Ints
 NEVER = -(2**62)
 """Tick of what the wave never reaches; below every tick that a program can have."""
 
 
-def ticks_since_sampling(program: ChipProgram, node: int, rows: NDArray[np.int64]) -> Ticks:
+def ticks_since_sampling(program: ChipProgram, node: int, rows: Ints) -> Ticks:
     """Ticks from the sampling of an input frame until rows of the host table deliver it, the same for every frame."""
     (sampled,) = in_parts([program.nodes[node].sample_tick], program.period)
     ticks: Ticks = (program.host.exact_arrival(program.period)[rows] - sampled) // program.period.denominator
@@ -56,7 +57,7 @@ class Wiring(ABC):
         self._n_nodes = len(program.nodes)
 
     @abstractmethod
-    def linked(self) -> NDArray[np.bool_]:
+    def linked(self) -> Bools:
         """Which node has a synapse onto which: shape (nodes, nodes), source first."""
 
     @abstractmethod
@@ -79,12 +80,11 @@ class Wiring(ABC):
             left &= ~first
         return not left.any()
 
-    def longest_path(self, sends: NDArray[np.bool_]) -> int:
+    def longest_path(self, sends: Bools) -> int:
         """Bound the neurons on a path: every node at most once, and as many relays and unlabelled ones as send."""
         return self._n_nodes + int(np.count_nonzero((self.relay | (self.label < 0)) & sends)) + 1
 
 
-Ints = NDArray[np.int64]
 _NEURONS = 4096
 """Neurons whose synapses are looked at together."""
 
@@ -107,7 +107,7 @@ class ProgramWiring(Wiring):
         self._sends[program.wires.core * program.shape[1] + program.wires.neuron] = True
         self._soma = program.soma
 
-    def linked(self) -> NDArray[np.bool_]:
+    def linked(self) -> Bools:
         """Which node has a synapse onto which: shape (nodes, nodes), source first."""
         linked = np.zeros((self._n_nodes, self._n_nodes), np.bool_)
         senders = np.flatnonzero(self._sends & (self.label >= 0))

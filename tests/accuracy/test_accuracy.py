@@ -1,6 +1,7 @@
 """Accuracy on the chip: the decision rule, chip equals reference for the same frames, times and costs of frames."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -95,6 +96,30 @@ def test_forms_hold_every_frame(images, tmp_path):
     found.save(tmp_path / "found.json")
     jsonschema.validate(json.loads((tmp_path / "found.json").read_text()), nm.load_schema("accuracy"))
     assert f"{100 * found.frames[1].accuracy:.2f} %" in str(found)
+
+
+def test_frames_have_their_seconds_where_ticks_last_as_long_as_their_work(images, tmp_path):
+    """A barrier alone takes so long in every tick; work makes the same ticks longer."""
+    rollout = nm.Rollout(network(), "streaming")
+    found = {}
+    for joined, timing in ((False, {}), (True, {"neuron_access_seconds": 1e-9, "synaptic_event_seconds": 3e-9})):
+        chip = replace(CHIP, is_timed=True, barrier_seconds=((1, 2e-6),), timing=timing)
+        found[joined] = accuracy_on_chip(rollout, nm.map_rollout(rollout, chip), images, 3)
+    for frame, longer in zip(found[False].frames, found[True].frames, strict=True):
+        assert frame.seconds == pytest.approx(frame.tick * 2e-6, rel=1e-12)
+        assert longer.seconds > frame.seconds
+        assert longer.accuracy == frame.accuracy
+    assert found[False].sampling_frequency == pytest.approx(5e5, rel=1e-12)
+    found[False].save(tmp_path / "found.json")
+    document = json.loads((tmp_path / "found.json").read_text())
+    jsonschema.validate(document, nm.load_schema("accuracy"))
+    assert [frame["seconds"] for frame in document["frames"]] == [frame.seconds for frame in found[False].frames]
+    found[False].save(tmp_path / "found.csv")
+    assert (tmp_path / "found.csv").read_text().splitlines()[0].endswith(",accuracy,seconds")
+    first = found[False].frames[0].tick
+    assert f"first response {first} ticks = {2 * first} µs" in str(found[False])
+    fixed = accuracy_on_chip(rollout, nm.map_rollout(rollout, CHIP), images)
+    assert all(frame.seconds is None for frame in fixed.frames)
 
 
 def test_what_gives_no_spikes_or_no_class_is_refused(images):

@@ -97,7 +97,10 @@ CHECKED = {
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
     "neuromap.network.spiking_neuron.CurrentNeuron": (
         {},
-        lambda n: {"decay_bits": 12, "current_bits": 24, "voltage_bits": 24},
+        lambda n: (
+            {"decay_bits": 12, "current_bits": 24, "voltage_bits": 24}
+            | {"subtract": 0, "accumulator_bits": 32, "sum_wraps": 0}
+        ),
     ),
     "neuromap.network.spiking_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
     "neuromap.quantise.float_network.FloatNeuron": ({}, lambda n: {"size": n}),

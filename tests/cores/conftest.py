@@ -17,7 +17,7 @@ core = { model = "dense", axons = 40, neurons = 12, weight_bits = 8, threshold_b
 """
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _dense_is_installed():
     sys.path.insert(0, str(PLUGIN))
     yield

@@ -289,7 +289,7 @@ def test_without_pillow_one_line_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     (tmp_path / "test" / "a").mkdir(parents=True)
     (tmp_path / "test" / "a" / "0.png").write_bytes(b"")
-    with pytest.raises(NotSupportedError, match=r"^pictures: need Pillow, .*\[images\]'$"):
+    with pytest.raises(NotSupportedError, match=r"^pictures: needs Pillow, .*\[images\]'$"):
         load_images(f"cifar10:{tmp_path}", "test")
 
 

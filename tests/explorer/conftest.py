@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +18,18 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.cost.frame_seconds import FrameSeconds
 from neuromap.simulation.cost.steady_figures import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 
 class Point(NamedTuple):
-    """Figures of one pattern in one execution, less is better."""
+    """Figures of one pattern in one execution, less is better; times in ticks, or in seconds where these are timed."""
 
-    first: int
-    full: int
-    reaction: int
-    period: int
+    first: float
+    full: float
+    reaction: float
+    period: float
     cores: int
     energy: float
 
@@ -95,16 +97,36 @@ def _brute_force(
                 continue
             rollout, program = mapping.rollout, mapping.program  # splitters may have changed the schedule
             step = 1 if rollout.is_tick_level else program.ticks_per_step
-            point = Point(
-                min(rollout.first_response(o) for o in net.outputs) * step,
-                max(rollout.full_response(o) for o in net.outputs) * step,
-                min(rollout.worst_case_reaction(o, step) for o in net.outputs),
-                program.period,
-                program.n_cores,
-                rounded(steady_figures(program, stimuli, EngineChoice(threads=1)).joules_per_frame),
-            )
-            points[pattern.values, execution] = point
+            first = min(rollout.first_response(o) for o in net.outputs) * step
+            full = max(rollout.full_response(o) for o in net.outputs) * step
+            reaction = min(rollout.worst_case_reaction(o, step) for o in net.outputs)
+            steady = steady_figures(program, stimuli, EngineChoice(threads=1))
+            times = first, full, reaction, program.period
+            if chip.is_timed:
+                times = walked(program, steady.seconds, first, full, reaction - first)
+            points[pattern.values, execution] = Point(*times, program.n_cores, rounded(steady.joules_per_frame))
     return fronts(net, points, given, tolerance)
+
+
+def walked(program: Any, ticks: FrameSeconds, first: int, full: int, early: int) -> list[float]:
+    """Add up the ticks from every frame's sample on, one by one, for the input whose responses take longest."""
+
+    def longest(begin: int, end: int) -> float:
+        means = []
+        for port in program.nodes:
+            if port.kind != "input":
+                continue
+            spans = []
+            for stimulus in ticks.measured.tolist():
+                for frame in range(ticks.first_frame, ticks.first_frame + ticks.n_frames):
+                    sampled = math.floor(port.sample_tick + frame * program.period) - ticks.first_tick
+                    span = range(sampled + 1 + begin, sampled + 1 + end)
+                    spans.append(math.fsum(stimulus[tick % len(stimulus)] for tick in span))
+            means.append(math.fsum(spans) / len(spans))
+        return rounded(max(means))
+
+    period = ticks.measured.sum() / ticks.measured.size * float(program.period)
+    return [longest(0, first), longest(0, full), longest(-early, first), rounded(period)]
 
 
 def fronts(
@@ -130,6 +152,8 @@ def fronts_of() -> Any:
 
 
 def _point_of(row: Any) -> Point:
+    if row.is_timed:
+        return Point(*map(rounded, row.seconds), row.cores, rounded(row.energy_joules))
     return Point(
         row.first_response_ticks,
         row.full_response_ticks,

@@ -139,6 +139,15 @@ def test_flipped_synapses_of_lists_have_the_other_sign(mapped, data, seed):
 def test_stuck_neurons_fire_in_every_tick_or_never(mapped, data, seed):
     _, program = data.draw(mapped())
     rng = np.random.default_rng(seed)
+    if hasattr(program, "synapses"):
+        chip = program.chip
+        figures = replace(chip.lists, soft_reset=True, reset_values=True, floors="any")
+        options = {"reset": rng.integers(-99, 99, program.shape).astype(np.int32)}
+        options["floor"] = rng.integers(99, 999, program.shape).astype(np.int32)
+        options["subtract"] = rng.integers(0, 2, program.shape).astype(np.uint8)
+        keeps = np.zeros(program.shape, np.int32)  # what a spike leaves counts in the next tick
+        changed = replace(program.neurons, voltage_decay=keeps, **options)
+        program = replace(program, chip=replace(chip, core_figures=figures), neurons=changed)
     n_ticks = 9
     core = rng.integers(0, program.n_cores, 40)
     axon = rng.integers(0, np.maximum(program.axon_counts[core], 1))

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,21 +24,79 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no {DATA}: set NEURO
 
 # set: columns, output bus, ticks from the first packets to the first outputs that depend on them
 SETS = {"128": (8, (0, 3), 2), "256": (4, (0, 2), 1)}
+# besides: outputs of the bus, where they are fewer than axons; shape of the cores; ticks that are compared
+BENCHES = {
+    "128": (*SETS["128"], None, (31, 128, 128), 10),
+    "256": (*SETS["256"], None, (11, 256, 256), 10),
+    "512": (2, (0, 2), 1, None, (5, 512, 512), 10),
+    "512_128": (2, (0, 2), 1, 120, (5, 128, 512), 10),
+    "vmm": (3, (2, 2), 3, None, (8, 256, 256), 107),
+}
+"""All test benches of RANC's hardware: four classifiers of ten images, and a vector times a matrix."""
 
 
-@needs_data
-@pytest.mark.parametrize("name", SETS)
-def test_known_answers(name):
-    columns, bus, shift = SETS[name]
-    case = read_vectors(DATA / name, columns=columns, output_bus=bus)
-    assert (case.program.chip.axons, case.program.chip.neurons) == (int(name), int(name))
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """The folder of a test bench: one lies beside this file, the others where data do."""
+
+    def find(name):
+        if name == "vmm":
+            folder = tmp_path_factory.mktemp("ranc")
+            with tarfile.open(Path(__file__).with_name("ranc_vmm.tar.xz")) as archive:
+                archive.extractall(folder, filter="data")
+            return folder / "vmm"
+        if not (DATA / name).is_dir():
+            pytest.skip(f"no {DATA / name}: it is memory_files/tea/{name} of github.com/UA-RCL/RANC")
+        return DATA / name
+
+    return find
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_known_answers(bench, name):
+    columns, bus, shift, n_outputs, shape, length = BENCHES[name]
+    case = read_vectors(bench(name), columns=columns, output_bus=bus, n_outputs=n_outputs)
+    assert (*case.program.shape, case.program.chip.axons) == shape
     assert check_program(case.program) == []
     n_ticks = len(case.expected) + shift
     spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)
     outputs = case.output_axons(*spikes, n_ticks)
-    assert len(case.expected) == 10
+    assert len(case.expected) == length
+    assert sum(map(len, case.expected)) > length
     for tick, expected in enumerate(case.expected):
         assert outputs[tick + shift].tolist() == expected.tolist(), tick
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("01 // 111\n10", "rows have 2 bits"),
+        ("/*0\n1*/01", "rows have 2 bits"),
+        ("0/**/1", "rows have 1 bits"),
+        ("01/*", "rows have 2 bits"),
+        ("/* " * 2**18, "counts make 372 rows; the file beside it holds 0"),
+    ],
+    ids=["line", "block", "between", "open", "many"],
+)
+def test_comments_are_no_rows(bench, tmp_path, text, found):
+    folder = tmp_path / "vmm"
+    shutil.copytree(bench("vmm"), folder)
+    (folder / "tb_correct.txt").write_text(text)
+    with pytest.raises(StimulusError, match=found):
+        read_vectors(folder, columns=3, output_bus=(2, 2))
+
+
+def test_the_bus_needs_no_core_and_has_as_many_outputs_as_are_given(bench, tmp_path):
+    folder = bench("vmm")
+    case = read_vectors(folder, columns=3, output_bus=(2, 2))
+    assert case.program.coordinates.tolist() == [[i % 3, i // 3] for i in range(8)]
+    with pytest.raises(ProgramError, match="holds 8 cores, which do not make rows of 3 columns"):
+        read_vectors(folder, columns=3, output_bus=(1, 2))  # a core stands there, and (2, 2) has none
+    for n_outputs in (0, 257):
+        with pytest.raises(ProgramError, match=rf"n_outputs: found {n_outputs}; allowed are 1 to 256, the axons"):
+            read_vectors(folder, columns=3, output_bus=(2, 2), n_outputs=n_outputs)
+    with pytest.raises(StimulusError, match="rows have 8 bits; needs 5"):
+        read_vectors(folder, columns=3, output_bus=(2, 2), n_outputs=32)
 
 
 @needs_data

@@ -12,7 +12,7 @@ def lines_of(*texts):
 
 
 def read_pattern(path, net):
-    from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
+    from neuromap.cli.arguments.options import read_pattern, split_patterns
 
     text = text_of(path)
     every(
@@ -36,7 +36,7 @@ def read_limits(path, _):
 
 
 def read_figures(path, chip):
-    from neuromap.cli.arguments.chip_figures import one_value_each, read_figures
+    from neuromap.cli.arguments.options import one_value_each, read_figures
     from neuromap.hardware.chip.chip_file import with_figures
 
     with_figures(chip, one_value_each(read_figures([text_of(path)])))

@@ -69,8 +69,9 @@ class Room(NamedTuple):
 def rooms(root):
     """Name of a folder or of a module beside the folders -> room, read from the table of the architecture page."""
     text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d) \| `([\w/*]+)` \|", text, re.MULTILINE)
-    return {name: Room(floor, place, name) for place, (floor, name) in enumerate(rows)}
+    rows = re.findall(r"^\| (\d) \| ([^|]+) \|", text, re.MULTILINE)
+    names = [(floor, name) for floor, names in rows for name in re.findall(r"`([\w/*]+)`", names)]
+    return {name: Room(floor, place, name) for place, (floor, name) in enumerate(names)}
 
 
 def imports(tree):

@@ -15,8 +15,10 @@ from neuromap.network import build_network
 def trips(root):
     """Name of a command -> files and functions, in the order of the page."""
     text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
-    tables = re.findall(r"^\*\*A \w+ through `(\w+)`\*\*\n\n((?:\|.*\n)+)", text, re.MULTILINE)
-    return {command: re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", rows, re.MULTILINE) for command, rows in tables}
+    found = {}
+    for command, file, function in re.findall(r"^\| (\w+) \| `([\w/]+\.py)` \| `(\w+)` \|", text, re.MULTILINE):
+        found.setdefault(command, []).append((file, function))
+    return found
 
 
 @pytest.fixture
@@ -79,3 +81,10 @@ def test_from_the_command_to_the_program_at_most_ten_files_are_opened(trips, roo
     assert "map_with_stages(" in text
     assert trips["map"][0] == ("mapping/map_rollout.py", "map_with_stages")
     assert len(trips["map"]) < 10
+    assert max(map(len, trips.values())) <= 10
+
+
+def test_the_page_fits_two_screens(root):
+    lines = (root / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 110
+    assert max(map(len, lines)) <= 160

@@ -45,13 +45,16 @@ def frames(network, steps, seed=0):
 
 
 @pytest.mark.law
-@given(seed=st.integers(0, 2**32 - 1), pulses=st.booleans())
-@settings(max_examples=5, deadline=None)
-def test_chip_computes_what_the_integers_mean(seed, pulses):
+@given(seed=st.integers(0, 2**32 - 1), pulses=st.booleans(), wraps=st.booleans())
+@settings(max_examples=6, deadline=None)
+def test_chip_computes_what_the_integers_mean(seed, pulses, wraps):
     network = random_network(seed, taus=(0.0,) if pulses else (5e-3, 10e-3))
-    found = quantise(network)
+    chip = nm.load_chip("loihi1")
+    sums = {"accumulator_bits": 22, "sum_wraps": True} if wraps else {}
+    chip = replace(chip, core_figures=replace(chip.lists, **sums))
+    found = quantise(network, chip)
     _, given_frames = frames(network, 60, seed)
-    mapped = nm.map_rollout(nm.Rollout(found.network, "streaming"), chip="loihi1")
+    mapped = nm.map_rollout(nm.Rollout(found.network, "streaming"), chip=chip)
     wanted = nm.reference(nm.Rollout(found.network, "streaming"), given_frames)["A"]
     got = nm.simulate(mapped, given_frames, engine="numpy").frames("A")
     assert np.array_equal(got, wanted)

@@ -72,3 +72,15 @@ def test_a_label_of_a_scene_is_only_a_label(scene, begin, label, number):
     session = begin(replace(scene, changes=(Change(0, shown=Shown(label=label)),)), Offer({}, images))
     parts = next(message["parts"] for message in Viewer(session).news() if message["kind"] == "parts")
     assert f'value="{number}" data-do="image"' in parts["input"]
+
+
+def test_ticks_as_long_as_their_work_have_no_time_that_nobody_measured(scene, begin):
+    session = begin(replace(scene, chip=replace(scene.chip, is_timed=True, barrier_seconds=((1, 1e-6),))))
+    session.step(2)
+    told = Viewer(session).news()
+    (head,) = (one for one in told if one["kind"] == "parts")
+    (look,) = (one for one in told if one["kind"] == "look")
+    assert head["tick"] == look["time"] == "as long as its work"
+    assert " ms" not in head["parts"]["figures-0"]
+    (look,) = (one for one in Viewer(begin(scene)).news() if one["kind"] == "look")
+    assert look["time"] == "0 s"

@@ -77,6 +77,35 @@ def test_rows_of_explorations_are_those_of_one_front(network):
         assert row.figures["first_response_ticks"] == min(one.first_response_ticks for one in front)
 
 
+BARRIERS = {"time.barrier_seconds": [[[1, 1e-6]], [[1, 3e-6]]]}
+
+
+def test_ticks_that_last_as_long_as_their_work_have_the_seconds_of_reports_and_fronts(network):
+    how = {"n_frames": 5, "n_stimuli": 1}
+    reports = sweep_reports(network, "loihi1", BARRIERS, ["streaming"], ["windowed"], **how)
+    fronts = sweep_explorations(network, "loihi1", BARRIERS, **how)
+    for row, front in zip(reports.rows, fronts.rows, strict=True):
+        report = nm.latency_report(network, row.chip, ["streaming"], ["windowed"], **how).rows[0]
+        assert row.seconds_of("first_response_ticks") == report.measured.first_response_seconds
+        assert row.seconds_of("frame_period_ticks") == pytest.approx(1 / report.sampling_frequency_hz)
+        found = explore(network, row.chip, **how).front
+        assert front.seconds_of("first_response_ticks") == min(one.first_response_seconds for one in found)
+    period, longer = (row["frame_period_seconds"] for row in reports.to_dict()["rows"])
+    assert longer - period == pytest.approx(2e-6)
+    assert "First response: 2 ticks (" in " ".join(findings(reports)["Findings"])
+
+
+def test_ticks_that_were_not_timed_have_no_seconds(network):
+    """A mapping alone says how many ticks there are; the chip's nominal tick is nobody's time."""
+    mapped = sweep_mappings(nm.Rollout(network, "streaming"), "loihi1", BARRIERS)
+    assert all(row.seconds_of("first_response_ticks") is None for row in mapped.rows)
+    assert {row["first_response_seconds"] for row in mapped.to_dict()["rows"]} == {None}
+    text = " ".join(mapped.to_text(120).split())
+    assert "[ticks]" in text
+    assert "[ticks = time]" not in text
+    assert "ticks last as long as their work: neuromap report times them" in text
+
+
 def test_all_forms_hold_the_same_rows(swept):
     document = json.loads(swept.to_json())
     assert document == swept.to_dict()

@@ -15,8 +15,8 @@ from brian2.core.namespace import get_local_namespace
 from brian2.core.network import Network
 from brian2.devices.device import RuntimeDevice, all_devices
 from brian2.units import second
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.backends.brian2.chip_report import ChipReport, LoadedChip, Snapshot, chip_report
 from neuromap.backends.brian2.translate import Translated, translate
 from neuromap.backends.brian2.whitelist import check_network, refused
@@ -279,7 +279,6 @@ def register() -> NeuromapDevice:
 
 
 # A tick of the chip as an object of Brian2's network: it stands where the neurons' equations would be computed.
-Ints = NDArray[np.int64]
 _ORDER = 0.5
 """Order within the slot: after the thresholds of sources (0), before the monitors of spikes (1)."""
 

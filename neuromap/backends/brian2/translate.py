@@ -13,9 +13,9 @@ from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
 from brian2.parsing.sympytools import str_to_sympy
 from brian2.units import second
 from brian2.units.fundamentalunits import Quantity
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.brian2.whitelist import (
     SOURCES,
@@ -32,14 +32,13 @@ from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSyna
 
 # A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.
 
-Floats = NDArray[np.float64]
 _EXACT = ("exact", "linear")
 _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 """Methods that make no error where dv/dt is constant."""
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronModel(Value):
+class NeuronModel(ReadOnly, Value):
     """What a group's equations say."""
 
     v: str  # the variable of threshold and reset
@@ -49,9 +48,6 @@ class NeuronModel(Value):
     gains: tuple[Floats, ...]
     values: Mapping[str, Floats]  # of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory
     initial: Mapping[str, Floats]  # of v and the currents at the beginning of the run
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def neuron(self, size: int, pulses: bool) -> FloatNeuron:
         """Make the float neurons, with a further current for pulses onto v where there are any."""
@@ -320,7 +316,6 @@ def _float_synapses(part: SynapseStatement, model: NeuronModel, dt: float) -> Fl
 
 
 # Synapses of Brian2 as float synapses: statements that add a constant, with weights and delays of their own.
-Ints = NDArray[np.int64]
 
 
 class SynapseStatement(NamedTuple):

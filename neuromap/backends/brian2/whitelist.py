@@ -19,11 +19,10 @@ from brian2.parsing.statements import parse_statement
 from brian2.parsing.sympytools import str_to_sympy
 from brian2.synapses.synapses import SummedVariableUpdater, SynapticPathway
 from brian2.utils.stringtools import get_identifiers
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.errors import NotSupportedError
 
-Floats = NDArray[np.float64]
 _FUNCTIONS = (
     "exp",
     "expm1",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 
-from neuromap.errors import NotSupportedError
+from neuromap.registry import require_package
 
 _DOORS = {
     "Placement": "placement",
@@ -27,10 +26,7 @@ __all__ = sorted(_DOORS)
 def __getattr__(name: str) -> object:
     if name not in _DOORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if importlib.util.find_spec("nengo") is None:
-        raise NotSupportedError(
-            "neuromap.backends.nengo: needs Nengo, which is not installed; pip install 'neuromap-rollouts[nengo]'"
-        )
+    require_package("neuromap.backends.nengo", "nengo", "nengo", "Nengo", imports=False)
     return getattr(importlib.import_module(f"{__name__}.{_DOORS[name]}"), name)
 
 

@@ -15,8 +15,8 @@ from nengo.neurons import NeuronType
 from nengo.rc import rc
 from nengo.solvers import NoSolver, Solver
 from nengo.transforms import Dense, NoTransform
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.backends.nengo.chip_operator import ChipOperator
 from neuromap.backends.nengo.chip_plan import ChipNeuron, ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.backends.nengo.crossbar_plan import CrossbarPlan
@@ -26,7 +26,6 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
-Floats = NDArray[np.float64]
 _MARGIN = 1.6
 """What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them."""
 _WIDE = 16.0

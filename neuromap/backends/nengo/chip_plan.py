@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Floats
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.render.value import Card
 
 # Nengo's spiking neurons as the chip computes them, in units of Nengo: their decays, their rest, their rate curve.
@@ -19,8 +19,6 @@ from neuromap.render.value import Card
 # .. math:: n(J) = \lfloor \log(1 - 1/J) / \log(1 - k) \rfloor + 1
 #
 # After it the neuron rests for R ticks, so that it spikes every R + n(J) ticks.
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,12 @@ class ChipNeuron:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedFeed(Card):
+class PlannedFeed(ReadOnly, Card):
     """Values that the host sends an ensemble in every tick, m of them."""
 
     weights: Floats  # (n, m): what a value of 1 adds to J
     limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
     is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def greatest(self) -> Floats:
@@ -105,7 +100,7 @@ class EnsembleOnChip(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedEnsemble(Card):
+class PlannedEnsemble(ReadOnly, Card):
     """An ensemble of n neurons."""
 
     name: str  # of its node
@@ -113,9 +108,6 @@ class PlannedEnsemble(Card):
     bias: Floats  # (n,): constant part of J
     voltage: Floats  # (n,): before the first tick, in parts of the threshold
     feed: PlannedFeed | None  # what the host sends
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def size(self) -> int:
@@ -129,7 +121,7 @@ class PlannedEnsemble(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedLink(Card):
+class PlannedLink(ReadOnly, Card):
     """A connection from ensemble to ensemble on the chip."""
 
     # source, target: positions of the ensembles
@@ -138,9 +130,6 @@ class PlannedLink(Card):
     weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
     greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
     tau: float  # time constant of its filter in seconds; 0 where there is none
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

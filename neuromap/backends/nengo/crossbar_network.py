@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
     CrossbarEnsemble,
@@ -26,9 +26,6 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.network.transforms import MatrixTransform
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
@@ -109,7 +106,7 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
 
 # Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
 @dataclass(frozen=True, eq=False)
-class LineCode(Value):
+class LineCode(ReadOnly, Value):
     """The code of m values; a :class:`~neuromap.backends.nengo.crossbar_network.ValueCode`."""
 
     rest: int  # spikes at the value 0
@@ -117,9 +114,6 @@ class LineCode(Value):
     # (ticks, m): spikes of the first ticks that links have not brought yet, which the host sends in their place
     missing: Floats
     bias_axons: int  # lines behind all others that spike in every tick
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def lowest(self) -> Ints:
@@ -139,7 +133,7 @@ class LineCode(Value):
         """All lines."""
         return int(self.lines.sum()) + self.bias_axons
 
-    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+    def spikes(self, numbers: Ints) -> Bools:
         """Say which lines spike: of each value the first ones."""
         wanted = numbers + self.rest
         values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
@@ -166,29 +160,23 @@ class ValueCode(Protocol):
     def size(self, n_values: int) -> int:
         """Spikes that ``n_values`` values can take in a tick."""
 
-    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+    def spikes(self, numbers: Ints) -> Bools:
         """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
 
 
 @dataclass(frozen=True, eq=False)
-class FedNode(Card):
+class FedNode(ReadOnly, Card):
     """An input node whose spikes stand for values."""
 
     name: str  # of the node
     unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
     code: ValueCode  # how these numbers become spikes
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class ChipNetwork(Card):
+class ChipNetwork(ReadOnly, Card):
     """A plan in integers."""
 
     network: Network  # A node for every ensemble, an input node for every feed
     fed: tuple[FedNode | None, ...]  # by ensemble
     scales: tuple[Ints, ...]  # (n,): thresholds, by ensemble: the voltage 1 of Nengo
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)

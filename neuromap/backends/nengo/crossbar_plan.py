@@ -14,10 +14,10 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import LeakNeuron
@@ -30,8 +30,6 @@ from neuromap.render.value import Card
 # most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.crossbar`). Rounding goes
 # source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
 # Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_AXONS = 4
 """Axons of one source."""
 _RIDGE = 0.05
@@ -39,7 +37,7 @@ _RIDGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class AxonSums(Card):
+class AxonSums(ReadOnly, Card):
     """Weights of n sources in integers."""
 
     weights: Ints  # (n,): sums of the weights of axons
@@ -47,9 +45,6 @@ class AxonSums(Card):
     # the most that a source needs; the mapper may take more for one of them where all together then take fewer
     axons: int
     error: float  # root mean square of the error of the decoded value by that of the value
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def find_axon_sums(
@@ -138,7 +133,7 @@ _DEPTH = 3
 
 
 @dataclass(frozen=True, eq=False)
-class LineGroup(Card):
+class LineGroup(ReadOnly, Card):
     """Lines for a share of the sources of a link, and one dimension of its target."""
 
     link: int  # position of the link
@@ -148,9 +143,6 @@ class LineGroup(Card):
     sums: AxonSums  # weights of all sources of the link in this dimension
     rest: int  # spikes a tick, of all lines, at the value 0
     delays: Ints  # (k,): ticks from each line to the target
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def name(self) -> str:
@@ -289,7 +281,7 @@ _VARIANCE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class LeakIntegers(Card):
+class LeakIntegers(ReadOnly, Card):
     """The n neurons of an ensemble of D dimensions in integers."""
 
     weights: Ints  # (n, D): what a spike on a line adds
@@ -297,9 +289,6 @@ class LeakIntegers(Card):
     threshold: Ints  # (n,): at which they spike
     unit: float  # value of a spike on a line
     spike: float  # what a spike is in Nengo's signals, in Hz
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def activities(self, points: Floats) -> Floats:
         """Give the spikes of a tick at constant values."""
@@ -351,7 +340,7 @@ DECODER_ERROR = 0.002
 
 
 @dataclass(frozen=True, eq=False)
-class CrossbarEnsemble(Card):
+class CrossbarEnsemble(ReadOnly, Card):
     """An ensemble of n neurons and D dimensions."""
 
     name: str  # of its node
@@ -360,9 +349,6 @@ class CrossbarEnsemble(Card):
     feed: PlannedFeed  # what the host sends
     # whether the host sends any value; else only what stands for spikes that are on their way before the first tick
     is_fed: bool
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def size(self) -> int:
@@ -376,7 +362,7 @@ class CrossbarEnsemble(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossbarLink(Card):
+class CrossbarLink(ReadOnly, Card):
     """A connection from ensemble to ensemble on the chip."""
 
     # source, target: positions of the ensembles
@@ -385,9 +371,6 @@ class CrossbarLink(Card):
     decoders: Floats  # (D_target, n_source): what a filtered spike train of 1 adds to the target's value
     activities: Floats  # (m, n_source): spikes of a tick at the points that the decoders were solved on
     tau: float  # time constant of its filter in seconds; 0 where there is none
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

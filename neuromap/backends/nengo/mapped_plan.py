@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_plan import ChipPlan, EnsembleOnChip, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.backends.nengo.crossbar_network import ChipNetwork, FedNode, as_crossbar_network
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class MappedPlan(Card):
+class MappedPlan(ReadOnly, Card):
     """What is loaded onto the chip."""
 
     plan: ChipPlan | CrossbarPlan  # in units of Nengo
@@ -51,9 +51,6 @@ class MappedPlan(Card):
     neuron_core: Ints
     neuron_slot: Ints
     lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def ensembles(self) -> tuple[EnsembleOnChip, ...]:
@@ -232,7 +229,7 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     scale = np.full(len(ensemble.bias), min(most * step, chip.potential_range[1] / ensemble.neuron.depth))
     with np.errstate(divide="ignore"):
         for drive in _drives(plan, number, chip):
-            scale = np.minimum(scale, _ROOM * chip.lists.current_range[1] / (drive * ensemble.neuron.share))
+            scale = np.minimum(scale, _ROOM * chip.lists.greatest_sum / (drive * ensemble.neuron.share))
         for link in plan.links:
             if link.target == number:
                 factor = max(link_factor(plan, link, part, chip) for part in filters_of(link.tau, plan.dt, chip))
@@ -268,9 +265,7 @@ def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[
         voltage_decay=ensemble.neuron.voltage_decay,  # type: ignore[arg-type]
         refractory=ensemble.neuron.refractory,  # type: ignore[arg-type]
         more_current_decays=tuple(np.array(decay) for decay in decays),
-        decay_bits=chip.lists.decay_bits,
-        current_bits=chip.lists.current_bits,
-        voltage_bits=chip.potential_bits,
+        **chip.lists.neuron_widths(chip.potential_bits),
     )
 
 

@@ -8,10 +8,9 @@ than 2^10 times the least one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from neuromap.arrays.array_types import Bools, Floats, Ints
+
 _LOW_BITS = 11
 GREATEST_POWER = _LOW_BITS - 1
 """Power of 2 of the greatest weight, in units."""
@@ -34,7 +33,7 @@ class _Binary:
     def size(self, n_values: int) -> int:
         return n_values * CODE_SIZE
 
-    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+    def spikes(self, numbers: Ints) -> Bools:
         return as_spikes(numbers).reshape(-1)
 
 
@@ -53,7 +52,7 @@ def code_weights() -> Ints:
     return np.concatenate([1 << np.arange(_LOW_BITS), np.full(_UP, half), np.full(_DOWN, -half)])
 
 
-def as_spikes(values: Ints) -> NDArray[np.bool_]:
+def as_spikes(values: Ints) -> Bools:
     """Say which spikes stand for integers between ``LOWEST`` and ``HIGHEST``."""
     # shapes: values (m,); returns (m, CODE_SIZE)
     bits = (values[:, None] >> np.arange(_LOW_BITS) & 1).astype(np.bool_)

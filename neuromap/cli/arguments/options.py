@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neuromap.errors import InputError
+from neuromap.errors import ChipError, InputError
 from neuromap.options import argument, option
 from neuromap.rollout.schedule.execution import read_execution
+
+if TYPE_CHECKING:
+    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.network.network import Network
+    from neuromap.rollout.pattern import RolloutPattern
+    from neuromap.rollout.schedule.rollout import Rollout
 
 DEFAULT_CHIP = "truenorth"
 NETWORK = argument("NET  Network file (TOML).")
@@ -57,3 +65,115 @@ def chip_file_of(chip: str) -> str | None:
     from neuromap.hardware.chip.chip_file import is_chip_path
 
     return chip if is_chip_path(chip) else None
+
+
+# Figures of a chip as they are typed: ``--set core.axons=256,512``.
+
+
+OTHER_FIGURES = option(
+    "--set FIGURE=VALUES  Give the chip another figure, called as in chip files: core.axons=512. Of several values, "
+    "with commas between, each makes a chip, and with several --set every combination: one table of all, at most 256 "
+    "chips."
+)
+
+
+def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
+    """Take the values of ``--set`` apart."""
+    figures: dict[str, list[Any]] = {}
+    for words in given or ():
+        name, sign, values = words.partition("=")
+        name, parts = name.strip(), _at_commas(values)
+        if not sign or not name or not all(parts):
+            raise InputError(f"--set {words}: needs a figure and its values, such as core.axons=256,512")
+        if name in figures:
+            raise InputError(f"--set {words}: {name} is set twice; give all its values in one --set, commas between")
+        figures[name] = list({repr(value): value for value in map(_value, parts)}.values())
+    return figures
+
+
+def is_sweep(figures: dict[str, list[Any]]) -> bool:
+    """Whether they make more than one chip."""
+    return any(len(values) > 1 for values in figures.values())
+
+
+def one_value_each(figures: dict[str, list[Any]]) -> dict[str, Any]:
+    """Give the only value of every figure."""
+    return {name: values[0] for name, values in figures.items()}
+
+
+def refuse_in_sweep(**given: object) -> None:
+    """Refuse options that are about one chip."""
+    # **given: what was typed, by the name of its option; what was not is None or False
+    for name, value in given.items():
+        if value is not None and value is not False:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option}: is of one chip, and --set makes several; leave it away, or set one value each")
+
+
+def _at_commas(text: str) -> list[str]:
+    """Split at commas outside of brackets and quotation marks."""
+    cuts, depth, quote = [-1], 0, ""
+    for place, character in enumerate(text):
+        quote = "" if character == quote else quote or (character if character in "\"'" else "")
+        depth += 0 if quote else (character == "[") - (character == "]")
+        if character == "," and depth <= 0 and not quote:
+            cuts.append(place)
+    return [text[start + 1 : end].strip() for start, end in pairwise([*cuts, len(text)])]
+
+
+def _value(text: str) -> Any:
+    """Read a value as in a file; what is none there is a text, which needs no quotation marks here."""
+    from neuromap.files.toml_file import parse_toml
+
+    try:
+        found = parse_toml(f"value = {text}".encode(errors="replace"), ChipError)
+    except ChipError:
+        return text
+    return found["value"] if len(found) == 1 else text
+
+
+# Patterns as they are typed at the command line.
+
+
+def read_pattern(network: Network, text: str) -> RolloutPattern:
+    """Read one pattern; :func:`neuromap.rollout.pattern.pattern_of_text`, imported when it is needed."""
+    from neuromap.rollout.pattern import pattern_of_text
+
+    return pattern_of_text(network, text)
+
+
+def read_rollout(
+    network: Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
+) -> Rollout:
+    """Make the rollout that a program is held against: what is not given, its own labels say."""
+    # Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
+    from neuromap.rollout.schedule.rollout import Rollout
+
+    if pattern is None and program.pattern in ("", "unnamed"):
+        raise InputError(f"{path}: does not name its pattern; give one")
+    if execution is None and not program.execution:
+        raise InputError(f"{path}: does not name its execution; give one")
+    label = program.pattern if pattern is None else pattern
+    rollout = Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
+    return rollout if pattern is not None or execution is not None else _as_labelled(rollout, program)
+
+
+def _as_labelled(rollout: Rollout, program: ChipProgram) -> Rollout:
+    """Give hidden nodes the phases that a program's clocks tell; responses depend on inputs and outputs only."""
+    step, first = program.ticks_per_step, rollout.network.outputs[0]
+    ticks = {port.name: port.sample_tick for port in program.nodes}
+    if first not in ticks or rollout.network.is_spiking or program.period != rollout.frame_period * step:
+        return rollout
+    ends = {*rollout.network.inputs, *rollout.network.outputs}
+    hidden = {n: ticks[n] - ticks[first] for n in rollout.network.nodes if n in ticks and n not in ends}
+    try:
+        return rollout.with_phases({n: rollout.phases[first] + Fraction(t) / step for n, t in hidden.items()})
+    except InputError:
+        return rollout
+
+
+def split_patterns(values: Sequence[str]) -> list[str]:
+    """Take the values of a repeatable option apart: names at commas, patterns by edges as they are."""
+    return [
+        part.strip() for value in values for part in ([value] if "->" in value else value.split(",")) if part.strip()
+    ]

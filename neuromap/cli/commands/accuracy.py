@@ -8,8 +8,7 @@ from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width

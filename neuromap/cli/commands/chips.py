@@ -74,7 +74,7 @@ def _print_list(specs: tuple[ChipSpec, ...]) -> None:
             f"{spec.axon_types}" if spec.axon_types else "-",
             f"{spec.weight_bits}",
             f"{spec.delay[0]} to {spec.delay[1]}",
-            f"{spec.tick_seconds:g}",
+            "timed" if spec.is_timed else f"{spec.tick_seconds:g}",
         )
         for spec in specs
     ]

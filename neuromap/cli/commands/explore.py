@@ -5,17 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.deadline_options import DeadlineOptions
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import StimuliFlags
-from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, NETWORK, check_workers, chip_file_of
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    DEFAULT_CHIP,
+    NETWORK,
+    OTHER_FIGURES,
+    check_workers,
+    chip_file_of,
+    is_sweep,
+    one_value_each,
+    read_figures,
+    read_pattern,
+    refuse_in_sweep,
+)
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
@@ -30,6 +39,70 @@ if TYPE_CHECKING:
     from neuromap.explorer.answer.exploration import Exploration
     from neuromap.explorer.answer.limits import ClosestRow, Limits
     from neuromap.explorer.answer.objectives import Objective
+    from neuromap.network.network import Network
+    from neuromap.rollout.pattern import RolloutPattern
+
+# Options of ``neuromap explore`` for accuracy at a deadline.
+
+
+class DeadlineOptions(Given[None]):
+    """Options of accuracy at a deadline."""
+
+    deadline: str | None = option(
+        "TIME  With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known by "
+        "then becomes an objective."
+    )
+    trained: list[str] | None = option(
+        "PATTERN=FILE  With --deadline: a network of this graph that was trained under this pattern (a name, its "
+        "streaming edges, or R of every edge as digits); its weights are those of the pattern's behaviour class. May "
+        "be repeated; only classes with such weights are searched."
+    )
+    data: str = option(
+        "SOURCE  With --deadline: labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.", "digits"
+    )
+    part: str = option("PART  With --deadline: which images, test, validation or train.", "test")
+    limit: int | None = option("N  With --deadline: only the first N images.")
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that are read, by what they are."""
+        return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
+
+    def arguments(self, network: Network) -> dict[str, Any]:
+        """Make the arguments of ``explore``: read the images, take patterns and files apart."""
+        from neuromap.datasets.sources import load_images
+        from neuromap.explorer.answer.quantities import parse_quantity
+
+        if not self._are_asked_for():
+            return {}
+        seconds = parse_quantity(self.deadline or "", "s", "--deadline")
+        pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained or [])]
+        images = load_images(self.data, self.part, limit=self.limit)
+        return {"trained": pairs, "images": images, "deadline": seconds}
+
+    def _are_asked_for(self) -> bool:
+        """Whether there is a deadline; what goes with it is refused without."""
+        if self.deadline is None:
+            self.refuse("goes with a deadline; give --deadline TIME, or drop it")
+            return False
+        if not self.trained:
+            raise InputError(
+                f"--deadline {self.deadline}: takes trained weights; give --trained PATTERN=FILE, one for a behaviour "
+                "class"
+            )
+        return True
+
+
+def _split(text: str) -> tuple[str, str]:
+    pattern, sign, file = (part.strip() for part in text.partition("="))
+    if not (pattern and sign and file):
+        raise InputError(f"--trained {text}: is no PATTERN=FILE; write it like streaming=trained.toml")
+    return pattern, file
+
+
+def _pattern(network: Network, text: str) -> RolloutPattern | str:
+    """Read streaming edges, as they are typed; names and digits are the library's."""
+    return read_pattern(network, text) if "->" in text else text
 
 
 EXAMPLES = """\

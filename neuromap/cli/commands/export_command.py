@@ -31,7 +31,11 @@ def export_command(
         "(to perfetto, neo, sonata), see neuromap simulate -o."
     ),
     *,
-    to: str = option("FORMAT  For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.", ...),
+    to: str = option(
+        "FORMAT  For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.",
+        ...,
+        groups=("neuromap.export_formats",),
+    ),
     output: str = option(
         "--output, -o DEST  Where to write: a folder (ranc, ranc-vectors, sanafe), a file (others). All files appear, "
         "or none.",
@@ -48,11 +52,11 @@ def export_command(
     With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
     tool's answer can be compared.
     """
-    from neuromap.exchange.formats import EXPORT_FORMATS, export_file, format_named
+    from neuromap.exchange.formats import EXPORT_FORMATS, export_file
     from neuromap.files.whole_file import check_folder
     from neuromap.render.value import form
 
-    known = format_named(to, EXPORT_FORMATS)
+    known = EXPORT_FORMATS.find(to)
     random = fed.random()
     files = {f"{known.source} file": source, "stimulus file": fed.frames, "program file of the trace": program}
     if known.folder:

@@ -6,13 +6,24 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import StimuliFlags
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, LIMIT, NETWORK, chip_file_of, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    LIMIT,
+    NETWORK,
+    OTHER_FIGURES,
+    chip_file_of,
+    chosen_chip,
+    is_sweep,
+    one_value_each,
+    read_figures,
+    read_pattern,
+    split_patterns,
+)
 from neuromap.cli.printing.fault_section import shown_to_faults
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console

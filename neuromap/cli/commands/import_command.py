@@ -31,7 +31,10 @@ Examples:
 
 @command
 def import_command(
-    format: str = argument("FORMAT  Whose file or script it is: brian2, nir, onnx."),
+    format: str = argument(
+        "FORMAT  Whose file or script it is: brian2, nir, onnx.",
+        groups=("neuromap.import_formats", "neuromap.backends"),
+    ),
     source: Path = argument("SOURCE  The file, or the script."),
     output: str | None = option("--output, -o FILE  Write the integer network to this file."),
     chip: str | None = option(
@@ -54,23 +57,24 @@ def import_command(
     is imported.
     """
     from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.exchange.formats import IMPORT_FORMATS, import_file
+    from neuromap.registry import unknown
+    from neuromap.render.value import form
 
+    is_script = format not in IMPORT_FORMATS and format in SCRIPT_FORMATS
     files = {
-        "script" if format in SCRIPT_FORMATS else "file": source,
+        "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
     }
     check_destinations({"--output": output, "--output, its weights": _weights(output), "--html": html}, files)
     options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
-    if format in SCRIPT_FORMATS:
+    if is_script:
         if options:
             raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
         _import_script(format, source, output, chip, html, as_json=as_json)
         return
-    from neuromap.exchange.formats import IMPORT_FORMATS, format_named, import_file
-    from neuromap.render.value import form
-
-    known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
-    format_named(format, known)
+    if format not in IMPORT_FORMATS:
+        raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
     found = import_file(source, format, chip=chip, **options)
     _write(found, output, html)
     if as_json:

@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTION, NETWORK, PATTERN, chip_file_of, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    EXECUTION,
+    NETWORK,
+    OTHER_FIGURES,
+    PATTERN,
+    chip_file_of,
+    chosen_chip,
+    is_sweep,
+    one_value_each,
+    read_figures,
+    read_pattern,
+    refuse_in_sweep,
+)
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep

@@ -7,13 +7,26 @@ from pathlib import Path
 
 import typer
 
-from neuromap.cli.arguments.chip_figures import OTHER_FIGURES, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, EXECUTIONS, LIMIT, chip_file_of, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    EXECUTIONS,
+    LIMIT,
+    OTHER_FIGURES,
+    chip_file_of,
+    chosen_chip,
+    is_sweep,
+    one_value_each,
+    read_figures,
+    read_pattern,
+    read_rollout,
+    refuse_in_sweep,
+    split_patterns,
+)
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store

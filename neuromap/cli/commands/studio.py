@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.options import CHIP, EXECUTION, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import CHIP, EXECUTION, chosen_chip, read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.options import argument, option

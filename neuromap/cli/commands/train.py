@@ -6,8 +6,7 @@ from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width

@@ -8,8 +8,7 @@ from pathlib import Path
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
-from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout
+from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip, read_pattern, read_rollout
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import text_console

@@ -143,7 +143,9 @@ def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
         if speed:
             sys.stdout.flush()
     strays = f", {run.n_strays} output spikes of no frame" if run.n_strays else ""
-    print_line(console, f"{run.now} ticks, {run.now * run.program.chip.tick_seconds:g} s of the chip{strays}")
+    chip = run.program.chip
+    time_on_chip = "" if chip.is_timed else f", {run.now * chip.tick_seconds:g} s of the chip"
+    print_line(console, f"{run.now} ticks{time_on_chip}{strays}")
 
 
 def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:

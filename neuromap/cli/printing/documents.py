@@ -121,7 +121,12 @@ _CHIP = define(
         core=by_name(kind("integer", "number", "string", "boolean", "array"))(
             required=["axons", "neurons", "weight_bits", "threshold_bits", "potential_bits"]
         ),
-        time=record(tick_seconds=NUMBER, delay=_RANGE)(additionalProperties=NUMBER),
+        time=record(
+            tick_seconds=NUMBER,
+            delay=_RANGE,
+            ticks=const("timed").optional,
+            barrier_seconds=each(pair(NUMBER)).optional,
+        )(additionalProperties=NUMBER),
         derived=record(
             n_cores=COUNT,
             weight_range=_RANGE,
@@ -158,7 +163,7 @@ _BATCH = define(
 _SHOWN = _LABELS | {
     "frame_period_ticks": PERIOD,
     "intervals": GAPS,
-    "tick_seconds": NUMBER,
+    "tick_seconds": NUMBER.or_null,
     "frames": COUNT,
     "ticks": COUNT,
     "file": FILE,

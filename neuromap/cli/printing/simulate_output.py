@@ -137,7 +137,7 @@ def _labels(program: ChipProgram) -> dict[str, Any]:
         "execution": program.execution,
         "frame_period_ticks": as_number(program.period),
         **intervals(program.period),
-        "tick_seconds": program.chip.tick_seconds,
+        "tick_seconds": None if program.chip.is_timed else program.chip.tick_seconds,
     }
 
 

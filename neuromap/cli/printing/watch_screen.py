@@ -43,15 +43,19 @@ class Pace(NamedTuple):
     measured: float | None  # the same, as it was of late
 
 
+_TIMED = ", ticks as long as their work"
+
+
 def head_lines(program: ChipProgram) -> list[str]:
     """Say what runs, and how often it takes a frame in, a line each."""
     label = f" ({program.pattern}, {program.execution})" if program.pattern else ""
     period = program.period
     every = "tick" if period == 1 else f"{period} ticks" + (" in the mean" if period.denominator > 1 else "")
-    sampling = 1 / (float(period) * program.chip.tick_seconds)
+    chip = program.chip
+    sampling = f": {plain(1 / (float(period) * chip.tick_seconds))} Hz in its time"
     return [
         f"{program.name}{label} on {program.chip.name}",
-        f"takes in a frame every {every} of the chip: {plain(sampling)} Hz in its time",
+        f"takes in a frame every {every} of the chip{_TIMED if chip.is_timed else sampling}",
     ]
 
 
@@ -91,8 +95,8 @@ def _tables(program: ChipProgram, look: Look, console: Console) -> list[Renderab
 
 
 def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[RenderableType]:
-    tick = program.chip.tick_seconds
-    chip = seconds(look.n_ticks * tick)
+    tick, is_timed = program.chip.tick_seconds, program.chip.is_timed
+    chip = "" if is_timed else f", {seconds(look.n_ticks * tick)} of the chip"
     strays = f"; {counted(look.n_strays, 'output spike')} of no frame" if look.n_strays else ""
     wanted = "as fast as it goes" if pace.wanted == 0 else f"{plain(pace.wanted)} ticks/s wanted"
     if not pace.plays:
@@ -100,11 +104,10 @@ def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[Renderabl
     elif pace.measured is None:
         speed = f"runs ({wanted})"
     else:
-        speed = (
-            f"runs {pace.measured:.3g} ticks/s of wall time, {pace.measured * tick:.3g} x the chip's pace ({wanted})"
-        )
+        against = "" if is_timed else f", {pace.measured * tick:.3g} x the chip's pace"
+        speed = f"runs {pace.measured:.3g} ticks/s of wall time{against} ({wanted})"
     return [
-        _line(f"{counted(look.n_ticks, 'tick')}, {chip} of the chip; frame {look.n_frames} shown{strays}", ""),
+        _line(f"{counted(look.n_ticks, 'tick')}{chip}; frame {look.n_frames} shown{strays}", ""),
         _line(speed, "green" if pace.plays else "yellow"),
     ]
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
 from neuromap.faults.options import Faults
 from neuromap.faults.struck_program import fails
 
-Bools: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 _MOST_AXONS = 8
 _NO_MORE = (
     "weights", "leak", "leak_reversal", "negative_threshold", "reset", "reset_mode", "saturate_negative", "potential",
@@ -44,7 +43,7 @@ def without_ways(program: Program, cut: Bools) -> Program:
     return replace(program, **tables)
 
 
-def flipped(program: Program, places: NDArray[np.int64], faults: Faults) -> tuple[Program, int, int]:
+def flipped(program: Program, places: Ints, faults: Faults) -> tuple[Program, int, int]:
     """Turn bits over at the crossings of axons in use with neurons in use."""
     # shapes: places (C,)
     crossbar = program.crossbar.copy()
@@ -125,7 +124,7 @@ def _subset(edit: WeightEdit, weights: Sequence[int]) -> tuple[int, ...]:
     return sums[edit.weight]
 
 
-def _of_target(program: Program, core: int, target: str) -> NDArray[np.bool_]:
+def _of_target(program: Program, core: int, target: str) -> Bools:
     position = [port.name for port in program.nodes].index(target)
-    found: NDArray[np.bool_] = (program.neuron_node[core] == position) & ~program.is_relay[core]
+    found: Bools = (program.neuron_node[core] == position) & ~program.is_relay[core]
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import crossbar_core_bound
@@ -23,7 +23,6 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
-Ints = NDArray[np.int64]
 core_bound = crossbar_core_bound
 
 

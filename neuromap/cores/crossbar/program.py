@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
 
@@ -22,7 +22,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronTable(Card):
+class NeuronTable(ReadOnly, Card):
     """Parameters of all neurons; C cores of the program, N neurons per core, G axon types."""
 
     # The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
@@ -44,9 +44,6 @@ class NeuronTable(Card):
     # (C, N): c: the leak adds 1 in the direction of lambda, with a probability that grows with its magnitude
     stochastic_leak: NDArray[np.bool_] | None = None
     noise_bits: NDArray[np.uint8] | None = None  # (C, N): TM, 0 to 8: noise of 0 to 2^TM - 1 on the thresholds
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

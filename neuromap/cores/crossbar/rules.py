@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
@@ -22,7 +23,6 @@ from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
 from neuromap.hardware.program.ports import BIAS
 
-Ints = NDArray[np.int64]
 _PARTS_AT_ONCE = 4096
 """Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons)."""
 _CORES_AT_ONCE = 64
@@ -312,7 +312,7 @@ def potential_widths(program: Program) -> Iterator[Finding]:
         )
 
 
-def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _extremes(program: Program) -> tuple[Ints, Ints]:
     """Greatest and least sum of weights and leak of every neuron, shape (C, N)."""
     chip, neurons = program.chip, program.neurons
     shape = (program.n_cores, chip.neurons)
@@ -335,15 +335,13 @@ def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return most + highest, least + lowest
 
 
-def _farthest(
-    values: NDArray[np.int16], stochastic: NDArray[np.bool_] | None, cores: slice = slice(None)
-) -> NDArray[np.int64]:
+def _farthest(values: NDArray[np.int16], stochastic: Bools | None, cores: slice = slice(None)) -> Ints:
     """Return the steps of weights or leaks; those of stochastic ones are 1 at most."""
     steps = values.astype(np.int64)
     return steps if stochastic is None else np.where(stochastic[cores], np.sign(steps), steps)
 
 
-def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:
+def _valid(values: NDArray[np.int32], end: int) -> Bools:
     return np.asarray((values >= 0) & (values < end))
 
 
@@ -448,7 +446,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
     return Finding("arrival-tick", np.concatenate(found).astype(np.int64), describe)
 
 
-def _legal(kind: Ints, tick: Ints, clock: Ints, period: int) -> NDArray[np.bool_]:
+def _legal(kind: Ints, tick: Ints, clock: Ints, period: int) -> Bools:
     """Whether neurons of each clock may read axons that are fed so, shape (feeds, clocks)."""
     kind, tick = kind[:, None], tick[:, None]
     frames, between = np.divmod(tick - clock, period)
@@ -501,7 +499,7 @@ _SYNAPSES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class RelayChains(Value):
+class RelayChains(ReadOnly, Value):
     """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place."""
 
     source: Ints  # (C, A): number of the neuron that feeds the axon (one of them, if there are several), or -1
@@ -512,9 +510,6 @@ class RelayChains(Value):
     relay: Ints
     axon: Ints
     fault: Ints  # (p,): 0, or what is wrong with the pair
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def relay_chains(program: Program) -> RelayChains:

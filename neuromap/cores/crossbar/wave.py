@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.cost.measure_activity import CoreShares, share_labels
 from neuromap.verification.wave import NEVER, Ticks, Wiring, ticks_since_sampling
 
-Ints = NDArray[np.int64]
 _PART = -3
 """Stands for the node label of axons that parts of sums feed: these never lead back to what feeds them."""
 _AT_ONCE = 1 << 16
@@ -48,7 +47,7 @@ class CrossbarWiring(Wiring):
         mixed = self._target[sends][(self._feeder[self._target[sends]] != self.label[sends]) & ~sums]
         self._feeder[mixed] = -1
 
-    def linked(self) -> NDArray[np.bool_]:
+    def linked(self) -> Bools:
         """Which node has a synapse onto which: shape (nodes, nodes), source first."""
         label = self.label.reshape(self._program.shape)
         linked = np.zeros((self._n_nodes, self._n_nodes), dtype=np.bool_)
@@ -64,7 +63,7 @@ class CrossbarWiring(Wiring):
         reached = np.full(len(self.label), NEVER, dtype=np.int64)
         known = np.zeros(len(self._feeder), dtype=np.bool_)
         axons, arrival = self._starts(node)
-        due: dict[int, list[NDArray[np.int64]]] = {}
+        due: dict[int, list[Ints]] = {}
         for tick in np.unique(arrival).tolist():
             due[tick] = [axons[arrival == tick]]
         while due:
@@ -111,7 +110,7 @@ class CrossbarWiring(Wiring):
             now = np.unique(targets[rises])
         return None if len(now) else reached
 
-    def _spikes_at(self, ticks: Ticks, neurons: NDArray[np.int64], node: int) -> Ticks:
+    def _spikes_at(self, ticks: Ticks, neurons: Ints, node: int) -> Ticks:
         """Ticks at which neurons may spike that something reaches: at once, or in the next tick of their node."""
         ports, period = self._program.nodes, self._program.period
         sampled = in_parts((port.sample_tick - ports[node].sample_tick for port in ports), period)
@@ -120,7 +119,7 @@ class CrossbarWiring(Wiring):
         spikes: Ticks = ticks + np.where(self._waits[neurons], wait, 0)
         return spikes
 
-    def _synapses(self, axons: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    def _synapses(self, axons: Ints) -> Iterator[tuple[Ints, Bools]]:
         """Synapses with nonzero weight of the given axons, in portions: axons (k,), neurons (k, N)."""
         program = self._program
         for start in range(0, len(axons), _ROWS):
@@ -130,16 +129,16 @@ class CrossbarWiring(Wiring):
             weights = program.neurons.weights[core, :, program.axon_types[core, axon]]
             yield part, bits.astype(np.bool_) & (weights != 0)
 
-    def _masked(self, axons: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _masked(self, axons: Ints) -> Bools:
         """Whether each synapse of an axon lies within one node, shape (k, N)."""
         shape = self._program.shape
         core = axons // self._n_axons
         feeder = np.where(self._feeder[axons] >= 0, self._feeder[axons], -2)  # -1 also labels neurons without a node
-        same: NDArray[np.bool_] = self.label.reshape(shape)[core] == feeder[:, None]
+        same: Bools = self.label.reshape(shape)[core] == feeder[:, None]
         same &= ~(self.relay & ~self.part).reshape(shape)[core]
         return same
 
-    def _starts(self, node: int) -> tuple[NDArray[np.int64], Ticks]:
+    def _starts(self, node: int) -> tuple[Ints, Ticks]:
         """Axons that the host feeds for one input, and ticks from the input's sampling to their arrival."""
         host = self._program.host
         rows = np.flatnonzero(host.node == node)

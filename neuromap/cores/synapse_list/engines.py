@@ -106,23 +106,29 @@ class ListNumpyEngine(ReadableEngine):
 
     def _compute(self) -> tuple[Ints, Ints]:
         """Take all neurons through the tick; cores and neurons that fire."""
-        neurons, chip = self.program.neurons, self.program.chip
-        due = self._due[self.tick % len(self._due)]
-        bits, rail = chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
-        self._current = wrapped(kept(self._current, neurons.current_decay, bits) + due, chip.lists.current_bits)
-        voltage = kept(self._potentials, neurons.voltage_decay, bits) + self._current + neurons.bias
-        resting = self._rest > 0
+        neurons, lists = self.program.neurons, self.program.chip.lists
+        due = wrapped(self._due[self.tick % len(self._due)], lists.accumulator_bits)
+        self._current = wrapped(kept(self._current, neurons.current_decay, lists.decay_bits) + due, lists.current_bits)
+        added = self._current + neurons.bias
+        rests = self._rest > 0
         if neurons.joined is not None:
             cores, joined = np.nonzero(neurons.joined >= 0)
-            np.add.at(voltage, (cores, neurons.joined[cores, joined]), self._current[cores, joined])
-            resting |= neurons.joined >= 0
-        voltage = np.where(resting, 0, voltage.clip(-rail, rail))
-        fires = voltage > neurons.threshold
+            np.add.at(added, (cores, neurons.joined[cores, joined]), self._current[cores, joined])
+        added = wrapped(added, lists.current_bits) if lists.sum_wraps else added
+        rail = 2 ** (self.program.chip.potential_bits - 1) - 1
+        low = -rail if neurons.floor is None else -neurons.floor.astype(np.int64).clip(0, rail)
+        voltage = (kept(self._potentials, neurons.voltage_decay, lists.decay_bits) + added).clip(low, rail)
+        voltage = np.where(rests, self._potentials, voltage)
+        fires = ~rests & (voltage > neurons.threshold)
         if neurons.joined is not None:
+            voltage = np.where(neurons.joined < 0, voltage, 0)
             fires &= neurons.joined < 0
-        self._potentials = np.where(fires, 0, voltage)
+        left = np.asarray(0 if neurons.reset is None else neurons.reset, np.int64)
+        if neurons.subtract is not None:
+            left = np.where(neurons.subtract > 0, voltage - neurons.threshold, left)
+        self._potentials = np.where(fires, left, voltage)
         self._rest = np.where(fires, neurons.refractory, np.maximum(self._rest - 1, 0))
-        due[...] = 0
+        self._due[self.tick % len(self._due)] = 0
         cores, fired = np.nonzero(fires)
         return cores, fired
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,10 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
     still = stuck.ravel()[program.soma].reshape(stuck.shape)
     changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
     changed["bias"] = np.where(still, int(fires), table.bias)
-    neurons = replace(
-        table,
-        refractory=np.where(still, np.uint8(0), table.refractory),
-        **{name: array.astype(np.int32) for name, array in changed.items()},
-    )
+    if table.reset is not None:
+        changed["reset"] = np.where(still, 0, table.reset)
+    narrow: dict[str, Any] = {name: array.astype(np.int32) for name, array in changed.items()}
+    neurons = replace(table, refractory=np.where(still, np.uint8(0), table.refractory), **narrow)
     onto = still[synapses.list_core[synapses.synapse_list], synapses.neuron]
     weight = np.where(onto, np.int32(0), synapses.weight)
     return replace(program, neurons=neurons, synapses=replace(synapses, weight=weight))

@@ -65,7 +65,7 @@ def fill_cores(
         if by_number
         else partition_groups(groups, room, _layers(lists, groups), budget)
     )
-    parts = _with_slots(lists, groups, core)
+    parts = with_slots(lists, groups, core)
     _require_outputs(parts, groups, chip)
     if parts.n_cores > chip.n_usable_cores:
         raise refuse_core_count(parts.n_cores, chip.n_usable_cores, chip.name)
@@ -96,12 +96,17 @@ def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
     return found
 
 
-def _with_slots(lists: ListNetwork, groups: NeuronGroups, core: Ints) -> ListPartition:
+def with_slots(
+    lists: ListNetwork, groups: NeuronGroups, core: Ints, last: NDArray[np.float64] | None = None
+) -> ListPartition:
     """Give every compartment its number in its core: neuron by neuron, the soma before its further currents."""
+    # last: (g,): what says which groups of a core come later; without it they keep their order
     of_neuron = np.full(lists.n_somas, -1, np.int64)
     of_neuron[groups.neuron] = core
     where = np.where(lists.is_computed, of_neuron[lists.soma], -1)
-    order = np.lexsort((np.arange(lists.n_neurons), lists.soma, where))[int((where < 0).sum()) :]
+    key = np.zeros(lists.n_somas)
+    key[groups.neuron] = 0.0 if last is None else last
+    order = np.lexsort((np.arange(lists.n_neurons), lists.soma, key[lists.soma], where))[int((where < 0).sum()) :]
     slot = np.full(lists.n_neurons, -1, np.int64)
     slot[order] = np.arange(len(order)) - np.searchsorted(where[order], where[order])
     return ListPartition(lists, where, slot, int(core.max(initial=0)) + 1)
@@ -124,6 +129,12 @@ def ways(parts: ListPartition) -> tuple[Ints, Ints]:
     pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]
     neuron, core = np.divmod(distinct(pair), parts.n_cores)
     return neuron, core
+
+
+def wires_of(parts: ListPartition) -> tuple[Ints, Ints]:
+    """List the ways that spikes may take, by their cores: each pair of a neuron and a core that reads it once."""
+    source, target = ways(parts)
+    return parts.core[source], target
 
 
 def _refuse_compartments(lists: ListNetwork, neuron: int, demand: int, chip: ChipSpec) -> Exception:

@@ -21,7 +21,7 @@ from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.tile.cut_order import compiled_for
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
 
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
@@ -188,19 +188,38 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         threshold=np.minimum((theta - 1) << shift, 2**31 - 1),
         current_decay=np.array(forget),
         voltage_decay=np.array(forget),
-        decay_bits=lists.decay_bits,
-        current_bits=lists.current_bits,
-        voltage_bits=chip.potential_bits,
+        **lists.neuron_widths(chip.potential_bits),
     )
     return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
 
 
 def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
-    has = {"decay_bits": chip.lists.decay_bits, "current_bits": chip.lists.current_bits}
-    for field, bound in (has | {"voltage_bits": chip.potential_bits}).items():
-        if (wanted := getattr(neuron, field)) != bound:
+    lists = chip.lists
+    is_wide = min(neuron.accumulator_bits, lists.sum_bits) >= lists.current_bits  # neither accumulator ever wraps
+    for field, bound in lists.neuron_widths(chip.potential_bits).items():
+        if (wanted := getattr(neuron, field)) != bound and not (is_wide and field == "accumulator_bits"):
             text = f"its neuron is defined with {field} = {wanted}, those of {chip.name} have {bound}"
             raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
+    _require_resets(name, neuron, chip)
+
+
+def _require_resets(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
+    """Refuse resets and floors that a chip's neurons do not have."""
+    lists, floors = chip.lists, np.unique(neuron.floor)
+    if neuron.subtract and not lists.soft_reset:
+        text, near = f"a spike takes its threshold off, which no neuron of {chip.name} does", "subtract = 0"
+    elif neuron.reset.any() and not lists.reset_values:
+        text, near = f"a spike sets its voltage to {neuron.reset[neuron.reset != 0][0]}", "reset = 0"
+        text += f", and those of {chip.name} to 0"
+    elif lists.floors == "none" and (floors != NO_FLOOR).any():
+        text, near = f"its voltages have a floor of {floors[0]}, those of {chip.name} none", "no floor"
+    elif lists.floors == "shared" and (floors & (floors + 1)).any():
+        wrong = int(floors[(floors & (floors + 1)) != 0][0])
+        bound = (1 << wrong.bit_length()) - 1
+        text, near = f"a floor of {wrong} is no 2^k - 1, as {chip.name} has them", f"{bound} or {bound >> 1}"
+    else:
+        return
+    raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, f"{near} would do")])
 
 
 def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
@@ -307,6 +326,7 @@ class ListNetwork(Value):
 def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     """Put all synapses of a legalised network into one table."""
     neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
+    _require_one_floor(network, chip)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
@@ -326,6 +346,19 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     return ListNetwork(
         network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals(network.period)
     )
+
+
+def _require_one_floor(network: Legalised, chip: ChipSpec) -> None:
+    """Refuse different floors where all neurons of a core have the same; which share one is not known yet."""
+    found = [(p.name, p.neuron.floor) for p in network.populations if isinstance(p.neuron, CurrentNeuron)]
+    if chip.lists.floors != "shared" or not found:
+        return
+    first = int(found[0][1].flat[0])
+    for name, floors in found:
+        if other := [int(floor) for floor in np.unique(floors) if floor != first]:
+            said = [f"{floor}" if floor != NO_FLOOR else "none" for floor in (other[0], first)]
+            text = f"its voltages have a floor of {said[0]} and others one of {said[1]}; a core of {chip.name} has one"
+            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "one floor for all nodes would do")])
 
 
 class _Compartments:

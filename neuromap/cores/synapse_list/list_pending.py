@@ -23,12 +23,12 @@ def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray
         synapses, core = synapses_of(program, np.flatnonzero(reached[(tick + ahead) % turns]))
         place = (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses])
         np.add.at(amounts, place, table.weight[synapses])
-    return wrapped(amounts, program.chip.lists.current_bits)
+    return wrapped(amounts, program.chip.lists.sum_bits)
 
 
 def pending_rows(amounts: Ints, tick: int) -> Ints:
     """List the neurons to whom something is under way as sorted rows (tick, core, neuron), shape (n, 3)."""
-    # Sums that are multiples of the current's range change nothing and have no row.
+    # Sums that are multiples of the range they wrap into change nothing and have no row.
     ahead, core, neuron = np.nonzero(amounts)
     return np.stack([tick + ahead, core, neuron], axis=1).astype(np.int64)
 
@@ -36,7 +36,7 @@ def pending_rows(amounts: Ints, tick: int) -> Ints:
 def due_and_amounts(program: ListProgram, tick: int, due: Ints) -> tuple[Ints, Ints]:
     """List what axons that were reached will add to currents; the arguments are those of :func:`pending_amounts`."""
     # shapes: rows (m, 3); amounts (m,)
-    amounts = wrapped(due[(tick + np.arange(len(due))) % len(due)], program.chip.lists.current_bits)
+    amounts = wrapped(due[(tick + np.arange(len(due))) % len(due)], program.chip.lists.sum_bits)
     rows = pending_rows(amounts, tick)
     return rows, amounts[amounts != 0]
 

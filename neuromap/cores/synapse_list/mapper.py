@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways
+from neuromap.cores.synapse_list.balanced import BalanceSearch
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, wires_of
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.errors import DoesNotFitError
@@ -18,9 +21,10 @@ from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
+from neuromap.mapping.place.board import few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.network.spiking_neuron import PARAMETERS
+from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -29,8 +33,8 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     parts = _partition(list_network(network, chip), chip, context.budget)
-    source, target = ways(parts)
-    return Parts(rollout, parts, parts.n_cores, (parts.core[source], target), phases=phases)
+    found = Parts(rollout, parts, parts.n_cores, wires_of(parts), phases=phases)
+    return found if options.objective == "deliveries" else _balanced(found, chip, context)
 
 
 def _partition(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
@@ -42,6 +46,28 @@ def _partition(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartit
         parts = fill_cores(lists, chip, by_number=True)
         require_weights_held(parts, chip)
     return parts
+
+
+def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
+    """Look for a partition that the objective prefers, by what a program of the first one does."""
+    draft = emit(first.rollout, first, _draft_places(first.n_cores, chip), chip)
+    search = BalanceSearch(first.partition, draft, chip, context)
+    parts = search.found()
+    other = replace(first, partition=parts, n_cores=parts.n_cores)
+    try:
+        require_weights_held(parts, chip)
+        better = emit(first.rollout, other, _draft_places(parts.n_cores, chip), chip)
+    except DoesNotFitError:  # other neurons share lists, and their weights have no power of 2 in common
+        better = draft
+    if better is draft or search.measured(better) > search.measured(draft):
+        other = first
+    return replace(other, wires=search.wires(other.partition))
+
+
+def _draft_places(n_cores: int, chip: ChipSpec) -> Ints:
+    """Give the cores of a draft places, on few tiles as in the end."""
+    y, x = np.nonzero(few_tiles(np.ones((chip.rows, chip.columns), np.bool_), n_cores, chip))
+    return np.stack([x, y], axis=1)[:n_cores]
 
 
 # Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
@@ -91,7 +117,7 @@ def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
     is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
     drive = np.zeros(lists.n_neurons, np.int64)
     np.add.at(drive, lists.target, np.abs(lists.weight))
-    bound = min(chip.lists.current_range[1], chip.potential_range[1])
+    bound = min(chip.lists.greatest_sum, chip.potential_range[1])
     too_great = np.flatnonzero(is_frame & (drive > bound))
     if len(too_great):
         demand = int(drive[too_great[0]])
@@ -105,7 +131,7 @@ def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
 # The stage "emit" of many-target cores: write the program of a placed partition.
 
 
-_DTYPES = {"refractory": np.uint8}
+_DTYPES = {"refractory": np.uint8, "subtract": np.uint8}
 
 
 def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListProgram:
@@ -171,10 +197,17 @@ def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
     silent = {"current_decay": forget, "voltage_decay": forget}
     somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
     tables = {}
-    for name in PARAMETERS:
-        values = np.concatenate([getattr(n.neuron, name) for n in lists.neurons])
-        table = np.full(shape, silent.get(name, 0), _DTYPES.get(name, np.int32))
+    options = CurrentNeuron.options
+    for name in (*PARAMETERS, "subtract"):
+        if name in options and not any(name in n.neuron.arrays | n.neuron.stated for n in lists.neurons):
+            continue
+        sizes = np.diff(lists.offset)
+        each = (np.broadcast_to(getattr(n.neuron, name), size) for n, size in zip(lists.neurons, sizes, strict=True))
+        values = np.concatenate(list(each))
+        table = np.full(shape, silent.get(name, options.get(name, 0)), _DTYPES.get(name, np.int32))
         table[parts.core[somas], parts.slot[somas]] = values[somas]
+        if name == "floor" and chip.lists.floors == "shared":
+            table[:] = values.min(initial=NO_FLOOR)  # relays, which have none, stay above 0
         tables[name] = table
     more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
     if not len(more):

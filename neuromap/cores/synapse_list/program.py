@@ -4,11 +4,13 @@ A neuron sends its spikes to any number of axons; an axon adds a weight to any n
 a delay of its own. Every neuron has a current u and a voltage v, integers, and computes in every tick t, where all
 divisions round toward zero (Davies et al., IEEE Micro 2018; widths and order as in Lava's bit-accurate model):
 
-1. u := u (2^b - d_u) / 2^b + sum of the weights that are due, wrapped into its width;
-2. v := v (2^b - d_v) / 2^b + u + bias + the currents that are joined to it, stopped at the rails -(2^(p-1) - 1) and
-   2^(p-1) - 1 of its width p;
-   or v := 0 while the neuron rests after a spike;
-3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks from the next one on.
+1. a := sum of the weights that are due, wrapped into ``accumulator_bits`` of the chip, and
+   u := u (2^b - d_u) / 2^b + a, wrapped into its width;
+2. s := u + the currents that are joined to it + bias, wrapped into the width of u where the chip has ``sum_wraps``, and
+   v := v (2^b - d_v) / 2^b + s, stopped at the rails -(2^(p-1) - 1) and 2^(p-1) - 1 of its width p, and at -floor;
+   while the neuron rests after a spike, v stays what it is;
+3. if v > threshold and the neuron does not rest: spike, v := reset, or v - threshold where ``subtract`` is 1, and the
+   neuron rests for ``refractory`` ticks from the next one on.
 
 Where ``joined`` names a neuron of the core, the current of this one is joined to that one's voltage, from step 1 to
 step 2 of the same tick: it is a further compartment of that neuron, without a voltage or spikes of its own.
@@ -42,13 +44,18 @@ class CurrentTable(Card):
     voltage_decay: NDArray[np.int32]
     threshold: NDArray[np.int32]  # (C, N): above it (not at it) the neuron spikes
     bias: NDArray[np.int32]  # (C, N): added to the voltage in every tick
-    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage stays 0
+    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage stays what it is
     # current, voltage: (C, N): u and v before the first tick
     current: NDArray[np.int32]
     voltage: NDArray[np.int32]
     # (C, N): the neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none.
     # None where no neuron is joined
     joined: NDArray[np.int32] | None = None
+    # (C, N): what a spike sets v to; -floor is the least v that a tick leaves; 1 where a spike takes the threshold off.
+    # None where no neuron has it: 0, the rail, 0
+    reset: NDArray[np.int32] | None = None
+    floor: NDArray[np.int32] | None = None
+    subtract: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -129,11 +136,16 @@ class ListProgram(ChipProgram):
         "neurons.current": ("int32", "CN"),
         "neurons.voltage": ("int32", "CN"),
         "neurons.joined": ("int32", "CN"),
+        "neurons.reset": ("int32", "CN"),
+        "neurons.floor": ("int32", "CN"),
+        "neurons.subtract": ("uint8", "CN"),
         "targets.start": ("int64", "R"),
         "targets.core": ("int32", "T"),
         "targets.axon": ("int32", "T"),
     }
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"neurons.joined"})
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract"}
+    )
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
 
     def extents(self) -> dict[str, int]:
@@ -149,8 +161,8 @@ class ListProgram(ChipProgram):
     def misfit(self) -> str:
         """Say whether currents and voltages do not fit 32 bits, or products with decays exact doubles."""
         chip = self.chip
-        widths = {"current_bits": chip.lists.current_bits, "potential_bits": chip.potential_bits}
-        bounded = [(name, width, 2, 32) for name, width in widths.items()]
+        widths = {name: getattr(chip.lists, name) for name in ("current_bits", "accumulator_bits")}
+        bounded = [(name, width, 2, 32) for name, width in (*widths.items(), ("potential_bits", chip.potential_bits))]
         for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
             if not least <= width <= greatest:
                 return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"

@@ -232,6 +232,30 @@ def initial_state(program: ListProgram) -> Iterator[Finding]:
         yield _of_neurons("potential-range", values, outside, f"{least} to {most}", f"{what} before the first tick")
 
 
+def resets(program: ListProgram) -> Iterator[Finding]:
+    """``reset-range`` and ``floor-range``: what spikes leave, and where voltages stop, is what the chip has."""
+    neurons, lists = program.neurons, program.chip.lists
+    rail = 2 ** (program.chip.potential_bits - 1) - 1
+    floor = np.full(program.shape, rail) if neurons.floor is None else np.minimum(neurons.floor, rail)
+    if neurons.subtract is not None:
+        takes = neurons.subtract.astype(np.int64)
+        bound = "0 or 1" if lists.soft_reset else "0"
+        yield _of_neurons("reset-range", takes, takes > int(lists.soft_reset), bound, "soft reset")
+    if neurons.reset is not None:
+        wrong = (neurons.reset < -floor) | (neurons.reset > rail) if lists.reset_values else neurons.reset != 0
+        bound = f"-floor to {rail}" if lists.reset_values else "0"
+        yield _of_neurons("reset-range", neurons.reset, wrong, bound, "reset")
+    yield _of_neurons("floor-range", neurons.voltage, neurons.voltage < -floor, "-floor or more", "first voltage")
+    if neurons.floor is not None:
+        wrong, bound = floor < 0, "0 or more"
+        if lists.floors == "none":
+            wrong, bound = floor < rail, f"{rail} or more"
+        elif lists.floors == "shared":
+            odd = (floor < rail) & ((floor & (floor + 1)) != 0)
+            wrong, bound = wrong | odd | (floor != floor[:, :1]), "one 2^k - 1 for all neurons of a core"
+        yield _of_neurons("floor-range", neurons.floor, wrong, bound, "floor")
+
+
 def _has_shift(
     low: Ints, high: Ints, unit: Ints, step: Ints | np.int64, shifts: tuple[int, int], mantissa: tuple[int, int]
 ) -> NDArray[np.bool_]:
@@ -265,6 +289,7 @@ RULES = Rules(
         thresholds,
         biases,
         initial_state,
+        resets,
         *common_rules.BOARD,
     ),
     mapped=(common_rules.chosen_periods,),

@@ -16,13 +16,13 @@ from neuromap.errors import ChipError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_document import CORE_BOUNDS
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import NO_WRAP, CurrentNeuron
 
 NEURONS = (CurrentNeuron,)
 ONE_TARGET = False
 DELAYS_BEHIND_AXONS = True
 UPDATES_ALL = False
-OPTIONS: frozenset[str] = frozenset()
+OPTIONS: frozenset[str] = frozenset({"objective"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
 # key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
@@ -38,11 +38,14 @@ _INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
         "current_bits": (2, 32),
         "decay_bits": (1, 16),
         "refractory_bits": (1, 8),
+        "accumulator_bits": (2, 32),
     }
 )
 _PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
-_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1})
-KEYS = (*_SHARED, *_INTEGERS, *_PAIRS)
+_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1, "accumulator_bits": NO_WRAP})
+_FLAGS = ("sum_wraps", "soft_reset", "reset_values")
+FLOORS = ("none", "shared", "any")
+KEYS = (*_SHARED, *_INTEGERS, *_PAIRS, *_FLAGS, "floors")
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,43 @@ class SynapseLists(CoreFigures):
     current_bits: int = 24
     decay_bits: int = 12  # A decay d takes d / 2**decay_bits of a value in every tick
     refractory_bits: int = 6  # width of the refractory counter
+    accumulator_bits: int = NO_WRAP  # width of the sum of a tick's input, two's complement; it wraps
+    sum_wraps: bool = False  # whether currents + bias wrap into current_bits before the voltage takes them
+    # whether a spike can take the threshold off, or set the voltage to another value than 0
+    soft_reset: bool = False
+    reset_values: bool = False
+    # floors of voltages: none but the rail; one of 2**k - 1 for all neurons of a core; or any
+    floors: str = "none"
+
+    @property
+    def lists(self) -> SynapseLists:
+        """What ``ChipSpec.lists`` gives; figures of other kinds have none."""
+        return self
 
     @property
     def current_range(self) -> tuple[int, int]:
         """Rails of the current (two's complement)."""
         return (-(2 ** (self.current_bits - 1)), 2 ** (self.current_bits - 1) - 1)
+
+    @property
+    def sum_bits(self) -> int:
+        """Width into which what is added to a current in a tick wraps."""
+        return min(self.accumulator_bits, self.current_bits)
+
+    @property
+    def greatest_sum(self) -> int:
+        """Greatest input of a tick, and of a current, that does not wrap."""
+        return int(2 ** (self.sum_bits - 1)) - 1
+
+    def neuron_widths(self, potential_bits: int) -> dict[str, int]:
+        """Give the settings of a neuron that a chip must have the same of."""
+        return {
+            "decay_bits": self.decay_bits,
+            "current_bits": self.current_bits,
+            "voltage_bits": potential_bits,
+            "accumulator_bits": self.accumulator_bits,
+            "sum_wraps": int(self.sum_wraps),
+        }
 
     @property
     def greatest_refractory(self) -> int:
@@ -94,6 +129,8 @@ def figures(core: TomlTable) -> dict[str, Any]:
         values[key] = core.pair(key, *bounds, "[least, greatest]")
         if values[key][0] > values[key][1]:
             raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    values |= {key: core.boolean(key) for key in _FLAGS if key in core}
+    values |= {"floors": core.text("floors", FLOORS)} if "floors" in core else {}
     step = values["mixed_sign_step"]
     if step & (step - 1):
         raise ChipError(f"core.mixed_sign_step: found {step}; allowed are powers of 2")
@@ -104,4 +141,7 @@ def table(chip: ChipSpec) -> dict[str, Any]:
     """Write them; what is at its default is left out."""
     lists = chip.lists
     integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
-    return {key: getattr(chip, key) for key in _SHARED} | integers | {key: list(getattr(lists, key)) for key in _PAIRS}
+    flags: dict[str, Any] = {key: True for key in _FLAGS if getattr(lists, key)}
+    flags |= {"floors": lists.floors} if lists.floors != FLOORS[0] else {}
+    pairs = {key: list(getattr(lists, key)) for key in _PAIRS}
+    return {key: getattr(chip, key) for key in _SHARED} | integers | pairs | flags

@@ -9,9 +9,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack, kron
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.decide import Pending, SpikeSums
 from neuromap.formats.layers.functions import FUNCTIONS
@@ -130,7 +130,6 @@ def all_weights(found: SpikeSums) -> csr_array:
 
 MOST_ENTRIES = 2**26
 """Most entries of one such matrix that are not zero."""
-Ints = NDArray[np.int64]
 
 
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
@@ -286,7 +285,7 @@ def _axes_matrix(one: Operator, source: TensorShape) -> csr_array:
 
 
 def _matrix(
-    values: Sequence[NDArray[np.float64]], rows: Sequence[Ints], columns: Sequence[Ints], shape: tuple[int, int]
+    values: Sequence[Floats], rows: Sequence[Ints], columns: Sequence[Ints], shape: tuple[int, int]
 ) -> csr_array:
     entries = (np.concatenate([*rows, []]).astype(np.int64), np.concatenate([*columns, []]).astype(np.int64))
     return csr_array((np.concatenate([*values, []]), entries), shape=shape)

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.render.value import Card
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
 """Functions whose results are rounded, so that another order of computing may change them."""
 _NUDGE = 2.0**-21
@@ -30,7 +28,7 @@ _NUDGE = 2.0**-21
 
 
 @dataclass(frozen=True, eq=False)
-class Decision(Card):
+class Decision(ReadOnly, Card):
     """What neurons do, in integers: spike iff their sum is at least theta."""
 
     sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights change their signs
@@ -39,9 +37,6 @@ class Decision(Card):
     low: float
     high: float
     n_unsure: int  # neurons whose threshold would be another if floating-point numbers were rounded in another order
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> Decision:
@@ -152,15 +147,12 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerRows(Card):
+class IntegerRows(ReadOnly, Card):
     """Integer weights, and what one of them is worth."""
 
     weights: csr_array  # (n, n_sources): integers
-    unit: NDArray[np.float64]  # (n,): row k of the float weights is ``unit[k]`` times row k of these
+    unit: Floats  # (n,): row k of the float weights is ``unit[k]`` times row k of these
     error: float  # most that a weight misses its integer by, in units
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def integer_rows(weights: csr_array) -> IntegerRows:
@@ -195,12 +187,12 @@ def integer_rows(weights: csr_array) -> IntegerRows:
     return IntegerRows(found_weights, unit, float(np.abs(scaled - integers).max(initial=0)))
 
 
-def _near_integers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _near_integers(values: Floats) -> Bools:
     nearest = np.round(values)
     size = np.abs(nearest)
     with np.errstate(invalid="ignore"):
         near = (np.abs(values - nearest) <= _ROUNDING * np.maximum(1, size / 16)) & (size > 0) & (size <= _MOST_ROUNDED)
-    found: NDArray[np.bool_] = near | (values == nearest)
+    found: Bools = near | (values == nearest)
     return found
 
 
@@ -208,18 +200,15 @@ def _near_integers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pending(Card):
+class Pending(ReadOnly, Card):
     """A function that waits for the sum that it is of."""
 
     function: str  # of :data:`~neuromap.formats.layers.functions.FUNCTIONS`
     constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class SpikeSums(Card):
+class SpikeSums(ReadOnly, Card):
     """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that."""
 
     shape: TensorShape  # the batch first, which is one frame
@@ -227,16 +216,12 @@ class SpikeSums(Card):
     offset: Floats  # (n_elements,): what is added
     pending: tuple[Pending, ...] = ()  # functions of the sum, in order
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", ReadOnlyMapping(self.weights))
-        freeze_arrays(self)
-
     @property
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
 
-    def spikes_per_element(self) -> NDArray[np.int64]:
+    def spikes_per_element(self) -> Ints:
         """Count the neurons that every element depends on."""
         counts = np.zeros(self.size, np.int64)
         for matrix in self.weights.values():
@@ -281,7 +266,7 @@ class SpikeSums(Card):
         weights = {name: csr_array(matrix @ part) for name, part in plain.weights.items()}
         return SpikeSums(shape, weights, np.asarray(matrix @ plain.offset))
 
-    def picked(self, elements: NDArray[np.int64], shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
+    def picked(self, elements: Ints, shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
         """Put elements into another order; where a number is -1 there is a constant instead."""
         inside = np.flatnonzero(elements >= 0)
         entries = (np.ones(len(inside)), (inside, elements[inside]))

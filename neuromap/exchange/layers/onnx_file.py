@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
-from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Imported
 from neuromap.exchange.layers.take_graph import take_graph
 from neuromap.files.argument_checks import path_given
@@ -14,6 +12,7 @@ from neuromap.files.messages import show_name
 from neuromap.formats.onnx.file_graph import read_onnx
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.registry import require_package
 
 
 def from_onnx(path: str | Path, *, chip: str | Path | ChipSpec | None = None) -> Imported:
@@ -39,8 +38,7 @@ def from_onnx(path: str | Path, *, chip: str | Path | ChipSpec | None = None) ->
         If ``onnx`` is not installed, or nothing of the file can be taken over.
     """
     path = path_given("from_onnx", path)
-    if find_spec("onnx") is None:
-        raise NotSupportedError("ONNX: needs onnx, which is not installed; pip install 'neuromap-rollouts[onnx]'")
+    require_package("ONNX", "onnx", "onnx", imports=False)
     spec = None if chip is None else load_chip(chip)
     graph = read_onnx(path)
     with foreign_boundary(f"the ONNX model {show_name(str(path))}"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.formats.layers.operator import Operator
 from neuromap.render.value import Card
 
@@ -20,15 +20,12 @@ class Way(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Layer(Card):
+class Layer(ReadOnly, Card):
     """A node with the operators that make it."""
 
     name: str  # as the network calls it
     operators: tuple[Operator, ...]  # in order; the last gives what others read
     ways: Mapping[str, tuple[Way, ...]]  # from every node that it reads
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ways", ReadOnlyMapping(self.ways))
 
     @property
     def work(self) -> int | None:
@@ -38,7 +35,7 @@ class Layer(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Structure(Card):
+class Structure(ReadOnly, Card):
     """A graph of operators as nodes and edges."""
 
     inputs: Mapping[str, str]  # name of every input node that is read, and the tensor that it stands for
@@ -47,7 +44,3 @@ class Structure(Card):
     # what lies between output nodes and the end of the graph, by the tensor at the end
     readout: Mapping[str, tuple[Operator, ...]]
     left_out: tuple[str, ...] = ()  # inputs that nothing reads
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", ReadOnlyMapping(self.inputs))
-        object.__setattr__(self, "readout", ReadOnlyMapping(self.readout))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from neuromap.files.foreign import foreign_boundary
 from neuromap.formats.pytorch.module_graph import read_module
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.registry import require_package
 
 if TYPE_CHECKING:
     import torch
@@ -43,10 +43,7 @@ def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path 
         If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be taken
         over.
     """
-    if find_spec("torch") is None:
-        raise NotSupportedError(
-            "PyTorch: needs torch, which is not installed; pip install 'neuromap-rollouts[training]'"
-        )
+    require_package("PyTorch", "torch", "training", imports=False)
     spec = None if chip is None else load_chip(chip)
     graph = read_module(module, example_input)
     name = type(module).__name__

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from neuromap.arrays.array_types import Floats
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.flat_graph import (
@@ -29,8 +29,6 @@ from neuromap.exchange.nir.flat_graph import (
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 
 # What arrives at a node: spikes of sources through matrices and delays, and a constant.
-
-Floats = NDArray[np.float64]
 
 
 class Filter(NamedTuple):

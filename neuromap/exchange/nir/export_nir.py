@@ -123,6 +123,8 @@ def _unsaid(network: Network) -> tuple[Note, ...]:
         if isinstance(neuron, CurrentNeuron):
             said = ["values are rounded toward zero and wrap or stop at their widths"]
             said += ["neurons rest after a spike"] if neuron.refractory.any() else []
+            said += ["a spike takes the threshold off"] if neuron.subtract else []
+            said += ["voltages have a floor"] if "floor" in neuron.arrays else []
             said += ["currents or voltages do not begin at 0"] if _starts(neuron.current, neuron.voltage) else []
         elif isinstance(neuron, LeakNeuron):
             said = [f"potentials stop at {-int(neuron.floor.max(initial=0))} or above"]

@@ -7,14 +7,12 @@ from collections import deque
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.messages import show_name
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
-
-Floats = NDArray[np.float64]
 
 
 def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.0) -> Floats:
@@ -188,7 +186,6 @@ def _end(graph: NirGraph, name: str, path: str, kind: str) -> str:
 # Convolutions and pools of NIR as sparse matrices over values in its order: channels, then rows, then columns.
 
 
-Ints = NDArray[np.int64]
 MAX_WEIGHTS = 2**26
 """Weights of a matrix, and products on the way to one."""
 

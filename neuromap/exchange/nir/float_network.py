@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Floats
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NetworkError, NotSupportedError
@@ -74,11 +74,10 @@ def convention(dt: float | None, scheme: str | None, tool: str | None, found: Co
 
 
 # Neurons of NIR at a step: v := a v + b q + c, q := k q + spikes.
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Discrete(Value):
+class Discrete(ReadOnly, Value):
     r"""Neurons of a node at a step; arrays of shape (n,), lists one array per current."""
 
     # In every step q_c := k_c q_c + sum of weights of spikes; v := a v + sum over c of b_c q_c + added; if v >
@@ -96,9 +95,6 @@ class Discrete(Value):
     start: tuple[Floats, ...]  # q in the first step without spikes: constant inputs of currents rise from 0
     scheme_error: float  # greatest difference of a and k from those of the other scheme
     filters: tuple[str, ...]  # what feeds each current: the name of a leaky integrator, or an empty text
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, float]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools
 from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.nir.contract import Contracted, contract
@@ -62,7 +62,7 @@ def from_nir(
     scheme: str | None = None,
     tool: str | None = None,
     rollout: str = "sequential",
-    compare: int | Mapping[str, NDArray[np.bool_]] = STEPS,
+    compare: int | Mapping[str, Bools] = STEPS,
 ) -> Imported:
     """Take over a network from NIR. A file is data: nothing in it is executed.
 
@@ -117,7 +117,7 @@ def _imported(
     scheme: str | None,
     tool: str | None,
     rollout: str,
-    compare: int | Mapping[str, NDArray[np.bool_]],
+    compare: int | Mapping[str, Bools],
 ) -> Imported:
     graph, called = _graph(source)
     try:
@@ -155,7 +155,7 @@ def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> P
 
 
 def _quantised(
-    parts: Parts, chip: ChipSpec, called: str, producer: str, compare: int | Mapping[str, NDArray[np.bool_]]
+    parts: Parts, chip: ChipSpec, called: str, producer: str, compare: int | Mapping[str, Bools]
 ) -> Imported:
     names = _names(parts.graph)
     original = float_network(_stem(called), parts, names)
@@ -361,7 +361,6 @@ def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Import
 # Spike trains of the integers against those of the float equations, on random spikes.
 
 
-Bools = NDArray[np.bool_]
 RATE = 0.2
 """Spikes per input neuron and step of random stimuli."""
 MOST_WORK = 2**28

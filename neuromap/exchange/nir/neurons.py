@@ -19,6 +19,7 @@ from neuromap.exchange.nir.float_network import SCHEMES, STEPS, Convention
 from neuromap.files.messages import show
 from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
 from neuromap.network.network import Network, plain_table
+from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
 Ints = NDArray[np.int64]
@@ -26,13 +27,13 @@ Floats = NDArray[np.float64]
 _FORGETS = 1 / 64
 _KEEPS = 2.0**40
 """Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits."""
-_BESIDE = {"current": ("refractory", "current", "voltage"), "leak": ("floor", "potential")}
+_BESIDE = {"current": ("refractory", "current", "voltage", "floor"), "leak": ("floor", "potential")}
 """What no primitive has a word for, by the model: arrays of the node's metadata."""
 
 
 def neuron_settings(name: str, neuron: SpikingNeuron) -> dict[str, Any]:
     """Give the model, its settings, and what its currents are called, for the head."""
-    settings: dict[str, Any] = {"model": neuron.model, **{key: getattr(neuron, key) for key in neuron.settings}}
+    settings: dict[str, Any] = {"model": neuron.model, **neuron.stated}
     if neuron.n_currents > 1:
         settings["currents"] = [f"{name} current {c}" for c in range(neuron.n_currents)]
     return settings
@@ -45,7 +46,9 @@ def neuron_primitives(name: str, neuron: SpikingNeuron, shape: tuple[int, ...], 
     def laid(values: Any) -> Floats:
         return np.asarray(values, np.float64)[order].reshape(shape)
 
-    beside = {key: laid(getattr(neuron, key)) for key in _BESIDE[neuron.model] if getattr(neuron, key).any()}
+    # an option that is stated may be 0, as a floor is
+    found = {key: array for key, array in neuron.arrays.items() if array.any() or key in neuron.options}
+    beside = {key: laid(found[key]) for key in _BESIDE[neuron.model] if key in found}
     metadata: dict[str, MetaValue] = {KEY: neuron.model, **beside}
     if isinstance(neuron, LeakNeuron):
         ones = np.ones(shape)
@@ -66,7 +69,8 @@ def _of_currents(
     lost = _lost(tau, dt)
     leak = (bias / lost).astype(np.float32).astype(np.float64)
     leak = leak if np.array_equal(np.rint(leak * lost), bias) else bias / lost
-    parameters = {"r": _float32(1 / lost), "v_leak": leak, "v_threshold": laid(neuron.threshold), "v_reset": 0 * lost}
+    parameters = {"r": _float32(1 / lost), "v_leak": leak, "v_threshold": laid(neuron.threshold)}
+    parameters["v_reset"] = laid(np.broadcast_to(neuron.reset, neuron.threshold.shape))
     taus = [_narrow(_tau(decay, one, dt), decay, one, dt) for decay in decays]
     if len(decays) == 1:
         if (decays[0] == one).all():
@@ -131,10 +135,10 @@ def restored_neuron(
     wanted = {"leak": ("IF",), "current": ("LIF", "CubaLIF")}.get(model if isinstance(model, str) else "", ())
     if node.kind not in wanted:
         raise InputError(f"node {name}: is {node.kind}, and its metadata say {show(model)}; remove the metadata")
-    more: dict[str, Any] = {key: beside(key) for key in _BESIDE[str(model)]}
-    numbers = {
-        key: settings[key] for key in ("subtract", "decay_bits", "current_bits", "voltage_bits") if key in settings
-    }
+    kind = MODELS[str(model)]
+    stated = [key for key in _BESIDE[str(model)] if key not in kind.options or key in node.metadata]
+    more: dict[str, Any] = {key: beside(key) for key in stated}
+    numbers = {key: settings[key] for key in kind.settings if key in settings}
     if model == "leak":
         threshold = own(np.floor(spread(name, node, "v_threshold", shape)) + 1)
         return LeakNeuron(threshold=threshold, leak=own(neurons.signal.constant), **more, **numbers)
@@ -151,6 +155,7 @@ def restored_neuron(
         current_decay=first,
         voltage_decay=own(_decay(tau, 1 << bits, dt).astype(np.float64)),
         bias=own(spread(name, node, "v_leak", shape) * _lost(tau, dt)),
+        reset=own(spread(name, node, "v_reset", shape, default=0.0)),
         more_current_decays=tuple(others),
         **more,
         **numbers,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuromap.errors import DoesNotFitError, PatternError
@@ -11,12 +12,19 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, bound_text, plainness, row_order, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
-from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period, time_axis
+
+# Why no row fits: the reason that most rows were refused for.
+
+
+def most_frequent_refusal(messages: Iterable[str]) -> str:
+    """Choose the message that stands for all refusals; each names demand, bound and remedy."""
+    counted = Counter(message for message in messages if message)
+    return counted.most_common(1)[0][0] if counted else ""
 
 
 @dataclass(frozen=True)

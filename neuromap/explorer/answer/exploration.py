@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.explorer.answer.objectives import ACCURACY, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -86,7 +86,7 @@ class Gap(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Exploration(Documented, Framed, Paged, Drawn, Printed):
+class Exploration(ReadOnly, Documented, Framed, Paged, Drawn, Printed):
     """Rows of an exploration, with what they hold for.
 
     Attributes
@@ -152,9 +152,6 @@ class Exploration(Documented, Framed, Paged, Drawn, Printed):
     energy_tolerance: float = 0.0
     deadline: Deadline | None = None
     axes: tuple[Objective, ...] = OBJECTIVES
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
 
     def _facts(self) -> dict[str, object]:
         return {

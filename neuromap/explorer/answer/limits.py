@@ -274,10 +274,12 @@ class Value(NamedTuple):
 
 
 def value_of(row: ExploredRow, objective: Objective) -> Value:
-    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change."""
+    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that are not known before."""
     # gives ``None`` is exact for a mapped row whose chip has no such figures
-    if row.status == "mapped" or objective.bound is None:
-        return Value(getattr(row, objective.name), not row.times_are_bounds)
+    if objective.bound is None:
+        return Value(getattr(row, objective.name), not row.seconds_are_bounds)
+    if row.status == "mapped":
+        return Value(getattr(row, objective.name), True)
     return Value(getattr(row, objective.bound), False)
 
 

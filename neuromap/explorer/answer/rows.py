@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from neuromap.arrays.times import Time
 from neuromap.render.value import Card
@@ -57,6 +57,15 @@ class Candidate(Card):
         return ", ".join(words)
 
 
+class RowSeconds(NamedTuple):
+    """Times of a row where ticks last as long as their work: in steady operation, means over frames and stimuli."""
+
+    first_response: float
+    full_response: float
+    worst_case_reaction: float
+    frame_period: float
+
+
 @dataclass(frozen=True)
 class ExploredRow(Card):
     """One distinct schedule on one chip, with all its figures.
@@ -94,7 +103,12 @@ class ExploredRow(Card):
         Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters may
         change the schedule.
     tick_seconds : float
-        Of the chip.
+        Of the chip; where its ticks last as long as their work, what one takes at least in any mapping.
+    is_timed : bool
+        Whether ticks last as long as their work.
+    seconds, bound_seconds : RowSeconds or None
+        Such times: in the event simulation, and at most, by counts; ``None`` where the row was not mapped, and where
+        ticks are of fixed length.
     cores : int or None
         Cores in use; ``None`` where it was not mapped.
     core_bound : int
@@ -150,26 +164,46 @@ class ExploredRow(Card):
     accuracy_bound: float | None = None
     accuracy_at_deadline: float | None = None
     frames_by_deadline: int | None = None
+    is_timed: bool = False
+    seconds: RowSeconds | None = None
+    bound_seconds: RowSeconds | None = None
     on_front: bool = False
     on_class_front: bool = False
     cut_short: tuple[str, ...] = ()
 
     @property
     def first_response_seconds(self) -> float:
-        """First response in seconds."""
-        return self.first_response_ticks * self.tick_seconds
+        """First response in seconds; of a row whose ticks are timed and were not, what it is at least."""
+        return self._seconds.first_response
 
     @property
     def full_response_seconds(self) -> float:
         """Full response in seconds."""
-        return self.full_response_ticks * self.tick_seconds
+        return self._seconds.full_response
 
     @property
     def worst_case_reaction_seconds(self) -> float:
         """Worst-case reaction in seconds."""
-        return self.worst_case_reaction_ticks * self.tick_seconds
+        return self._seconds.worst_case_reaction
 
     @property
     def sampling_frequency_hz(self) -> float:
         """Input frames per second."""
-        return 1.0 / (self.frame_period_ticks * self.tick_seconds)
+        return 1.0 / self._seconds.frame_period
+
+    @property
+    def seconds_are_bounds(self) -> bool:
+        """Whether times in seconds are only proven to be at least so long."""
+        return self.times_are_bounds or (self.is_timed and self.seconds is None)
+
+    @property
+    def _seconds(self) -> RowSeconds:
+        if self.seconds is not None:
+            return self.seconds
+        ticks = (
+            self.first_response_ticks,
+            self.full_response_ticks,
+            self.worst_case_reaction_ticks,
+            self.frame_period_ticks,
+        )
+        return RowSeconds(*(count * self.tick_seconds for count in ticks))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
@@ -17,7 +18,7 @@ from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objec
 from neuromap.explorer.candidates.named_patterns import least_full_response
 from neuromap.explorer.candidates.options import MAX_PERIOD, ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, RowTable, row_table
-from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class, energy_bound, least_tick
 from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedules_of, sharing_of
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
@@ -31,7 +32,6 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-Ints = NDArray[np.int64]
 _CHUNK = 1 << 16
 
 
@@ -63,7 +63,7 @@ class LeastTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class MappingChoice(Value):
+class MappingChoice(ReadOnly, Value):
     """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
 
     chip: ChipSpec  # the chip
@@ -76,9 +76,8 @@ class MappingChoice(Value):
     neuron_bound: int
     class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
     least: LeastTimes  # responses that no row is quicker than
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
+    # seconds that a tick of any row takes at least: the chip's, or a bound where ticks last as long as their work
+    tick_seconds: float
 
     @property
     def may_change_schedule(self) -> bool:
@@ -93,6 +92,10 @@ class MappingChoice(Value):
             and (self.options.ticks_per_step == other.options.ticks_per_step or not self.may_change_schedule)
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
+
+    def energy_bound(self, period_ticks: Time, cores: int) -> float | None:
+        """Energy per frame that no row of such a frame period on so many cores can do without."""
+        return energy_bound(self.chip, period_ticks, cores, self.neuron_bound, self.tick_seconds)
 
     def exact_times(self, rows: int | slice) -> RowTimes:
         """Give the times of rows in ticks, by their schedules."""
@@ -137,7 +140,8 @@ def mapping_choices(
             in_class = bound.total
             if not _may_change_schedule(options) and CORES in asked.objectives:
                 in_class = core_bound_of_class(given, chip, bound.total, budget)
-            choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least)
+            tick = least_tick(chip, bound.total, bound.neurons)
+            choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least, tick)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip
@@ -217,7 +221,7 @@ class Asked:
 
     @property
     def is_about_times(self) -> bool:
-        """Whether all objectives are times, which are known before anything is mapped."""
+        """Whether all objectives are times, which are known (or bounded) before anything is mapped."""
         return all(objective.bound is None for objective in self.objectives)
 
     @property

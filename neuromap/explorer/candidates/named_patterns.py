@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
@@ -16,15 +16,12 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 @dataclass(frozen=True, eq=False)
-class NamedPatterns:
+class NamedPatterns(ReadOnly):
     """Valid patterns with names, the given one first, each once."""
 
     given: RolloutPattern  # the pattern that the weights are for
     patterns: tuple[RolloutPattern, ...]  # all of them
     names: Mapping[tuple[int, ...], str]  # name by R of every edge
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", ReadOnlyMapping(self.names))
 
     @cached_property
     def curve(self) -> list[CurvePoint]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.array_types import Bools, Words
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.schedules import CoreWeights, Graph, RowKeys, schedules_of
@@ -24,7 +25,6 @@ from neuromap.rollout.pattern import RolloutPattern
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 Columns = dict[str, NDArray[Any]]
 _SEQUENTIAL_BITS = 16
 """Bits that a number of sequential edges is kept in (uint16)."""
@@ -33,7 +33,7 @@ _FIRST_MERGE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class RowTable(Value):
+class RowTable(ReadOnly, Value):
     """Distinct schedules in update steps (M rows), in ascending order of their keys."""
 
     row_keys: RowKeys  # makes the keys: knows the network and the executions that were asked for
@@ -43,7 +43,7 @@ class RowTable(Value):
     values: Values
     execution: NDArray[np.uint8]  # (M,): position of its execution
     behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.class_numbers`)
-    needs_retraining: NDArray[np.bool_]  # (M,): whether that is another one than the given pattern's
+    needs_retraining: Bools  # (M,): whether that is another one than the given pattern's
     n_patterns: Ints  # (M,): patterns that share the row
     # period, first, full: (M,): frame period (its numerator at unequal intervals), first and full response in update
     # steps
@@ -51,11 +51,8 @@ class RowTable(Value):
     frames: NDArray[np.int16]  # (M,): denominator of the frame period, 1 at equal intervals
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]  # (M,): whether the full response is
+    exact: Bools  # (M,): whether the full response is
     estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -208,7 +205,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class PatternSpace(Value):
+class PatternSpace(ReadOnly, Value):
     """The patterns that are searched."""
 
     graph: Graph  # the network
@@ -217,9 +214,6 @@ class PatternSpace(Value):
     # (n_patterns, E): they, where not simply every choice for the edges that are no self-edges
     sample: Values | None = None
     is_complete: bool = True  # whether no valid pattern is left out (of the class, where only one is searched)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
         """Keep the patterns of one behaviour class: those that need no retraining."""

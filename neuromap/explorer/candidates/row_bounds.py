@@ -18,6 +18,7 @@ from neuromap.arrays.times import Time
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.tick_costs import tick_costs
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.bounds.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
@@ -28,6 +29,9 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.shortest_walks import shortest_walks
 from neuromap.simulation.cost.energy import Counts, energy_of
+
+_FEMTO = 15
+"""Decimals of a second to which ticks are timed."""
 
 
 def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", budget: Budget = NO_LIMIT) -> CoreBound:
@@ -95,13 +99,37 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     return max(least, core_bound(legal, chip, proven=True).total)
 
 
-def energy_bound(chip: ChipSpec, period_ticks: Time, cores: int, neurons: int) -> float | None:
+def least_tick(chip: ChipSpec, cores: int, neurons: int) -> float:
+    """Seconds that a tick of any mapping takes at least: on a chip of timed ticks the access of its neurons in use."""
+    # cores, neurons: cores and neurons in use, or what they are at least. Neurons spread over so many tiles as cost
+    # least, with their barrier. Times are those of whole femtoseconds, as ticks are timed.
+    costs = tick_costs(chip)
+    if costs is None:
+        return chip.tick_seconds
+    in_use = 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
+    area, most = math.prod(chip.tile), chip.n_usable_cores
+    firsts = [tiles for tiles, _ in costs.barrier] or [1]
+    ends = [*(area * (first - 1) for first in firsts[1:]), most]  # the most cores that wait no longer at the barrier
+    steps = [(first, min(end, most)) for first, end in zip(firsts, ends, strict=True)]
+    found = [
+        round(costs.access, _FEMTO) * -(-in_use // end) + round(costs.barrier_of(first), _FEMTO)
+        for first, end in steps
+        if end >= cores
+    ]
+    return max(min(found, default=0.0), 10.0**-_FEMTO)
+
+
+def energy_bound(
+    chip: ChipSpec, period_ticks: Time, cores: int, neurons: int, tick_seconds: float | None = None
+) -> float | None:
     """Energy per frame that no mapping can do without: what a silent chip takes in one frame period."""
     # period_ticks: frame period, or what it is at least
     # cores, neurons: cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a
     # core with synapse lists those in use
+    # tick_seconds: what a tick takes at least, where ticks are timed
     # gives joules; ``None`` where the chip has no figures
     chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
     updates = (cores * chip.neurons if chip.kind.structure.UPDATES_ALL else neurons) * ticks
-    joules = energy_of(chip, Counts(ticks=ticks, chips=chips, neuron_updates=updates)).joules
+    counts = Counts(ticks=ticks, chips=chips, neuron_updates=updates, seconds=ticks * (tick_seconds or 0.0))
+    joules = energy_of(chip, counts).joules
     return None if joules is None else joules / frames

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints, Words
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import pack
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
@@ -38,9 +39,7 @@ from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-Ints = NDArray[np.int64]
 Values = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ Narrow = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Schedules(Value):
+class Schedules(ReadOnly, Value):
     """Schedules of N patterns in one execution, in update steps."""
 
     # (N,): numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that
@@ -180,10 +179,7 @@ class Schedules(Value):
     # first, full: (N,): least first and greatest full response over the outputs
     first: Ints
     full: Ints
-    exact: NDArray[np.bool_]  # (N,): whether the full responses are exact, else upper bounds
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
+    exact: Bools  # (N,): whether the full responses are exact, else upper bounds
 
 
 def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:

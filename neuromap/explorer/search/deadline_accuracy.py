@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.accuracy.measure import MOST_FRAMES, ImageFrames, accuracy_of_reference
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time, whole
 from neuromap.arrays.value import Value
@@ -20,18 +20,14 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.candidates.asked import MappingChoice
-from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork
-from neuromap.explorer.search.measured import Figures, nan_of
+from neuromap.explorer.search.measured import Figures, Measured, nan_of
 from neuromap.files.argument_checks import needs, real_number
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-
-_MOST_FRAMES = 1 << 12
-"""More frames than any period has, and few enough that a float of a period tells it."""
-Ints = NDArray[np.int64]
 
 
 class RowPlace(NamedTuple):
@@ -42,29 +38,15 @@ class RowPlace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Value):
+class Group(ReadOnly, Value):
     """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none."""
 
     choice: MappingChoice  # chip, splitters and ticks per step
     rows: Ints  # (n,): positions in the choice's table, the cheapest by estimate first
     is_given_class: bool  # whether they are of the given pattern's class
+    # first and full response, worst-case reaction and frame period in ticks, or what they are at least
+    ticks: tuple[int, int, int, Time]
     bounds: Figures  # proven bounds of what any of them can reach
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def first_ticks(self) -> int:
-        """First response in ticks, or what it is at least."""
-        return round(self.bounds.first_response / self.choice.chip.tick_seconds)
-
-    @property
-    def period_ticks(self) -> Time:
-        """Frame period in ticks, or what it is at least."""
-        ticks = self.bounds.frame_period / self.choice.chip.tick_seconds
-        if math.isclose(ticks, whole_ticks := round(ticks)):
-            return whole_ticks
-        return Fraction(ticks).limit_denominator(_MOST_FRAMES)
 
     @property
     def core_bound(self) -> int:
@@ -79,34 +61,25 @@ class Group(Value):
 
 def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -> list[Group]:
     """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
-    table, chip = choice.table, choice.chip
+    table = choice.table
     columns = (~table.needs_retraining, *choice.optimistic())
     order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it
     ranked = np.stack([column[order] for column in columns], axis=1)
     starts = np.flatnonzero(run_heads(ranked))
     groups = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
-        period = _period(ranked[start])
-        times = (ticks * chip.tick_seconds for ticks in (*ranked[start, 1:4].tolist(), period))
-        error = (
-            math.nan if accuracy is None else 1 - _accuracy_bound(accuracy, choice, int(order[start]), ranked[start])
-        )
+        first, full, reaction, ticks_of_frames, frames = ranked[start, 1:].tolist()
+        ticks = first, full, reaction, whole(Fraction(ticks_of_frames, frames))
+        times = (count * choice.tick_seconds for count in ticks)
+        error = math.nan
+        if accuracy is not None:  # one of its rows stands for all, which have equal times
+            network, values = table.graph.network, table.pattern(int(order[start]))
+            exact = not (choice.may_change_schedule or choice.chip.is_timed)
+            error = 1 - accuracy.class_at_most(network, values, accuracy.most_frames(choice, ticks), exact=exact)
         cores = choice.class_bound if ranked[start, 0] else choice.core_bound
-        energy = energy_bound(chip, period, cores, choice.neuron_bound)
-        bounds = Figures._make((*times, error, float(cores), nan_of(energy)))
-        groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), bounds))
+        bounds = Figures._make((*times, error, float(cores), nan_of(choice.energy_bound(ticks[3], cores))))
+        groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), ticks, bounds))
     return groups
-
-
-def _period(ranked: Ints) -> Time:
-    return whole(Fraction(int(ranked[4]), int(ranked[5])))
-
-
-def _accuracy_bound(accuracy: DeadlineAccuracy, choice: MappingChoice, row: int, ranked: Ints) -> float:
-    """Accuracy that no row of a group exceeds; one of its rows stands for all, which have equal times."""
-    n_frames = accuracy.n_frames(int(ranked[1]), _period(ranked), choice.chip.tick_seconds)
-    network, values = choice.table.graph.network, choice.table.pattern(row)
-    return accuracy.class_at_most(network, values, n_frames, exact=not choice.may_change_schedule)
 
 
 # Accuracy at a deadline: how often the last frame that is known by then is right, by the definition of a rollout.
@@ -137,13 +110,33 @@ class DeadlineAccuracy:
         self.seconds, self.images, self.seed = float(seconds), images, seed
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 
-    def n_frames(self, first: int, period: Time, tick_seconds: float) -> int:
-        """Count the frames that are known by the deadline."""
+    def most_frames(self, choice: MappingChoice, ticks: tuple[int, int, int, Time]) -> int:
+        """Count the frames of a group that are known by the deadline, or that are at most where ticks are timed."""
+        if choice.chip.is_timed:  # of more frames than may be decided on a row is refused when it is measured
+            return min(MOST_FRAMES, self._known(ticks[0], ticks[3], choice.tick_seconds))
+        return self._checked(self._known(ticks[0], ticks[3], choice.tick_seconds))
+
+    def n_frames(self, measured: Measured, chip: ChipSpec) -> int | None:
+        """Count the frames of a row that are known by the deadline; ``None`` where it was not mapped, or not timed."""
+        first, period = measured.first_response_ticks, measured.frame_period_ticks
+        if first is None or period is None:
+            return None
+        if not chip.is_timed:
+            return self._checked(self._known(first, period, chip.tick_seconds))
+        if measured.seconds is None:
+            return None
+        left = self.seconds * (1 + 1e-9) - measured.seconds.first_response
+        return self._checked(0 if left < 0 else math.floor(left / measured.seconds.frame_period) + 1)
+
+    def _known(self, first: int, period: Time, tick_seconds: float) -> int:
+        """Count the frames that are known by the deadline, at ticks of one length."""
         # first: first response in ticks
         # period: frame period in ticks; at unequal intervals those are counted that are known wherever the stimulus
         # begins
         ticks = math.floor(self.seconds / tick_seconds * (1 + 1e-9))  # 3 ms are 3 ticks of 1 ms
-        found = 0 if ticks < first else (ticks - first) // period + 1
+        return 0 if ticks < first else (ticks - first) // period + 1
+
+    def _checked(self, found: int) -> int:
         if found > MOST_FRAMES:
             raise InputError(
                 f"deadline {with_unit(self.seconds, 's')}: {found} frames are known by then; at most {MOST_FRAMES} are "

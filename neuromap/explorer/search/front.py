@@ -9,23 +9,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from neuromap.arrays.array_types import Bools, Floats
 from neuromap.arrays.times import Time, largest_gap, whole
 from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.asked import Asked, MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, least_full_response
-from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
-from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, nan_of
+from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.node_times import maximum_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class OpenRows:
         if CORES in self.objectives:
             self._compute_bound(place)
         cores = self.bound_of(place)
-        energy = energy_bound(group.choice.chip, group.period_ticks, cores, group.choice.neuron_bound)
+        energy = group.choice.energy_bound(group.ticks[3], cores)
         bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
         if not self._is_excluded(bounds, group.is_given_class):
             return False
@@ -99,7 +97,7 @@ class OpenRows:
             self._compute_bound(place)
         group = self.all_rows.groups[place.group]
         accuracy = self.all_rows.accuracy_of(place, measured)
-        figures = figures_of(measured, group.choice.chip.tick_seconds, accuracy)
+        figures = figures_of(measured, fixed_tick(group.choice.chip), accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
             excluded = excluded_by(self._bounds, [compared(figures, self.objectives)], self.tolerance)
@@ -223,13 +221,12 @@ def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:
 #
 # Figures are compared as decimals of 12 significant digits: 10 ticks of 0.1 ms and one tick of 1 ms are the same
 # time, though their floating-point products differ in the last bit.
-Floats = NDArray[np.float64]
 _DIGITS = 12
 _SMALLEST = 1e-280
 """Smaller figures are compared as they are: the power of ten that scales them is no normal number."""
 
 
-def front_of(figures: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+def front_of(figures: ArrayLike, tolerance: float = 0.0) -> Bools:
     """Mark the rows that are on the front."""
     # Equal rows are on the front together. A figure that a row does not have (NaN) makes it comparable to rows without
     # that figure only.
@@ -246,13 +243,13 @@ def front_of(figures: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
     return on_front[place.reshape(-1)]
 
 
-def dominated_by(figures: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+def dominated_by(figures: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> Bools:
     """Mark the rows that some other row dominates."""
     # shapes: figures (n, objectives); others (m, objectives); returns (n,)
     return _beaten(_rounded(figures), _rounded(others), 1 + tolerance, 1 - tolerance)
 
 
-def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> Bools:
     """Mark the rows that need not be known: whatever they are, some other row dominates them and all they dominate."""
     # It is as good in every figure, the energy without tolerance, and better in one, the energy by more than the
     # tolerance. What dominates such a row also dominates whatever that row does, so the front is the same without it.
@@ -260,7 +257,7 @@ def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) ->
     return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
 
 
-def matched_by(bounds: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
+def matched_by(bounds: ArrayLike, others: ArrayLike) -> Bools:
     """Mark the rows that some other row is as good as in every figure, whatever they are."""
     # Such rows may be on the front, but with no figures that are not on it.
     # shapes: bounds (n, objectives); others (m, objectives); returns (n,)
@@ -283,7 +280,7 @@ def _rounded(figures: ArrayLike) -> Floats:
     return table
 
 
-def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: float) -> NDArray[np.bool_]:
+def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: float) -> Bools:
     """Mark the rows that another is as good as and better than, for energy: below such multiples of theirs."""
     found = np.zeros(len(table), np.bool_)
     absent = np.isnan(table)
@@ -377,7 +374,6 @@ def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
         period = times.period
         if chosen_period(times.execution) is None:
             period = whole(Fraction((period.numerator - 1) * step + 1, period.denominator))
-    energy = energy_bound(choice.chip, period, cores, choice.neuron_bound)
     ticks = (first, full, first + largest_gap(period) - 1, period)
-    seconds = (float(number * choice.chip.tick_seconds) for number in ticks)
-    return Figures._make((*seconds, math.nan, float(cores), nan_of(energy)))
+    seconds = (float(number * choice.tick_seconds) for number in ticks)
+    return Figures._make((*seconds, math.nan, float(cores), nan_of(choice.energy_bound(period, cores))))

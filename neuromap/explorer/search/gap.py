@@ -7,18 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
+from neuromap.explorer.answer.advice import most_frequent_refusal
 from neuromap.explorer.answer.exploration import Gap
-from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.deadline_accuracy import Group
 from neuromap.explorer.search.front import OpenRows, Unlisted
 from neuromap.explorer.search.measured import N_TIMES, Figures
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
-
-Floats = NDArray[np.float64]
 
 
 def gap_of(

@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 
 from neuromap.arrays.times import Time
 from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
+from neuromap.explorer.answer.rows import RowSeconds
+from neuromap.hardware.chip.chip_spec import ChipSpec
 
 
 class Figures(NamedTuple):
@@ -37,16 +39,25 @@ def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None =
     """Give the figures that came of a candidate; infinite where it does not fit."""
     if measured.status != "mapped":
         return Figures(*(math.inf,) * N_FIGURES)
+    cores = math.nan if measured.cores is None else float(measured.cores)
+    error = math.nan if accuracy is None else 1 - accuracy
+    return Figures(*times_of(measured, tick_seconds), error, cores, nan_of(measured.energy_joules))
+
+
+def times_of(measured: Measured, tick_seconds: float) -> RowSeconds:
+    """Give the times of a candidate that was mapped, by ticks of fixed length (NaN: they have none) or as measured."""
     ticks = (
         measured.first_response_ticks,
         measured.full_response_ticks,
         measured.worst_case_reaction_ticks,
         measured.frame_period_ticks,
     )
-    first, full, reaction, period = (math.nan if t is None else t * tick_seconds for t in ticks)
-    cores = math.nan if measured.cores is None else float(measured.cores)
-    error = math.nan if accuracy is None else 1 - accuracy
-    return Figures(first, full, reaction, period, error, cores, nan_of(measured.energy_joules))
+    return measured.seconds or RowSeconds(*(math.nan if t is None else t * tick_seconds for t in ticks))
+
+
+def fixed_tick(chip: ChipSpec) -> float:
+    """Give the length of a chip's ticks; NaN where they last as long as their work."""
+    return math.nan if chip.is_timed else chip.tick_seconds
 
 
 def compared(figures: Figures, objectives: Collection[Objective]) -> Figures:
@@ -85,6 +96,9 @@ class Measured:
     # half width of its 95 % confidence interval; ``None`` also for a single stimulus
     energy_half_width_joules: float | None = None
     verified: bool | None = None  # chip against reference; ``None`` where it was not asked
+    # seconds, bound_seconds: the same times where ticks last as long as their work, in the event simulation and at most
+    seconds: RowSeconds | None = None
+    bound_seconds: RowSeconds | None = None
     # stages of the mapper whose search the exploration's time ended, where more of it may find fewer cores; and
     # ``"energy"`` where it was measured with one stimulus only
     cut_short: tuple[str, ...] = ()

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import DoesNotFitError, InputError, NeuromapError, VerificationError
-from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.answer.rows import Candidate, RowSeconds
+from neuromap.explorer.search.measured import N_TIMES, Measured, fixed_tick, times_of
 from neuromap.explorer.search.setting import Setting
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import Ahead
@@ -30,7 +30,8 @@ from neuromap.mapping.tile.tilings import Tilings
 from neuromap.render.table import printable_line
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.steady_figures import Spread, steady_figures
+from neuromap.simulation.cost.frame_seconds import ResponseSeconds, Which
+from neuromap.simulation.cost.steady_figures import SteadyFigures, steady_figures
 from neuromap.sweep.run_store import RunStore
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun, network_digest, told_options
 from neuromap.verification.law import hold_against_reference
@@ -173,7 +174,7 @@ class KeptRows:
         """Keep a row: it is on the disk when the call returns."""
         self._known[fingerprint] = measured
         if self._store is not None and not measured.cut_short:
-            outcome = _outcome(measured, self._setting.chips[candidate.chip].tick_seconds)
+            outcome = _outcome(measured, fixed_tick(self._setting.chips[candidate.chip]))
             self._store.keep(self._run(fingerprint, candidate), outcome, record_of(fingerprint, measured))
 
     def _run(self, fingerprint: str, candidate: Candidate) -> SweepRun:
@@ -204,7 +205,7 @@ def _outcome(measured: Measured, tick_seconds: float) -> RunOutcome:
     period = measured.frame_period_ticks
     found = {
         "frame_period_ticks": None if period is None else float(period),
-        "sampling_frequency_hz": None if period is None else 1.0 / (period * tick_seconds),
+        "sampling_frequency_hz": None if period is None else 1.0 / times_of(measured, tick_seconds).frame_period,
         "predicted_first_response_ticks": measured.first_response_ticks,
         "predicted_full_response_ticks": measured.full_response_ticks,
         "worst_case_reaction_ticks": measured.worst_case_reaction_ticks,
@@ -251,21 +252,36 @@ def evaluate(
     verified = None
     if setting.verify:
         verified = hold_against_reference(timed, program, setting.stimuli[0], None, setting.engine).verified
-    energy, measured_in_haste = _energy(setting, program, until)
+    figures, measured_in_haste = _figures(setting, program, until)
+    energy = None if figures is None else figures.joules_spread
+    first = min(timed.first_response(name) for name in outputs) * scale
+    full = max(timed.full_response(name) for name in outputs) * scale
+    reaction = min(timed.worst_case_reaction(name, scale) for name in outputs)
+    clock = ResponseSeconds(program, None if figures is None else figures.seconds)
     return Measured(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
         frame_period_ticks=program.period,
-        first_response_ticks=min(timed.first_response(name) for name in outputs) * scale,
-        full_response_ticks=max(timed.full_response(name) for name in outputs) * scale,
-        worst_case_reaction_ticks=min(timed.worst_case_reaction(name, scale) for name in outputs),
+        first_response_ticks=first,
+        full_response_ticks=full,
+        worst_case_reaction_ticks=reaction,
         full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
         cores=program.n_cores,
         energy_joules=None if energy is None else energy.mean,
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
+        seconds=_row_seconds(clock, "measured", first, full, reaction),
+        bound_seconds=_row_seconds(clock, "bound", first, full, reaction),
         cut_short=(*mapped.cut_short, *measured_in_haste),
     )
+
+
+def _row_seconds(clock: ResponseSeconds, which: Which, first: int, full: int, reaction: int) -> RowSeconds | None:
+    """Give times in ticks as they were timed; ``None`` where ticks are of fixed length, or were not timed."""
+    if clock.frames is None:
+        return None
+    spans = clock.of(first, which), clock.of(full, which), clock.of(first, which, early=reaction - first)
+    return RowSeconds._make(t for t in (*spans, float(clock.frames.frame_period(which).mean())) if t is not None)
 
 
 def _seconds_of_searches(setting: Setting, until: float) -> float:
@@ -299,20 +315,22 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
     return known[chip]
 
 
-def _energy(setting: Setting, program: ChipProgram, until: float | None) -> tuple[Spread | None, tuple[str, ...]]:
-    """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short."""
+def _figures(
+    setting: Setting, program: ChipProgram, until: float | None
+) -> tuple[SteadyFigures | None, tuple[str, ...]]:
+    """Measure energy and time over the stimuli, or over the first where time is short; and say what was cut short."""
     # Where the chip has no figures, or the time is over, nothing is run.
-    if not program.chip.energy:
+    if not program.chip.energy and not program.chip.is_timed:
         return None, ()
     if until is not None and time.monotonic() > until:
         return None, ("energy",)
     if until is not None and len(setting.stimuli) > 1:
         began = time.monotonic()
-        first = steady_figures(program, setting.stimuli[:1], setting.engine).joules_spread
+        first = steady_figures(program, setting.stimuli[:1], setting.engine)
         now = time.monotonic()
         if now + (now - began) * len(setting.stimuli) > until:
             return first, ("energy",)
-    return steady_figures(program, setting.stimuli, setting.engine).joules_spread, ()
+    return steady_figures(program, setting.stimuli, setting.engine), ()
 
 
 # What was measured of a candidate as a record of its row in a store, checked when it is read.
@@ -325,9 +343,11 @@ _LONGEST_MESSAGE = 2000
 _WHOLE = ("first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
 _FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
-_KEPT = tuple(field.name for field in fields(Measured) if field.name != "cut_short")
+_SECONDS = ("seconds", "bound_seconds")
+"""What a record has only where ticks are timed."""
+_KEPT = tuple(field.name for field in fields(Measured) if field.name not in ("cut_short", *_SECONDS))
 """What a record has: what was cut short is not kept."""
-_FIGURES = tuple(field.name for field in fields(Measured) if field.default is None)
+_FIGURES = tuple(field.name for field in fields(Measured) if field.default is None and field.name in _KEPT)
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
@@ -344,6 +364,7 @@ def record_of(fingerprint: str, measured: Measured) -> str:
     """Write what was measured as the record of its row."""
     period = measured.frame_period_ticks
     found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
+    found |= {name: times for name in _SECONDS if (times := getattr(measured, name)) is not None}
     found["frame_period_ticks"] = str(period) if isinstance(period, Fraction) else period
     checksum = with_checksum({"key": fingerprint, **found})["checksum"]
     return json.dumps({**found, "checksum": checksum}, allow_nan=False)
@@ -381,12 +402,16 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
     if (period := _period(found["frame_period_ticks"])) is None:
         return None
     energies = {name: found[name] for name in _ENERGIES}
-    if not all(energy is None or _is_energy(energy) for energy in energies.values()):
+    if not all(energy is None or _is_amount(energy) for energy in energies.values()):
         return None
     if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
         return None
     energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}
-    return Measured(**{**found, "message": message, "frame_period_ticks": period, **energies})
+    timed = {name: record[name] for name in _SECONDS if name in record}
+    if not all(map(_are_times, timed.values())):
+        return None
+    seconds = {name: RowSeconds(*map(float, times)) for name, times in timed.items()}
+    return Measured(**{**found, "message": message, "frame_period_ticks": period, **energies, **seconds})
 
 
 def _period(value: Any) -> Time | None:
@@ -399,7 +424,11 @@ def _period(value: Any) -> Time | None:
     return period if 1 <= period <= _LARGEST else None
 
 
-def _is_energy(value: Any) -> bool:
+def _are_times(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == N_TIMES and all(_is_amount(time) and time > 0 for time in value)
+
+
+def _is_amount(value: Any) -> bool:
     return (type(value) is float and math.isfinite(value) and value >= 0) or _is_whole(value)
 
 

@@ -20,7 +20,7 @@ from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
 from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
+from neuromap.explorer.candidates.row_bounds import core_bound_of_row
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork, trained_networks, untrained_classes
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy, Group, RowPlace, groups_of
 from neuromap.explorer.search.measured import Measured
@@ -89,7 +89,7 @@ def check_deadline(rows: SearchRows) -> None:
     if rows.accuracy is None:
         return
     earliest = min((group for group in rows.groups), key=lambda group: group.bounds.first_response)
-    if not rows.accuracy.n_frames(earliest.first_ticks, earliest.period_ticks, earliest.choice.chip.tick_seconds):
+    if not rows.accuracy.most_frames(earliest.choice, earliest.ticks):
         wanted, least = (with_unit(s, "s") for s in (rows.accuracy.seconds, earliest.bounds.first_response))
         raise InputError(
             f"deadline {wanted}: is before the first response of every row, {least} at the earliest; give {least} or "
@@ -145,18 +145,15 @@ class SearchRows:
         if self.accuracy is None:
             return None
         group = self.groups[place.group]
-        tick = group.choice.chip.tick_seconds
-        n_frames = self.accuracy.n_frames(group.first_ticks, group.period_ticks, tick)
+        n_frames = self.accuracy.most_frames(group.choice, group.ticks)
         network, values = group.choice.table.graph.network, self.candidate(place).values
-        found = self.accuracy.at_most if group.choice.may_change_schedule else self.accuracy.of
+        is_exact = not (group.choice.may_change_schedule or group.choice.chip.is_timed)
+        found = self.accuracy.of if is_exact else self.accuracy.at_most
         return found(network, values, n_frames)
 
     def frames_by_deadline(self, place: RowPlace, measured: Measured) -> int | None:
         """Frames of a row that are known by the deadline; ``None`` where it was not mapped, and without a deadline."""
-        first, period = measured.first_response_ticks, measured.frame_period_ticks
-        if self.accuracy is None or first is None or period is None:
-            return None
-        return self.accuracy.n_frames(first, period, self.groups[place.group].choice.chip.tick_seconds)
+        return None if self.accuracy is None else self.accuracy.n_frames(measured, self.groups[place.group].choice.chip)
 
     def accuracy_of(self, place: RowPlace, measured: Measured) -> float | None:
         """Accuracy of a row at the deadline, that of the pattern that stands for it; ``None`` as there."""
@@ -181,12 +178,11 @@ class SearchRows:
         """Describe a row by its schedule, or by bounds where it may be changed by splitters."""
         group, row = self.groups[place.group], place.row
         choice, candidate = group.choice, self.candidate(place)
-        table, tick = choice.table, choice.chip.tick_seconds
+        table = choice.table
         bounded = bounded and choice.may_change_schedule
         # a schedule in ticks may be shorter than the one in steps
         if bounded:
-            first, full, reaction = (round(t / tick) for t in group.bounds.times[:3])
-            period = group.period_ticks
+            first, full, reaction, period = group.ticks
         else:
             first, full, reaction, ticks, frames = map(int, choice.exact_times(row))
             period = whole(Fraction(ticks, frames))
@@ -203,9 +199,10 @@ class SearchRows:
             worst_case_reaction_ticks=reaction,
             full_response_exact=bounded or bool(table.exact[row]),
             times_are_bounds=bounded,
-            tick_seconds=tick,
+            tick_seconds=choice.tick_seconds,
+            is_timed=choice.chip.is_timed,
             core_bound=group.core_bound,
-            energy_bound=energy_bound(choice.chip, group.period_ticks, group.core_bound, choice.neuron_bound),
+            energy_bound=choice.energy_bound(group.ticks[3], group.core_bound),
             accuracy_bound=None if self.accuracy is None else float(f"{1 - group.bounds.error:.12g}"),
         )
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, check_regular, file_kind
 from neuromap.files.messages import show, show_name
 from neuromap.formats.nir.nir_graph import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, NirGraph, graph_of
+from neuromap.registry import require_package
 
 MAX_FILE = 2**30
 """Bytes of a file."""
@@ -61,12 +62,7 @@ def read_nir(path: str | Path) -> NirGraph:
     """
     path = Path(path)
     name = show_name(str(path))
-    try:
-        import h5py  # noqa: F401 - to say so before a process is begun
-    except ImportError:
-        raise NotSupportedError(
-            f"{name}: NIR files are HDF5 and need h5py, which is not installed; pip install 'neuromap-rollouts[nir]'"
-        ) from None
+    require_package(f"{name}: as HDF5", "h5py", "nir")  # before a process is begun
     try:
         size = check_regular(path, "NIR file (HDF5)", InputError).st_size
         if size > MAX_FILE:

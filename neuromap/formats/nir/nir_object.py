@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import NotSupportedError
 from neuromap.files.whole_file import write_whole
 from neuromap.formats.nir.nir_graph import PRIMITIVES, MetaValue, NirGraph, NirNode
+from neuromap.registry import require_package
 
 
 def nir_object(graph: NirGraph) -> Any:
     """Make an object of the package ``nir``."""
-    try:
-        import nir
-    except ImportError:
-        raise NotSupportedError(
-            "NIR: needs nir, which is not installed; pip install 'neuromap-rollouts[nir]'"
-        ) from None
+    require_package("NIR", "nir", "nir")
+    import nir
+
     return nir.NIRGraph.from_dict({**_tree(graph), "type_check": False})
 
 

@@ -2,11 +2,13 @@
 
 The folder holds, for every core i = x + columns * y, ``csram_i.mem`` (one row of bits per neuron) and ``tc_i.mem``
 (one row per axon: its type), and ``tb_input.txt``, ``tb_num_inputs.txt``, ``tb_correct.txt``,
-``tb_num_outputs.txt``. Numbers are most significant bit first, two's complement where signed.
+``tb_num_outputs.txt``. Numbers are most significant bit first, two's complement where signed; comments are those of
+Verilog. In the place of the output bus there need be no core.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,10 +24,13 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
 _MAX_BYTES = 1 << 28
+_COMMENT = re.compile(r"/\*|//")
 _UNSIGNED = ("reset_mode", "axon", "tick")
 
 
-def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int]) -> RancCase:
+def read_vectors(
+    folder: str | Path, *, columns: int, output_bus: tuple[int, int], n_outputs: int | None = None
+) -> RancCase:
     """Read a folder of RANC's hardware test vectors.
 
     Parameters
@@ -35,6 +40,9 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
         Cores along x; the files do not hold it. The rows follow from the number of files.
     output_bus : tuple of int
         x and y of the output bus.
+    n_outputs : int, optional
+        Outputs of the bus, whose numbers ``tb_correct.txt`` holds in as few bits as they take; as many as a core has
+        axons, if not given.
 
     Returns
     -------
@@ -52,45 +60,57 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
     """
     folder = Path(folder)
     with foreign_boundary("RANC's test vectors", ProgramError, show_name(str(folder))):
-        return _read(folder, columns, output_bus)
+        return _read(folder, columns, output_bus, n_outputs)
 
 
-def _read(folder: Path, columns: int, output_bus: tuple[int, int]) -> RancCase:
+def _read(folder: Path, columns: int, output_bus: tuple[int, int], n_outputs: int | None) -> RancCase:
     n_cores = len(list(folder.glob("csram_*.mem"))) if folder.is_dir() else 0
-    if not n_cores:
+    bus = output_bus[0] + columns * output_bus[1]
+    numbers = list(range(n_cores))
+    if columns >= 1 and (n_cores + 1) % columns == 0 and 0 <= bus <= n_cores and not _csram(folder, bus).exists():
+        n_cores += 1
+        numbers = [i for i in range(n_cores) if i != bus]
+    if not numbers:
         raise ProgramError(f"{folder}: holds no csram_000.mem; needs a folder of RANC's test vectors")
     if columns < 1 or n_cores % columns:
         raise ProgramError(f"{folder}: holds {n_cores} cores, which do not make rows of {columns} columns")
-    images = [_read_bits(folder / f"csram_{i:03}.mem", ProgramError) for i in range(n_cores)]
-    types = [_read_bits(folder / f"tc_{i:03}.mem", ProgramError) for i in range(n_cores)]
+    images = [_read_bits(_csram(folder, i), ProgramError) for i in numbers]
+    types = [_read_bits(folder / f"tc_{i:03}.mem", ProgramError) for i in numbers]
     for kind, files in (("csram", images), ("tc", types)):
-        for i, bits in enumerate(files):
+        for i, bits in zip(numbers, files, strict=True):
             if bits.shape != files[0].shape:
                 raise ProgramError(
                     f"{folder / f'{kind}_{i:03}.mem'}: holds {list(bits.shape)} rows and bits; "
-                    f"needs {list(files[0].shape)} as in {kind}_000.mem"
+                    f"needs {list(files[0].shape)} as in {kind}_{numbers[0]:03}.mem"
                 )
-    _require_width(folder / "tc_000.mem", types[0], TYPE_BITS, ProgramError)
+    _require_width(folder / f"tc_{numbers[0]:03}.mem", types[0], TYPE_BITS, ProgramError)
     n_axons = len(types[0])
     axon_bits = (n_axons - 1).bit_length()
+    if n_outputs is not None and not 1 <= n_outputs <= n_axons:
+        raise ProgramError(f"{folder}: n_outputs: found {n_outputs}; allowed are 1 to {n_axons}, the axons of a core")
+    most = 2**axon_bits if n_outputs is None else n_outputs
     widths = memory_fields(n_axons)
     needed = n_axons + sum(widths.values())
     if images[0].shape[1] != needed:
         raise ProgramError(
-            f"{folder / 'csram_000.mem'}: rows have {images[0].shape[1]} bits; "
-            f"needs {needed} for the {n_axons} axons of tc_000.mem"
+            f"{_csram(folder, numbers[0])}: rows have {images[0].shape[1]} bits; "
+            f"needs {needed} for the {n_axons} axons of tc_{numbers[0]:03}.mem"
         )
     chip = load_chip(_chip(folder.name, columns, n_cores // columns, n_axons, len(images[0])))
     packets = _read_packets(folder, axon_bits)
     return make_case(
         name=f"RANC {folder.name}",
         chip=chip,
-        cores=_cores(np.stack(images), np.stack(types), widths, columns),
+        cores=_cores(np.stack(images), np.stack(types), widths, np.array(numbers), columns),
         output_bus=output_bus,
-        n_outputs=2**axon_bits,
+        n_outputs=most,
         input_spikes=packets,
-        expected=_read_expected(folder, axon_bits),
+        expected=_read_expected(folder, (most - 1).bit_length()),
     )
+
+
+def _csram(folder: Path, number: int) -> Path:
+    return folder / f"csram_{number:03}.mem"
 
 
 def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipSpec:
@@ -114,7 +134,9 @@ def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipS
     )
 
 
-def _cores(images: NDArray[np.bool_], types: NDArray[np.bool_], widths: dict[str, int], columns: int) -> RancCores:
+def _cores(
+    images: NDArray[np.bool_], types: NDArray[np.bool_], widths: dict[str, int], core: NDArray[np.int64], columns: int
+) -> RancCores:
     n_cores, n_neurons, _ = images.shape
     n_axons = types.shape[1]
     values = {}
@@ -122,7 +144,6 @@ def _cores(images: NDArray[np.bool_], types: NDArray[np.bool_], widths: dict[str
     for field, bits in widths.items():
         values[field] = _number(images[:, :, start : start + bits], signed=field not in _UNSIGNED)
         start += bits
-    core = np.arange(n_cores)
     return RancCores(
         coordinates=np.stack([core % columns, core // columns], axis=1),
         axon_types=_number(types, signed=False),
@@ -148,11 +169,11 @@ def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
     return np.stack([group, *values], axis=1)
 
 
-def _read_expected(folder: Path, axon_bits: int) -> list[NDArray[np.int64]]:
-    """Sorted output numbers of every tick, which are numbers of axons."""
+def _read_expected(folder: Path, width: int) -> list[NDArray[np.int64]]:
+    """Sorted output numbers of every tick."""
     bits = _read_bits(folder / "tb_correct.txt", StimulusError)
     if len(bits):
-        _require_width(folder / "tb_correct.txt", bits, axon_bits, StimulusError)
+        _require_width(folder / "tb_correct.txt", bits, width, StimulusError)
     numbers = _number(bits, signed=False)
     _, counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
     return [np.unique(part) for part in np.split(numbers, np.cumsum(counts)[:-1])]
@@ -184,7 +205,7 @@ def _read_text(path: Path, error: type[InputError]) -> str:
 
 def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
     """Rows of 0 and 1, all of one length, shape (rows, bits)."""
-    rows = _read_text(path, error).split()
+    rows = _without_comments(_read_text(path, error)).split()
     if not rows:
         return np.zeros((0, 0), dtype=np.bool_)
     for i, row in enumerate(rows):
@@ -192,6 +213,18 @@ def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
             raise error(f"{path}: row {i + 1} is {row!r:.60}; needs {len(rows[0])} characters 0 or 1")
     digits = np.frombuffer("".join(rows).encode(), dtype=np.uint8)
     return np.asarray(digits == ord("1")).reshape(len(rows), -1)
+
+
+def _without_comments(text: str) -> str:
+    """Take Verilog's comments out; one that does not end goes to the end."""
+    # end by end: one expression for whole comments would look for the end from each of many beginnings
+    parts, here = [], 0
+    while (found := _COMMENT.search(text, here)) is not None:
+        parts.append(text[here : found.start()])
+        ending = "\n" if found.group() == "//" else "*/"
+        end = text.find(ending, found.end())
+        here = len(text) if end < 0 else end + len(ending)
+    return " ".join([*parts, text[here:]])
 
 
 def _require_width(path: Path, bits: NDArray[np.bool_], width: int, error: type[InputError]) -> None:

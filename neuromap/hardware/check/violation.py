@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, xy_route
-
-Ints = NDArray[np.int64]
 
 
 def dead_cores(program: ChipProgram) -> Iterator[Finding]:
@@ -74,7 +73,7 @@ def dead_routes(program: ChipProgram) -> Iterator[Finding]:
     )
 
 
-def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> NDArray[np.bool_]:
+def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> Bools:
     """Which routes meet a defect: a search in sorted lists of the defects of all rows, and of all columns."""
     # Along a row, routers have the even places (2 x) and links the odd ones (2 x + 1).
     rows, columns = [], []
@@ -90,14 +89,14 @@ def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> NDArray[np.bool_]:
     return _meets(rows, 2 * chip.columns, y, x, to_x) | _meets(columns, 2 * chip.rows, to_x, y, to_y)
 
 
-def _meets(defects: list[tuple[int, int]], length: int, line: Ints, start: Ints, end: Ints) -> NDArray[np.bool_]:
+def _meets(defects: list[tuple[int, int]], length: int, line: Ints, start: Ints, end: Ints) -> Bools:
     dead = np.sort(np.array([number * length + place for number, place in defects], np.int64))
     first = line * length + 2 * np.minimum(start, end)
     last = line * length + 2 * np.maximum(start, end)
     return np.asarray(np.searchsorted(dead, first, side="left") < np.searchsorted(dead, last, side="right"))
 
 
-def _among(values: Ints, chosen: Ints) -> NDArray[np.bool_]:
+def _among(values: Ints, chosen: Ints) -> Bools:
     """Which values are among the chosen ones, which are sorted."""
     if not len(chosen):
         return np.zeros(values.shape, bool)
@@ -149,16 +148,13 @@ class Violation:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding(Value):
+class Finding(ReadOnly, Value):
     """All violations of one rule by one array: positions, and how to describe one of them."""
 
     rule: str  # name of the rule
-    positions: NDArray[np.int64]  # (n, axes): indices of the offending entries
+    positions: Ints  # (n, axes): indices of the offending entries
     # position to place, value found, bound and what the value is called
     describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -177,7 +173,7 @@ class Finding(Value):
 
 def find(
     rule: str,
-    offending: NDArray[np.bool_],
+    offending: Bools,
     describe: Callable[..., tuple[Place, int | tuple[int, ...], str, str]],
 ) -> Finding:
     """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""

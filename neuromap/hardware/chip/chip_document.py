@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neuromap.cores.core_kind import DEFAULT, CoreKind, core_kind, core_kinds, our_kinds
+from neuromap.cores.core_kind import CORE_KINDS, DEFAULT, CoreKind, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
@@ -227,7 +227,11 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     top.check_format(1, "chip file")
     top.allow(_TOP_KEYS)
     kind = _kind(top)
-    tables = {key: top.table(key, allowed) for key, allowed in keys_of_tables(kind).items()}
+    allowed = keys_of_tables(kind)
+    # keys of other kinds of cores are refused below, with their kind; here they would only lengthen the list
+    foreign = {*allowed["core"]} & {*top.table("core").values} - {*kind.structure.KEYS, "model"}
+    allowed |= {"core": ("model", *kind.structure.KEYS, *sorted(foreign))}
+    tables = {key: top.table(key, keys) for key, keys in allowed.items()}
     grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
 
     values: dict[str, Any] = {"name": top.text("name", longest=100)}
@@ -318,8 +322,7 @@ def _kind(top: TomlTable) -> CoreKind:
     """Find the kind of core that a file names."""
     core = top.table("core")
     name = core.values.get("model", DEFAULT)
-    ours = next((kind for kind in our_kinds() if kind.name == name), None)
-    return core_kind(core.text("model", core_kinds())) if ours is None else ours  # others only where it names one
+    return CORE_KINDS[name if name in CORE_KINDS else core.text("model", tuple(CORE_KINDS))]
 
 
 def _check_cycles(router: Mapping[str, float]) -> None:

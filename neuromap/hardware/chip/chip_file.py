@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib import resources
+from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -21,6 +21,7 @@ from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import parse_toml, read_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, keys_of_tables
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.registry import Registry, imported
 
 MAX_FILE_BYTES = 1 << 20
 """A chip file is a page of text; anything longer is another kind of file."""
@@ -69,15 +70,14 @@ def _load(chip: str | Path | ChipSpec) -> ChipSpec:
         raise ChipError(f"chip {show(chip)}: needs a name such as truenorth, a path or a ChipSpec")
     if is_chip_path(chip):
         return _read_chip_file(Path(chip))
-    packaged = _packaged_chips()
-    chip = str(chip)
-    if chip not in packaged:
+    known, chip = _known_chips(), str(chip)
+    if chip not in known:
         where = "; a file needs its path, as in ./" + show_name(chip) if _is_file(chip) else ""
         raise ChipError(
-            f"chip {show(chip)}: is not known; known are {', '.join(packaged)}, or give the path of a chip file "
-            f"(.toml){where}{did_you_mean(chip, packaged)}"
+            f"chip {show(chip)}: is not known; known are {', '.join(known)}, or give the path of a chip file "
+            f"(.toml){where}{did_you_mean(chip, known)}"
         )
-    return packaged[chip]
+    return known[chip]
 
 
 def is_chip_path(chip: str | Path) -> bool:
@@ -86,20 +86,32 @@ def is_chip_path(chip: str | Path) -> bool:
 
 
 def list_chips() -> tuple[ChipSpec, ...]:
-    """Return the chips that come with neuromap, ordered by name.
+    """Return the chips that come with neuromap, ordered by name, then those of other installed packages.
 
     Returns
     -------
     tuple of ChipSpec
     """
-    return tuple(_packaged_chips().values())
+    return tuple(_known_chips().values())
 
 
 @cache
-def _packaged_chips() -> Mapping[str, ChipSpec]:
-    files = [f for f in resources.files("hardware_models").iterdir() if f.name.endswith(".toml")]
-    chips = [chip_from_document(parse_toml(f.read_bytes(), ChipError), f"hardware_models/{f.name}") for f in files]
-    return {chip.name: chip for chip in sorted(chips, key=lambda chip: chip.name)}
+def _known_chips() -> Registry[ChipSpec]:
+    """Find chip files by name: each lies in a package."""
+    ours = sorted(f.name.removesuffix(".toml") for f in files("hardware_models").iterdir() if f.name.endswith(".toml"))
+    return Registry("chip", "neuromap.chips", dict.fromkeys(ours, "hardware_models"), ChipError, made=_in_package)
+
+
+def _in_package(name: str, package: str) -> ChipSpec:
+    """Read ``NAME.toml`` of a package."""
+    imported(f"chip {name}", package, ChipError)
+    file, origin = files(package) / f"{name}.toml", f"{package}/{name}.toml"
+    if not file.is_file():
+        raise ChipError(f"chip {name}: {package} has no {name}.toml; docs/plugins.md says what it needs")
+    chip = chip_from_document(parse_toml(file.read_bytes(), ChipError), origin)
+    if chip.name != name:
+        raise ChipError(f"{origin}: name: found {show(chip.name)}; a packaged chip is named as its file, {name}")
+    return chip
 
 
 def _is_file(name: str) -> bool:

@@ -117,9 +117,6 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) == 2
 
 
-_LISTS = "synapse-list"
-
-
 @dataclass(frozen=True)
 class NeuronRules(Card):
     """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013)."""
@@ -242,9 +239,10 @@ class ChipSpec(Card):
         ChipError
             If its cores are of another kind.
         """
-        if self.core_model != _LISTS:
-            raise ChipError(f"chip {self.name}: has {self.core_model} cores; what is asked needs {_LISTS} cores")
-        return self.core_figures
+        limits = getattr(self.core_figures, "lists", None)
+        if limits is None:
+            raise ChipError(f"chip {self.name}: has {self.core_model} cores; what is asked needs synapse-list cores")
+        return limits
 
     @property
     def columns(self) -> int:

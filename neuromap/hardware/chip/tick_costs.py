@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
 
 _FIGURES = {
@@ -69,3 +70,8 @@ def tick_costs(chip: ChipSpec) -> TickCosts | None:
         figures |= {"access": figures["update"], "update": 0.0}
     hops = {f"hop_{axis}": chip.router.get(f"hop_{axis}_seconds", chip.router.get("hop_seconds", 0.0)) for axis in "xy"}
     return TickCosts(**figures, **hops, barrier=chip.barrier_seconds)
+
+
+def tick_words(chip: ChipSpec) -> str:
+    """Say how long a tick is."""
+    return "ticks as long as their work" if chip.is_timed else f"1 tick = {seconds(chip.tick_seconds)}"

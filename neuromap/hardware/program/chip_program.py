@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.parts_of_ticks import frames_until, ticks_of_frames
 from neuromap.arrays.times import Time
@@ -32,7 +32,7 @@ _NAMES = ("east", "west", "north", "south", "in", "out")
 
 
 @dataclass(frozen=True, eq=False)
-class RouteWalk(Card):
+class RouteWalk(ReadOnly, Card):
     """What a walk over all routes counts."""
 
     spikes: int  # spikes that are sent: one for every target of a neuron that fires
@@ -42,9 +42,6 @@ class RouteWalk(Card):
     # x]`` with 0 to x + 1, 1 to x - 1, 2 to y + 1, 3 to y - 1, 4 from the core into the router, 5 from the router into
     # the core
     loads: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWalk:
@@ -177,15 +174,12 @@ def xy_route(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int
 
 
 @dataclass(frozen=True, eq=False)
-class HostSpikes(Card):
+class HostSpikes(ReadOnly, Card):
     """Spikes from the host, ordered by tick, then row; n of them."""
 
     tick: NDArray[np.int64]  # (n,): when each is integrated
     row: NDArray[np.int64]  # (n,): row of the program's host table that it is for
     n_ticks: int  # ticks that they were asked for
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], n_ticks: int) -> HostSpikes:
@@ -272,7 +266,7 @@ def rows_of(table: Any, rows: Ints) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChipProgram(Card, ABC):
+class ChipProgram(ReadOnly, Card, ABC):
     """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
 
     _forms = ("neuromap.hardware.program.program_bytes",)
@@ -306,9 +300,6 @@ class ChipProgram(Card, ABC):
     # (C, N): label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts
     # are relays too. None where there are none
     is_part: NDArray[np.bool_] | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_cores(self) -> int:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import ChipError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
 
 
 @dataclass(frozen=True, eq=False)
-class DefectMap(Card):
+class DefectMap(ReadOnly, Card):
     """The defects of a board as arrays, made by :func:`defect_map`; for who asks often."""
 
     # (rows, columns): indexed ``[y, x]``: whether neither neurons nor axons may be placed there
@@ -28,9 +28,6 @@ class DefectMap(Card):
     # x), the links between them the odd ones (2 x + 1); entry i counts the places before i
     along_x: NDArray[np.int32]
     along_y: NDArray[np.int32]  # (columns, 2 * rows): the same for every column, counted from y = 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def blocked(self, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Tell which routes are blocked; see :func:`route_blocked`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time, tick_of_frame
 from neuromap.render.value import Card
 
@@ -28,7 +28,7 @@ BIAS = -1
 
 
 @dataclass(frozen=True, eq=False)
-class HostTable(Card):
+class HostTable(ReadOnly, Card):
     """Where the host delivers spikes: one row per axon that it feeds (K rows)."""
 
     # A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node == BIAS``
@@ -48,9 +48,6 @@ class HostTable(Card):
     # a fraction; None where it is not
     part: NDArray[np.int64] | None = None
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     def __len__(self) -> int:
         return len(self.node)
 
@@ -61,7 +58,7 @@ class HostTable(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class OutputTable(Card):
+class OutputTable(ReadOnly, Card):
     """Which neurons are read out: one row per neuron of an output node (M rows)."""
 
     # Output neurons without a row (none of their sources survive) never spike.
@@ -71,9 +68,6 @@ class OutputTable(Card):
     # core, neuron: (M,): the neuron on the chip; it has no on-chip target
     core: NDArray[np.int32]
     neuron: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.node)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Floats
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lp_bounds import Mixture
 
-Floats = NDArray[np.float64]
 ROUNDS = 20
 """Of better prices, at most."""
 PARTS = 12

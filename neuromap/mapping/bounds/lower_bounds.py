@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.lp_bounds import fed_axons, mixture_of
@@ -26,8 +26,6 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.render.document import each, enum, record_of
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 def crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
@@ -118,7 +116,7 @@ def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
     return best
 
 
-def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> NDArray[np.float64]:
+def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> Floats:
     """Axons that 0, 1, ... room neurons pay for, if of the readers of a feed the one that needs most cores pays all."""
     axons = np.zeros(crowd.room + 1)
     for key, least in crowd.need.items():
@@ -127,7 +125,7 @@ def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> 
     return axons
 
 
-def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> NDArray[np.float64]:
+def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> Floats:
     """Axons that 0, 1, ... room neurons pay for, if all readers of a feed pay the same part."""
     axons = np.zeros(crowd.room + 1)
     for key, least in crowd.need.items():
@@ -284,7 +282,7 @@ def _reads_of(network: Legalised, span: int) -> _Reads:
     return _Reads(*np.concatenate(parts, axis=1))
 
 
-def _needed(network: Legalised, reads: _Reads, span: int) -> NDArray[np.bool_]:
+def _needed(network: Legalised, reads: _Reads, span: int) -> Bools:
     """Mark the neurons that are read out or kept, and those that they depend on; by number."""
     from scipy.sparse.csgraph import breadth_first_order  # slow to import
 

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.neuron_capacity import Crowd
 from neuromap.mapping.bounds.readers import ChipKey, Key
 from neuromap.mapping.bounds.window_axons import areas
 
-Ints = NDArray[np.int64]
 LEVELS = 300
 """Of all groups together, about."""
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Value):
+class Group(ReadOnly, Value):
     """Neurons that are bounded together in a core; groups of a population may overlap."""
 
     population: int  # which of the mixture's populations
@@ -32,12 +31,9 @@ class Group(Value):
     feeds: tuple[int, ...]  # feeds that the neurons read
     together: Ints  # (levels,): axons of all of these that a core of this level has at least
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Demand(Value):
+class Demand(ReadOnly, Value):
     """What all cores together need."""
 
     neurons: Ints  # of every part
@@ -45,25 +41,19 @@ class Demand(Value):
     copies: Ints  # of every population, as far as they are spread evenly
     more_copies: int  # neurons of cores beyond those that feed axons
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Mixture(Value):
+class Mixture(ReadOnly, Value):
     """All that is known of a core's contents."""
 
     groups: tuple[Group, ...]
     population_of: Ints  # (parts,): population of every part
     copies_of: Ints  # (parts,): neurons of cores that one of a part takes at least
-    from_chip: NDArray[np.bool_]  # (feeds,): whether neurons feed the axons
+    from_chip: Bools  # (feeds,): whether neurons feed the axons
     # (populations,): copies of one neuron that count towards the demand, at most; those of the population's first part
     # count
     most_copies: Ints
     demand: Demand
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:
@@ -222,7 +212,7 @@ def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
     """Count the axons on ways longer than a neuron's delay, beyond those counted as reads."""
     # A way passes an axon at least every longest delay ticks; those that other readers use anyway may be among them, so
     # only the gaps between the times at which a neuron is read ask for more.
-    at: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+    at: dict[int, list[tuple[int, Bools]]] = {}
     for key in sorted(key for key in reads if isinstance(key, ChipKey)):
         at.setdefault(key.population, []).append((key.delay, reads[key] > 0))
     more = 0

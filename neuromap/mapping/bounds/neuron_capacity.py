@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -24,12 +24,9 @@ from neuromap.mapping.bounds.window_axons import (
 )
 from neuromap.mapping.legalise.legalised import Matrix
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
-class Crowd(Value):
+class Crowd(ReadOnly, Value):
     """Some neurons of a reader and what they need together."""
 
     reader: Reader
@@ -40,9 +37,6 @@ class Crowd(Value):
     room: int  # neurons that a core holds, at most
     windows: dict[Key, WholeWindows]  # the whole windows of the feeds of which all of the neurons read one
     together: Ints  # ``together[n]`` axons of all feeds are taken at least in a core that holds n of the neurons
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def limit(self, chip: ChipSpec) -> str:
         """Name what keeps one neuron more from a core; ``neurons`` where all fit."""
@@ -262,7 +256,7 @@ SHORT = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Masks(Value):
+class Masks(ReadOnly, Value):
     """Rows that read all of their feature's offsets, as a convolution with holes does away from the edges."""
 
     rows: Bools  # (n,): which rows do
@@ -272,9 +266,6 @@ class Masks(Value):
     extent: tuple[int, int]  # rows and columns of positions
     groups: int  # sets of features that have no channel in common
     features: int  # of a group, at most
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def find_masks(

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 ROUNDS = 50
 """Rounds over all populations in which needed neurons are searched; stopping early only finds fewer."""
 
@@ -54,7 +52,7 @@ class Feed:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader(Value):
+class Reader(ReadOnly, Value):
     """The neurons of a population that every mapping must compute."""
 
     population: int  # position in ``Legalised.populations``
@@ -62,9 +60,6 @@ class Reader(Value):
     neurons: Ints  # (n,): positions within the population: neurons with a weight other than zero that reach an output
     shape: tuple[int, int, int] | None  # rows, columns, features of the population
     feeds: tuple[Feed, ...]  # their matrices have n rows
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def readers_of(network: Legalised) -> tuple[Reader, ...]:
@@ -279,7 +274,7 @@ def _is_connected(pattern: Any) -> bool:
     rows = np.zeros(pattern.shape[0], np.bool_)
     rows[0] = True
     for _ in range(SHORT):
-        reached: NDArray[np.bool_] = pattern @ (rows @ pattern) > 0
+        reached: Bools = pattern @ (rows @ pattern) > 0
         if reached.all():
             return True
         if np.count_nonzero(reached) == np.count_nonzero(rows):
@@ -297,7 +292,7 @@ def _filled_pattern(matrix: Matrix) -> Any:
     return pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
 
 
-def _greatest_eigenvalue(scaled: Any, first: NDArray[np.float64]) -> float:
+def _greatest_eigenvalue(scaled: Any, first: Floats) -> float:
     """Of the matrix times its transpose, ``first`` taken out; from above, and 1 if an iteration does not get there."""
     n_rows = scaled.shape[0]
     if n_rows <= DENSE:

@@ -14,12 +14,12 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 
-Ints = NDArray[np.int64]
 SUBSETS = 5000
 """Sets of features up to which all are looked at."""
 KERNELS = 64
@@ -129,10 +129,10 @@ TOO_MANY = 10**9
 
 
 @dataclass(frozen=True, eq=False)
-class WholeWindows(Value):
+class WholeWindows(ReadOnly, Value):
     """Rows that read whole windows of an image, as a convolution does away from the edges."""
 
-    rows: NDArray[np.bool_]  # (n,): which rows do; those at the edges read less
+    rows: Bools  # (n,): which rows do; those at the edges read less
     # size, stride: rows and columns of a window, and between windows
     size: tuple[int, int]
     stride: tuple[int, int]
@@ -141,9 +141,6 @@ class WholeWindows(Value):
     features: int
     groups: int  # groups; those of a position read different channels
     extent: tuple[int, int]  # rows and columns of positions
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def sources(self) -> int:
@@ -398,7 +395,7 @@ def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> I
     return counted
 
 
-def _concave(values: Ints) -> NDArray[np.float64]:
+def _concave(values: Ints) -> Floats:
     """Give the least concave sequence that is nowhere below another."""
     hull = values.astype(np.float64)
     for middle in range(1, len(values) - 1):

@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.crossbar import Crossbar, Proposal, by_digits, by_signed_digits, by_value, coloured
 from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,6 @@ def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Cross
 # them, in some neurons the one the low and the other the high, in others the other way round: a source with an axon
 # of both types has whatever weights it likes. A source takes one axon if its weights are those of one type in all
 # neurons that read it. So the two types, and each that is left, are given the pattern that most sources have.
-Bools = NDArray[np.bool_]
 TWICE = -1
 """In place of a type: the source has an axon of each of the first two."""
 
@@ -309,7 +307,7 @@ def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
 
 # How the weights of some neurons lie on the axons of one core.
 @dataclass(frozen=True, eq=False)
-class AxonPlan(Value):
+class AxonPlan(ReadOnly, Value):
     """Axons, types and synapses of one core."""
 
     source: Ints  # (a,): column of the weights that feeds the axon, or ``BIAS``
@@ -318,9 +316,6 @@ class AxonPlan(Value):
     synapses: Bools  # (a, n): crossbar
     leak: Ints  # (n,): negative leak of every neuron
     alpha: Ints  # (n,): threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_axons(self) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import AxonPlan, Shortage, plan_axons
@@ -47,9 +47,6 @@ def cores_of(chip: ChipSpec) -> Cores:
 
 
 # What fits a crossbar core (docs/mapping.md): the core model of TrueNorth and its kin.
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 
 TABLE = 4096
 """Span of weights up to which distinct ones are found by a table."""
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class Proposal(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import floor
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
@@ -209,10 +209,10 @@ def node_ports(network: Network, sample_ticks: Mapping[str, Time]) -> tuple[Node
 
 
 # Links over relays and splitters, which are made as they are needed.
-def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, NDArray[np.int64]]:
+def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, Ints]:
     """Find the neurons of every node that somebody reads over relays or splitters."""
     # gives by the number of the node; ascending
-    read: dict[int, list[NDArray[np.int64]]] = {}
+    read: dict[int, list[Ints]] = {}
     for source, matrix, segments in ways:
         if len(segments) > 1:
             read.setdefault(source, []).append(matrix.indices.astype(np.int64))
@@ -225,7 +225,7 @@ class LinkBuilder:
     # populations: the nodes, then relays and splitters
     # links: each with a delay of one leg
 
-    def __init__(self, nodes: Sequence[Population], carried: Mapping[int, NDArray[np.int64]]) -> None:
+    def __init__(self, nodes: Sequence[Population], carried: Mapping[int, Ints]) -> None:
         self.populations = list(nodes)
         self.links: list[Link] = []
         self._carried = carried
@@ -280,7 +280,6 @@ class LinkBuilder:
 
 
 # Populations and links of nodes whose sums are computed in parts.
-Ints = NDArray[np.int64]
 
 
 def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, PartialSums]) -> dict[EdgeKey, Matrix]:
@@ -362,9 +361,6 @@ def _columns(clock: Clock, size: int) -> Matrix:
 
 
 # Nodes that are kept although no output depends on them, so that they can be recorded.
-
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:

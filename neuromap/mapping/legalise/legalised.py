@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import NodePort
@@ -27,7 +27,7 @@ from neuromap.render.value import Card
 
 
 # Thresholds clipped to where they still matter.
-def clip_thresholds(theta: NDArray[np.int64], matrices: Iterable[Matrix]) -> NDArray[np.int64]:
+def clip_thresholds(theta: Ints, matrices: Iterable[Matrix]) -> Ints:
     """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
     # shapes: theta (n,); matrices (n, any); returns (n,)
     low = np.zeros(len(theta), np.int64)
@@ -48,41 +48,38 @@ Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
 
 @dataclass(frozen=True, eq=False)
-class Population(Card):
+class Population(ReadOnly, Card):
     """Neurons that are mapped together."""
 
     name: str  # name for messages
     node: int  # position of the node in ``Legalised.ports``; for relays that of the node whose spikes they carry
-    neurons: NDArray[np.int64]  # (n,): neuron within the node
+    neurons: Ints  # (n,): neuron within the node
     # rows, columns, features where the population is a whole node; ``None`` for relays and splitters
     shape: tuple[int, int, int] | None
-    threshold: NDArray[np.int64]  # (n,): theta, clipped to where it still matters
+    threshold: Ints  # (n,): theta, clipped to where it still matters
     # is_relay, is_output, is_splitter: its role; splitters are relays as well
     is_relay: bool
     is_output: bool
     sample_tick: Time  # tick of frame 0, exact
     is_splitter: bool = False
     # (n,): neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none
-    kept: NDArray[np.bool_] | None = None
+    kept: Bools | None = None
     neuron: SpikingNeuron | None = None  # what spiking neurons compute, one value per neuron; None for frame neurons
     is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    def leak_neuron(self, neurons: NDArray[np.int64]) -> LeakNeuron | None:
+    def leak_neuron(self, neurons: Ints) -> LeakNeuron | None:
         """Return some neurons as what keeps its potential on a crossbar; ``None`` where they are frame neurons."""
         return self.neuron.take(neurons) if isinstance(self.neuron, LeakNeuron) else None
 
     @property
-    def own_copies(self) -> NDArray[np.int64]:
+    def own_copies(self) -> Ints:
         """Copies that feed no axon: one of every neuron that is read out or kept; shape (n,)."""
         kept = self.kept if self.kept is not None else np.zeros(len(self.neurons), bool)
         return (kept | self.is_output).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Link(Card):
+class Link(ReadOnly, Card):
     """Spikes from one population to another with a delay that one neuron can give."""
 
     # source, target: positions in ``Legalised.populations``
@@ -93,12 +90,9 @@ class Link(Card):
     groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
     current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class HostLink(Card):
+class HostLink(ReadOnly, Card):
     """Spikes that the host delivers to a population."""
 
     node: int  # position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame
@@ -108,9 +102,6 @@ class HostLink(Card):
     first_frame: int  # 0 where the edge is streaming, else 1
     groups: int | None = None  # groups of the network's edge where its transform has them; remedies name them
     current: int = 0  # which of the target's currents is fed, for spiking neurons with several; else 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +118,12 @@ class Legalised(Card):
     ticks_per_step: int  # ticks
 
 
-Ints = NDArray[np.int64]
 LOOKED_AT = 64
 """Neurons of a population among which the one with the greatest demand is sought."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sources(Value):
+class Sources(ReadOnly, Value):
     """The joined matrix of all links into a population."""
 
     links: tuple[Link | HostLink, ...]  # in the order of the columns
@@ -142,11 +132,8 @@ class Sources(Value):
     link_of: Ints
     neuron_of: Ints
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     @property
-    def fed_by_chip(self) -> NDArray[np.bool_]:
+    def fed_by_chip(self) -> Bools:
         """Which columns are neurons of the chip; shape (s,)."""
         return np.array([isinstance(link, Link) for link in self.links], bool)[self.link_of]
 
@@ -185,16 +172,13 @@ def _join(links: list[Link | HostLink], n_neurons: int) -> Sources:
 
 
 @dataclass(frozen=True, eq=False)
-class Clock(Card):
+class Clock(ReadOnly, Card):
     """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer."""
 
     # weight, axons: weight of every spike, and how many axons carry one
     weight: int
     axons: int
     neurons: Ints  # who gets them; positions in the layer
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def total(self) -> int:
@@ -203,16 +187,13 @@ class Clock(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Layer(Card):
+class Layer(ReadOnly, Card):
     """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send."""
 
     matrix: Matrix  # (rows, sources): weights, none negative
     of_neuron: Ints  # (rows,): neuron of the node to whose sum each belongs
     offset: Ints  # (rows,): kT: what is taken off the sum
     most: Ints  # (rows,): spikes that each sends at most in a frame, one per tick from the first on
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def window(self) -> int:
@@ -221,7 +202,7 @@ class Layer(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class PartialSums(Card):
+class PartialSums(ReadOnly, Card):
     """How the sums of one node are computed in parts."""
 
     ticks: int  # T: spikes that a slice sends at most in a frame
@@ -240,9 +221,6 @@ class PartialSums(Card):
     lift: Clock | None
     clear: Clock | None  # what empties them one tick later
     spike_delay: int  # ticks from one layer to the next
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def window(self) -> int:

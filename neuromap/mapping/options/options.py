@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.files.argument_checks import mapping_given, needs, whole_number
+from neuromap.files.argument_checks import mapping_given, needs, path_given, whole_number
 from neuromap.files.messages import show
 from neuromap.options import Option, check_options, documented, option
+from neuromap.registry import Registry
 from neuromap.render.value import Card
 
-Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
-PLACERS: tuple[Placer, ...] = get_args(Placer)
+_STRATEGIES = "neuromap.mapping.place.strategies"
+PLACERS: Registry[Any] = Registry(
+    "placer",
+    "neuromap.placers",
+    {
+        "auto": f"{_STRATEGIES}:improved",
+        "row-major": f"{_STRATEGIES}:row_major",
+        "hilbert": f"{_STRATEGIES}:hilbert",
+        "spectral": f"{_STRATEGIES}:spectral",
+        "assignment": f"{_STRATEGIES}:assignment",
+        "exchange": f"{_STRATEGIES}:improved",
+    },
+    InputError,
+    kind=Callable,  # type: ignore[arg-type]
+)
+"""Each is a :data:`neuromap.mapping.place.strategies.Strategy`."""
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
 MOST_TICKS = 1024
@@ -27,6 +43,8 @@ Phases = Literal["least", "cheapest"]
 PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
+Objective = Literal["deliveries", "tick", "energy", "edp"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 _MOMENT = 1e-6
 """Seconds in which no search begins."""
 MOST_WIDE_TICKS = 100_000
@@ -113,7 +131,10 @@ class MappingOptions(Card):
     """
 
     placer: str = option(
-        "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.", "auto", choices=PLACERS
+        "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.",
+        "auto",
+        choices=PLACERS,
+        groups=("neuromap.placers",),
     )
     splitters: Splitters = option(
         "WHERE  Where splitters may be placed: slack (where delays leave room, at no tick), anywhere (the schedule "
@@ -161,6 +182,19 @@ class MappingOptions(Card):
         "T  Ticks of a partial sum: fewer take more cores.  [default: as many as it counts, on fewest cores]",
         within=(1, MOST_WIDE_TICKS),
     )
+    objective: Objective = option(
+        "WHAT  What neurons share cores for, where ticks last as long as their work: few deliveries, a short tick, "
+        "little energy, or a small product of both (edp).",
+        "deliveries",
+        choices=OBJECTIVES,
+    )
+    max_cores: int | None = option(
+        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all that work]", within=(1, None)
+    )
+    activity: Path | None = option(
+        "FILE  With --objective tick, energy or edp: input frames on which the work of the cores is counted.  "
+        "[default: random ones]"
+    )
 
     def after(self, spent_s: float) -> MappingOptions:
         """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""
@@ -174,6 +208,14 @@ class MappingOptions(Card):
             raise InputError(
                 f'wide_ticks = {self.wide_ticks}: has no meaning where wide = "refuse"; ask for partial-sums'
             )
+        if self.activity is not None:
+            object.__setattr__(self, "activity", path_given("activity", self.activity))
+        for name in ("max_cores", "activity"):
+            if getattr(self, name) is not None and self.objective == "deliveries":
+                raise InputError(
+                    f"{name} = {getattr(self, name)}: has no meaning where few deliveries are asked for; choose the "
+                    "objective tick, energy or edp"
+                )
 
 
 def _names(given: object) -> tuple[str, ...]:

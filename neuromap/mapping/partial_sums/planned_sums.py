@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -66,7 +66,6 @@ class PlannedSums:
 
 
 # Plan partial sums: how the sums of a wide node are cut, for one number of ticks (docs/wide-neurons.md).
-Ints = NDArray[np.int64]
 
 
 def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inputs: int | None = None) -> PartialSums:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -18,7 +18,6 @@ from neuromap.mapping.legalise.legalised import Clock, Matrix, PartialSums, clip
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.network import Network
 
-Ints = NDArray[np.int64]
 PROBED = 16
 """Neurons with shared inputs whose parts are planned together."""
 
@@ -75,7 +74,7 @@ def clock_axons(total: int, weight_range: tuple[int, int]) -> tuple[int, int]:
     return axons, weight if total > 0 else -weight
 
 
-def clock(total: int, weight_range: tuple[int, int], neurons: NDArray[np.int64]) -> Clock:
+def clock(total: int, weight_range: tuple[int, int], neurons: Ints) -> Clock:
     """Make the clock that gives some neurons a total; see :func:`clock_axons`."""
     axons, weight = clock_axons(total, weight_range)
     return Clock(weight, axons, neurons)
@@ -87,7 +86,7 @@ ALIKE = 2
 
 
 @dataclass(frozen=True, eq=False)
-class WideNode(Value):
+class WideNode(ReadOnly, Value):
     """A node whose sums are to be cut."""
 
     name: str  # of the node
@@ -97,9 +96,6 @@ class WideNode(Value):
     # (g, s): 1 where somebody of a group of neurons reads an input. Groups are features at one position where these
     # read much the same, so that they should share cores; else single neurons
     together: Matrix
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def wide_node(network: Network, name: str) -> WideNode:
@@ -164,7 +160,7 @@ def refuse_gathering(name: str, core: CrossbarCore, demand: int) -> DoesNotFitEr
     return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])
 
 
-def refuse_kinds(name: str, weights: NDArray[np.int64], core: CrossbarCore) -> DoesNotFitError:
+def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitError:
     """Refuse a neuron whose weights no number of axons serves: by the width of potentials, or by axon types."""
     # shapes: weights (s,)
     ample = core.with_ample_axons().without_rails()

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import rows_apart
 
-Ints = NDArray[np.int64]
 NEW_AXON = 2
 """Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear."""
 FREE = 1e-9
@@ -185,7 +185,6 @@ class _Core:
 #
 # A move changes the axons of two cores and, with them, the copies of every neuron that feeds those axons, wherever
 # that neuron sits. Books are kept of all of it, so that a move is made only if every core still holds what it must.
-Bools = NDArray[np.bool_]
 NOWHERE = -1
 TRIED = 12
 """Cores that are tried for a neuron, those that lack fewest of its axons first."""
@@ -336,7 +335,7 @@ class Books:
 
 
 @dataclass(frozen=True, eq=False)
-class LooseNeurons(Value):
+class LooseNeurons(ReadOnly, Value):
     """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them)."""
 
     # tile, population, neuron: (U,): tile and population that a neuron belongs to, and its position in the population
@@ -359,9 +358,6 @@ class LooseNeurons(Value):
     columns: Ints
     axon_type: Ints  # (K,): type of an axon
     home: Ints  # (K,): the neuron whose spikes the axon carries; -1 where they come from the host or a replica
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.tile)

@@ -16,6 +16,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
@@ -39,7 +40,6 @@ from neuromap.mapping.tile.tile_all import take_copies, tile_all
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.render.value import Card
 
-Ints = NDArray[np.int64]
 PACKINGS = 3
 """Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles."""
 
@@ -197,7 +197,7 @@ def pack(
     return (*cores.layouts(), *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()))
 
 
-def _largest_first(share: NDArray[np.float64]) -> Ints:
+def _largest_first(share: Floats) -> Ints:
     """Order tiles by the greater of their shares of a core, falling, then by the sum of both; shape (tiles, 2)."""
     order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
     return order
@@ -282,7 +282,7 @@ def _namings(n_types: int) -> Ints:
 class _OpenCores:
     """The cores that are being filled, their room, and which of them have an axon for a signal."""
 
-    def __init__(self, is_bias: NDArray[np.bool_], model: CrossbarCore, least: Ints, most_cores: int) -> None:
+    def __init__(self, is_bias: Bools, model: CrossbarCore, least: Ints, most_cores: int) -> None:
         self._is_bias, self._model = is_bias, model
         self._least = least  # a core with less room takes nothing more
         self._cores: list[_OpenCore] = []
@@ -340,11 +340,9 @@ class _OpenCores:
     def _waste(self, axons_left: int, neurons_left: int, saved: int) -> float: ...
 
     @overload
-    def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> NDArray[np.float64]: ...
+    def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats: ...
 
-    def _waste(
-        self, axons_left: int | Ints, neurons_left: int | Ints, saved: int | Ints
-    ) -> float | NDArray[np.float64]:
+    def _waste(self, axons_left: int | Ints, neurons_left: int | Ints, saved: int | Ints) -> float | Floats:
         """Add up the room left over, as shares of a core, less the axons that sharing saves; of one core or of many."""
         return axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
 

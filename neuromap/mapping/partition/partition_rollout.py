@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import Cores, cores_of
@@ -150,7 +150,6 @@ def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
 
 
 # Where splitters may pay: nodes are ranked by the cores that splitting their edges would save.
-Ints = NDArray[np.int64]
 WORTHWHILE = 0.5
 """Cores that splitting a node's edges must promise to save."""
 

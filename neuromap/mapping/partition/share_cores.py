@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised
@@ -16,7 +16,6 @@ from neuromap.mapping.partition.occupancy import NOWHERE, RECIPES, AsTiled, Book
 from neuromap.mapping.partition.unpack_tiles import FROM_CHIP, CoreLayout, Signals, put_together, unpack_tiles
 from neuromap.mapping.tile.tile import Tile
 
-Ints = NDArray[np.int64]
 WINDOW = 160
 """Tiles that are filled into cores together: as many of every population as its share of all."""
 LARGE = 500_000
@@ -173,7 +172,6 @@ def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
 
 
 # Relieve cores that hold too many copies: move neurons out of them, one by one.
-Bools = NDArray[np.bool_]
 SPARE = 2
 """Copies beyond the excess of a core that one neuron may take away with it and still count in full."""
 
@@ -253,10 +251,10 @@ def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: in
             hopeless[core] = True
 
 
-def _filling(books: Books) -> NDArray[np.float64]:
+def _filling(books: Books) -> Floats:
     """How full every core is, shape (C,)."""
     axons, copies = books.axons / books.room_axons, books.load / books.room_copies
-    filling: NDArray[np.float64] = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
+    filling: Floats = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
     return filling
 
 

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
@@ -23,9 +23,6 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Sources
 from neuromap.mapping.partition.occupancy import LooseNeurons
 from neuromap.mapping.tile.tile import Tile
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def unpack_tiles(
@@ -208,9 +205,7 @@ def _types_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[
     return np.where(clear, colour[of_signal.reshape(-1)], -1)
 
 
-def _weights_of_signals(
-    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None]
-) -> tuple[Ints, NDArray[np.bool_]]:
+def _weights_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None]) -> tuple[Ints, Bools]:
     """Weight of every signal in every population, 0 where it is not read; and whether each population has one only."""
     populations = 1 + max((tile.population for tile in tiles), default=0)
     low, high = (np.full((len(signals), populations), beyond) for beyond in (UNSEEN, -UNSEEN))
@@ -288,7 +283,7 @@ def ranks(signal: Ints, types: Ints) -> Ints:
 
 # How tiles share a core: which axon of the core each of their axons is, and how their types are renamed.
 @dataclass(frozen=True, eq=False)
-class CoreLayout(Value):
+class CoreLayout(ReadOnly, Value):
     """Tiles that share a core."""
 
     tiles: tuple[int, ...]  # positions in ``Partition.tiles``
@@ -297,9 +292,6 @@ class CoreLayout(Value):
     axon_of: tuple[Ints, ...]
     type_of: tuple[Ints, ...]  # (axon_types,): axon type of the core for every type of each tile, a permutation
     n_axons: int  # axons in use
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def alone(tiles: Sequence[Tile], model: CrossbarCore) -> tuple[CoreLayout, ...]:
@@ -322,7 +314,7 @@ FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
 
 
 @dataclass(frozen=True, eq=False)
-class Signals(Value):
+class Signals(ReadOnly, Value):
     """The distinct signals of a partition (S of them), and which one every axon of every tile carries."""
 
     # Two axons with one signal get the same spikes at the same ticks.
@@ -335,9 +327,6 @@ class Signals(Value):
     tick: Ints
     first_frame: Ints  # (S,): first frame that the host delivers; 0 for signals from the chip
     of_axon: tuple[Ints, ...]  # (axons of the tile,): signal of every axon, tile by tile
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.kind)

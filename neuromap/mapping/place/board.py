@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -189,7 +189,7 @@ FORWARD, BACKWARD = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Wiring(Value):
+class Wiring(ReadOnly, Value):
     """Cores and the pairs of different cores that are wired, each pair once in either direction."""
 
     n_cores: int
@@ -204,9 +204,6 @@ class Wiring(Value):
     # (entries,): ``FORWARD`` if wires lead to the neighbour, ``BACKWARD`` if they come from it, the sum of both for
     # both
     direction: NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def matrix(self) -> sparse.csr_array:
         """Make the symmetric sparse array of all weights, shape (n_cores, n_cores)."""
@@ -278,7 +275,7 @@ MOST_PAIRS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Board(Value):
+class Board(ReadOnly, Value):
     """A board of chips as placement sees it."""
 
     usable: NDArray[np.bool_]  # (rows, columns): indexed ``[y, x]``
@@ -293,9 +290,6 @@ class Board(Value):
     # (:class:`neuromap.hardware.program.dead_routes.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def rows(self) -> int:
@@ -340,8 +334,16 @@ def best_reached(board: Board) -> NDArray[np.bool_] | None:
     return found
 
 
-def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, boundary_cost: float) -> Board:
+def board_for(
+    n_cores: int,
+    chip: ChipSpec,
+    regions: Sequence[Region | None] | None,
+    boundary_cost: float,
+    *,
+    by_tiles: bool = False,
+) -> Board:
     """Describe the board of a chip to the placers."""
+    # by_tiles: hops count between tiles, and without regions as few tiles are used as hold the cores
     # boundary_cost: what crossing from one chip to the next costs beyond its hop, in hops
     columns, rows = chip.columns, chip.rows
     whole = (0, 0, columns - 1, rows - 1)
@@ -352,17 +354,35 @@ def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | N
         for core, region in enumerate(regions):
             if region is not None:
                 bounds[core] = _checked(region, core, columns, rows)
-    defects = defect_map(chip)
+    defects, tile = defect_map(chip), chip.tile if by_tiles else (1, 1)
+    usable = ~defects.unusable
     return Board(
-        usable=~defects.unusable,
-        along_x=_stretched(columns, chip.cores[0], boundary_cost),
-        along_y=_stretched(rows, chip.cores[1], boundary_cost),
+        usable=few_tiles(usable, n_cores, chip) if by_tiles and regions is None else usable,
+        along_x=_stretched(columns, chip.cores[0], tile[0], boundary_cost),
+        along_y=_stretched(rows, chip.cores[1], tile[1], boundary_cost),
         reach=np.array(chip.reach if chip.reach is not None else (columns, rows), np.int64),
         regions=bounds,
         is_pinned=(bounds != whole).any(axis=1),
         dead_along_x=defects.along_x,
         dead_along_y=defects.along_y,
     )
+
+
+def few_tiles(usable: NDArray[np.bool_], n_cores: int, chip: ChipSpec) -> NDArray[np.bool_]:
+    """Keep the places of as few tiles as hold the cores, near the middle of the board: the barrier waits for each."""
+    # shapes: usable, returns (rows, columns)
+    y, x = np.nonzero(usable)
+    columns, rows = chip.routers
+    tile = (y // chip.tile[1]) * columns + x // chip.tile[0]
+    size = np.bincount(tile, minlength=columns * rows)
+    across, along = np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2
+    distance = (np.abs(along)[:, None] + np.abs(across)).ravel()
+    order = np.lexsort((distance, -size))
+    enough = int(np.searchsorted(np.cumsum(size[order]), n_cores)) + 1
+    kept = np.zeros_like(usable)
+    mine = np.isin(tile, order[:enough])
+    kept[y[mine], x[mine]] = True
+    return kept
 
 
 def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
@@ -375,6 +395,6 @@ def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
     return region
 
 
-def _stretched(n: int, of_one_chip: int, boundary_cost: float) -> NDArray[np.float64]:
+def _stretched(n: int, of_one_chip: int, of_one_tile: int, boundary_cost: float) -> NDArray[np.float64]:
     index = np.arange(n)
-    return np.asarray(index + boundary_cost * (index // of_one_chip), np.float64)
+    return np.asarray(index // of_one_tile + boundary_cost * (index // of_one_chip), np.float64)

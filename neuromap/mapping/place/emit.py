@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.times import Time
 from neuromap.cores.crossbar.program import NeuronTable, Program
@@ -18,8 +18,6 @@ from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: ChipSpec) -> Program:
@@ -225,7 +223,7 @@ NO_TARGET = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Routes(Card):
+class Routes(ReadOnly, Card):
     """One row per copy of a neuron: where it sits and which axon it feeds."""
 
     # core, slot: (r,): the copy: core and neuron of the core
@@ -238,9 +236,6 @@ class Routes(Card):
     target_core: Ints
     target_axon: Ints
     delay: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def wires(self) -> tuple[Ints, Ints]:

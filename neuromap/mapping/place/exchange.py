@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.mapping.place.board import FEW_CORES, Board, Deadline, Wiring, improve_few
 
-Ints = NDArray[np.int64]
 _ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
 """First temperatures, in standard deviations of the change by an exchange of any two places, and shares of the work.
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.options.options import SEEDS
+from neuromap.mapping.options.options import PLACERS, SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
 from neuromap.mapping.place.exchange import Faults, faults, repair
-from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
-
-Ints = NDArray[np.int64]
+from neuromap.mapping.place.strategies import hilbert, row_major
 
 
 def place(
@@ -33,6 +32,7 @@ def place(
     seed: int = 0,
     seconds: float | None = None,
     progress: Progress | None = None,
+    by_tiles: bool = False,
 ) -> Ints:
     """Give every core of a partition its coordinates."""
     # A way costs its hops, and ``boundary_cost`` more for every chip boundary that it crosses. No core is placed where
@@ -42,9 +42,9 @@ def place(
     # boundary_cost: cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of
     # the chip's router, and 0 where that is absent
     # seed: of the annealing; without ``seconds`` the same seed gives the same layout on every machine
+    # by_tiles: as the board counts hops (``board.board_for``)
     # shapes: returns (n_cores, 2)
-    if placer not in STRATEGIES:
-        raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(STRATEGIES)}")
+    strategy = PLACERS.find(placer)
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost
     for name, value in (("boundary_cost", boundary_cost), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value >= 0):
@@ -52,7 +52,7 @@ def place(
     if not 0 <= seed < SEEDS:
         raise InputError(f"seed: found {seed}; allowed are integers from 0 to {SEEDS - 1}")
     deadline = Deadline.after(seconds, progress)
-    board = board_for(n_cores, chip, regions, boundary_cost)
+    board = board_for(n_cores, chip, regions, boundary_cost, by_tiles=by_tiles)
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"
@@ -60,7 +60,9 @@ def place(
             "cores", None, n_cores, room, text, [Remedy("chip.cores", n_cores, f"{counted(n_cores, 'core')} would do")]
         )
     graph = wiring(n_cores, wires)
-    first = STRATEGIES[placer](graph, board, seed, deadline)
+    first = strategy(graph, board, seed, deadline)
+    if placer not in PLACERS.ours:
+        _require_places(placer, first, board)
     where = _legal(first, graph, board, seed, deadline)
     if not board.is_strict:
         return where
@@ -70,6 +72,19 @@ def place(
             raise _refuse_reach(wrong, first, graph, board, chip, seed)
         raise _refuse_routes(wrong, where, graph, board)
     return where
+
+
+def _require_places(placer: str, found: Any, board: Board) -> None:
+    """Refuse what a placer of another package gives, if it is no layout."""
+    is_layout = isinstance(found, np.ndarray) and found.shape == board.regions[:, :2].shape and found.dtype == np.int64
+    if is_layout:
+        inside = ((board.regions[:, :2] <= found) & (found <= board.regions[:, 2:])).all()
+        is_layout = bool(inside and board.usable[*found.T[::-1]].all() and len(np.unique(found, axis=0)) == len(found))
+    if not is_layout:
+        raise InputError(
+            f"placer {placer}: gave no layout, which is x and y of every core (int64), each on a working place of its "
+            "own within its region; choose another placer"
+        )
 
 
 def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.errors import InputError
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.place.board import Board, Deadline, Wiring
 from neuromap.mapping.place.exchange import cost, exchange
 
-Ints = NDArray[np.int64]
 ONE_START = 8
 """Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use."""
 Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
@@ -33,37 +31,27 @@ def hilbert(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     return within_regions(along_hilbert(graph.n_cores, board)[: graph.n_cores], board)
 
 
-def _spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Place cores by eigenvectors; seed and deadline do not matter."""
     return within_regions(spectral_layout(graph, board), board)
 
 
-def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
     return within_regions(assignment_layout(along_hilbert(graph.n_cores, board), graph, board), board)
 
 
-def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
     # A layout that is proven to be the best is not improved.
     if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
         return proven
     starts = [hilbert(graph, board, seed, deadline)]
     if graph.n_cores > ONE_START and not deadline.is_over:
-        starts.append(_spectral(graph, board, seed, deadline))
+        starts.append(spectral(graph, board, seed, deadline))
     start = min(starts, key=lambda where: cost(where, graph, board))
     return exchange(start, graph, board, seed=seed, deadline=deadline)
 
-
-STRATEGIES: Mapping[str, Strategy] = ReadOnlyMapping(
-    {
-        "auto": _exchange,
-        "row-major": row_major,
-        "hilbert": hilbert,
-        "spectral": _spectral,
-        "assignment": _assignment,
-        "exchange": _exchange,
-    }
-)
-"""One for every name in :data:`neuromap.mapping.options.options.PLACERS`."""
 
 # Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
 ASSIGNED_CORES = 1500
@@ -167,7 +155,7 @@ def _in_same_order(wanted: Ints, places: Ints) -> Ints:
     return result
 
 
-def _give_way(where: Ints, cores: Ints, taken: NDArray[np.bool_], board: Board) -> Ints:
+def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
     """Send cores whose places were taken to the nearest vacant ones, one after the other."""
     stays = ~taken[where[cores, 1], where[cores, 0]]
     taken = taken.copy()
@@ -187,7 +175,6 @@ def _give_way(where: Ints, cores: Ints, taken: NDArray[np.bool_], board: Board) 
 #
 # Hall (1970): the eigenvectors of the Laplacian with the least eigenvalues above 0 minimise the weighted squares of
 # all differences. Divided by the degrees (Koren 2005) they do not let loosely wired cores take all the room.
-Floats = NDArray[np.float64]
 _DENSE_CORES = 400
 """Cores up to which eigenvectors are computed from a dense matrix."""
 _ASSIGNED_CORES = 1500

@@ -12,11 +12,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 
-Ints = NDArray[np.int64]
 NO_CUT = 2**62
 """Cost where there is no cut."""
 R = TypeVar("R")

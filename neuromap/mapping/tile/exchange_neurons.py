@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
@@ -21,7 +22,6 @@ from neuromap.mapping.tile.cut_order import compiled_for, join_items, pays
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.tile_shapes import CutOrder
 
-Ints = NDArray[np.int64]
 TABLE = 2**22
 """Tiles times items of a window: as many as are looked at together."""
 PLAIN, WITHOUT_COMPILER = 30_000, 20_000_000

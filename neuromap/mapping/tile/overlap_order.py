@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
@@ -21,7 +22,6 @@ from neuromap.mapping.tile.cut_order import compiled_for, join_items, longest_ru
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron
 
-Ints = NDArray[np.int64]
 BUCKETS = 64
 """Steps of the share of its items that a neuron is missing."""
 EACH = 8
@@ -237,7 +237,7 @@ PROBES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class AxonDemand(Value):
+class AxonDemand(ReadOnly, Value):
     """What every neuron of a population reads."""
 
     indptr: Ints  # (n + 1,): where the items of a neuron begin
@@ -245,9 +245,6 @@ class AxonDemand(Value):
     price: Ints  # (number of items,): what a tile that reads the item pays for it; a core costs ``CORE_PRICE``
     limit: int  # distinct items that fit a core
     exact: bool  # whether that many always fit and more never do (bias axons and narrow potentials aside)
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def of_units(self, unit_of: Ints, n_units: int) -> tuple[Ints, Ints]:
         """Join the items of neurons that stay together."""
@@ -259,7 +256,7 @@ def axon_demand(
     matrix: Matrix,
     threshold: Ints,
     copies: Ints,
-    fed_by_chip: NDArray[np.bool_],
+    fed_by_chip: Bools,
     core: CrossbarCore,
     neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
@@ -293,7 +290,7 @@ def axon_demand(
     return AxonDemand(indptr, items, axon_price, max(1, int(core.axons / ratio)), exact=False)
 
 
-def _whole(price: NDArray[np.float64]) -> Ints:
+def _whole(price: Floats) -> Ints:
     whole: Ints = np.round(price * CORE_PRICE).astype(np.int64)
     return whole
 
@@ -314,12 +311,12 @@ def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
     return bool((value[columns] == kind).all())
 
 
-def _per_source(items: Ints, n_values: int, n_sources: int) -> NDArray[np.float64]:
+def _per_source(items: Ints, n_values: int, n_sources: int) -> Floats:
     """Share the price of a delivery among the weights that a source has."""
     seen = np.zeros(n_sources * n_values, bool)
     seen[items] = True
     kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))
-    share: NDArray[np.float64] = np.repeat(DELIVERY / kinds, n_values)
+    share: Floats = np.repeat(DELIVERY / kinds, n_values)
     return share
 
 

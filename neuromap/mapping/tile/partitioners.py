@@ -7,27 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
-from neuromap.errors import NotSupportedError
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.overlap_order import AxonDemand, overlap_order
 from neuromap.mapping.tile.tile_shapes import CutOrder, cheapest_blocks, cut_single
+from neuromap.registry import require_package
 
-Ints = NDArray[np.int64]
 FEW, MANY = 2**18, 2**25
 """Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronsToCut(Value):
+class NeuronsToCut(ReadOnly, Value):
     """The neurons that are to be cut into tiles."""
 
     shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
@@ -35,9 +34,6 @@ class NeuronsToCut(Value):
     copies: Ints  # (n,): neurons of a core that each takes; those with 0 are left out
     core: CrossbarCore  # limits
     seed: int  # of METIS
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def alive(self) -> Ints:
@@ -150,10 +146,7 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
 
 
 def _import_pymetis() -> Any:
-    try:
-        import pymetis
-    except ImportError:
-        raise NotSupportedError(
-            "partitioner metis: pymetis is not installed; pip install 'neuromap-rollouts[partition]', or choose overlap"
-        ) from None
+    require_package("partitioner metis", "pymetis", "partition", instead="choose overlap")
+    import pymetis
+
     return pymetis

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
 from neuromap.mapping.core.core_model import Shortage
@@ -15,7 +15,6 @@ from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import Pins
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 
-Ints = NDArray[np.int64]
 Shape = tuple[int, int, int]
 
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
@@ -75,7 +75,6 @@ def _node_of(network: Legalised, population: Population) -> str:
 # own`` (docs/mapping.md).
 
 
-Ints = NDArray[np.int64]
 MOST_PLANNED = 512
 """Neurons of a cycle of which each is planned alone; of more, a source counts for one axon."""
 NEAR = 0.5
@@ -216,7 +215,7 @@ def least_cores_of_neurons(
     return float(_copies(held, demand, multipliers, core.neurons) / core.neurons)
 
 
-def _copies(held: Ints, demand: Ints, multipliers: NDArray[np.float64], price: int) -> Fraction:
+def _copies(held: Ints, demand: Ints, multipliers: Floats, price: int) -> Fraction:
     """Count the copies that multipliers prove, in whole numbers; 0 where they take more than ``price`` of a neuron."""
     greatest = Fraction(float(multipliers.max(initial=0.0)))
     if not greatest:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.mapping.core.core_model import AxonPlan
 from neuromap.mapping.core.core_of import CrossbarCore
@@ -16,11 +17,9 @@ from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
-class Tile(Card):
+class Tile(ReadOnly, Card):
     """Neurons of one population in one core."""
 
     population: int  # position in ``Legalised.populations``
@@ -29,9 +28,6 @@ class Tile(Card):
     copies: Ints
     columns: Ints  # (s,): columns of the population's joined matrix that the core reads; ``plan.source`` points into it
     plan: AxonPlan  # axons, types and synapses
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True)

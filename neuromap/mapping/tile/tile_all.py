@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import Cores, CrossbarCore
@@ -24,7 +24,6 @@ from neuromap.mapping.tile.refuse_tiling import cycle_growth, refuse_circle, ref
 from neuromap.mapping.tile.tile import Planner, Tile
 from neuromap.mapping.tile.tilings import MappingContext
 
-Ints = NDArray[np.int64]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
 ANEW = 4

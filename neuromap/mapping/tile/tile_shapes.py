@@ -13,15 +13,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.tile.cut_order import NO_CUT, Cutter
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 
-Ints = NDArray[np.int64]
 FINALISTS = 2
 """Sizes of chunks that are tried in full, after a quick look has ranked all."""
 CLOSE = 1.1
@@ -35,15 +34,12 @@ PATIENCE = 400
 
 
 @dataclass(frozen=True, eq=False)
-class CutOrder(Value):
+class CutOrder(ReadOnly, Value):
     """An order of neurons and the tiles that it is cut into."""
 
     neurons: Ints  # (n,): positions within the population
     ends: Ints  # (tiles,): where the tiles end
     cost: int  # cores and what the tiles pay for their axons
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CrossbarCore) -> CutOrder | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.mapping.core.core_model import AxonPlan
 from neuromap.mapping.core.core_of import CrossbarCore
@@ -21,8 +21,6 @@ from neuromap.mapping.tile.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, rows_apart
 from neuromap.mapping.tile.tile_shapes import CutOrder
-
-Ints = NDArray[np.int64]
 
 
 class Tilings:
@@ -159,7 +157,7 @@ def tile_population(
     index: int,
     population: Population,
     matrix: Matrix,
-    fed_by_chip: NDArray[np.bool_],
+    fed_by_chip: Bools,
     copies: Ints,
     core: CrossbarCore,
     *,
@@ -261,7 +259,6 @@ def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, 
 # patterns (``neuromap.mapping.core.core_model``). How many have one is decided by which neurons go together.
 
 
-Bools = NDArray[np.bool_]
 TRIED = 16
 """Neurons that are looked at for the next place in a core, in their order."""
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class CoreMap(Card):
+class CoreMap(ReadOnly, Card):
     """Places and contents of the C cores that a program uses; small, whatever the program is."""
 
     names: tuple[str, ...]  # names of the nodes
@@ -38,9 +37,6 @@ class CoreMap(Card):
     parts: Ints
     copied: Ints  # (C,): neurons of nodes that stand on the chip more than once, relays and splitters apart
     cores_of_node: Ints  # (nodes,): cores that hold neurons of each node; shared cores count for each of their nodes
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def board(self) -> tuple[int, int]:

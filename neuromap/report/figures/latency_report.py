@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
@@ -17,7 +17,7 @@ from neuromap.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
-class LatencyReport(Documented, Framed, Paged, Printed):
+class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
     """Rows of figures with what they hold for.
 
     Attributes
@@ -61,9 +61,6 @@ class LatencyReport(Documented, Framed, Paged, Printed):
     classes_are_of_network: bool = True
     version: str = __version__
     faults: Formed | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
 
     def _facts(self) -> dict[str, object]:
         n_verified = sum(bool(row.verified) for row in self.rows)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.accuracy.accuracy import Accuracy
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class SpikeRaster(Card):
+class SpikeRaster(ReadOnly, Card):
     """S spikes of some neurons of every node, from tick 0 on; spikes of all C cores as sums."""
 
     names: tuple[str, ...]  # nodes, in the order of the program
@@ -48,9 +48,6 @@ class SpikeRaster(Card):
     neuron: Ints
     samples: tuple[Ints, ...]  # for every node the ticks in which it samples or computes a frame
     core_spikes: Ints  # (C,): spikes of all neurons of every core in these ticks, copies and relays included
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 # First and full responses in three units: of one output, and over all outputs.
@@ -127,7 +124,7 @@ _EXIT_CODES: Mapping[str, int] = ReadOnlyMapping(
 
 
 @dataclass(frozen=True, eq=False)
-class ReportRow(Card):
+class ReportRow(ReadOnly, Card):
     """All figures of one pattern in one execution.
 
     Figures of rows that were not mapped are ``None`` (or empty), but for what the schedule alone tells.
@@ -245,10 +242,6 @@ class ReportRow(Card):
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     accuracy: Accuracy | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", ReadOnlyMapping(self.outputs))
-        object.__setattr__(self, "left_out", ReadOnlyMapping(self.left_out))
 
     def _facts(self) -> dict[str, object]:
         return {

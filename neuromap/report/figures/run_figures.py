@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.render.value import Card
 from neuromap.simulation.cost.activity import NodeTime
 from neuromap.simulation.cost.steady_figures import Spread
@@ -118,7 +118,7 @@ class EnergyTermFigures:
 
 
 @dataclass(frozen=True)
-class EnergyFigures(Card):
+class EnergyFigures(ReadOnly, Card):
     """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas."""
 
     # joules_per_tick, joules_per_frame, watts: sum of the terms that are known and in no other; ``None`` where the chip
@@ -132,9 +132,6 @@ class EnergyFigures(Card):
     absent: tuple[str, ...]  # figures that the chip file lacks: missing in the sums
     # published average, everything included: a reference at its own operating point, part of no sum
     average_joules_per_synaptic_event: float | None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", ReadOnlyMapping(self.terms))
 
     @property
     def active_joules_per_frame(self) -> float | None:
@@ -153,7 +150,7 @@ class EnergyFigures(Card):
 
 
 @dataclass(frozen=True)
-class NodeTimeFigures:
+class NodeTimeFigures(ReadOnly):
     """Times of nodes: cores work through their synaptic events one after the other, then spikes are on their way."""
 
     # most synaptic events that one core does for the node in one tick, router cycles within which its spikes arrive in
@@ -166,9 +163,6 @@ class NodeTimeFigures:
     # pattern
     frame_events: int
     frame_seconds: float | None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Never, TypeVar
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.times import Time, largest_gap
+from neuromap.arrays.times import Time, largest_gap, whole
 from neuromap.errors import InputError, PatternError
-from neuromap.files.argument_checks import needs, whole_number
-from neuromap.files.messages import counted
+from neuromap.files.argument_checks import mapping_given, needs, whole_number
+from neuromap.files.messages import counted, did_you_mean
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
@@ -25,7 +25,6 @@ from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
-from neuromap.rollout.schedule.own_phases import changed_phases, require_delays
 from neuromap.rollout.schedule.phases import (
     FrameShifts,
     least_mean_period,
@@ -34,6 +33,62 @@ from neuromap.rollout.schedule.phases import (
     windowed_phases,
 )
 from neuromap.rollout.shortest_walks import shortest_walks
+
+# User-given phases: put in place of the computed ones, refused where an edge would get less delay than it needs.
+
+
+_FARTHEST = 10**9
+"""Farthest phase of one's own from 0, so that no tick leaves 64 bits."""
+
+
+def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[str, Time]) -> tuple[Time, ...]:
+    """Put phases of one's own in the place of others."""
+    # gives in update steps or ticks
+    mapping_given("phases", given, "{'H1': 2}")
+    for name in given:
+        if name not in network.nodes:
+            hint = did_you_mean(str(name), list(network.nodes))
+            raise InputError(f"phases: {name!r:.60}: is not a node of network {network.name}; name its nodes{hint}")
+    checked: dict[str, Time] = {name: _exact(f"phases: {name}", phase) for name, phase in given.items()}
+    for name, phase in checked.items():
+        if not -_FARTHEST <= phase <= _FARTHEST:
+            raise InputError(f"phases: {name}: found {phase}; allowed are {-_FARTHEST} to {_FARTHEST}")
+    return tuple(checked.get(name, phases[name]) for name in network.nodes)
+
+
+def require_delays(
+    network: Network, pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: Sequence[Time]
+) -> None:
+    """Refuse phases that leave an edge less than the delay that it asks for, or a part of an update step or tick."""
+    # latencies: c, at least 1
+    # phases: in update steps or ticks
+    if len(phases) != len(network.nodes):
+        raise InputError(f"phases: they are of a network of other nodes; give phases for {network.name}")
+    if network.is_spiking:
+        raise InputError(
+            f"phases: network {network.name} is spiking, where all nodes compute in every tick; leave them"
+        )
+    graph = pattern.graph
+    for (u, v), i, j, r, least in zip(
+        network.edges, graph.sources, graph.targets, pattern.values, latencies, strict=True
+    ):
+        delay = phases[j] - phases[i] + r * period
+        if delay.denominator != 1:
+            raise InputError(
+                f"phases: edge {u} -> {v} would have a delay of {delay}, delays are whole numbers; let {v} come "
+                f"{delay - delay.numerator // delay.denominator} earlier"
+            )
+        if delay < least:
+            raise InputError(
+                f"phases: edge {u} -> {v} would have a delay of {delay}, it asks for {least}; let {v} come "
+                f"{least - delay} later, or {u} {least - delay} earlier"
+            )
+
+
+def _exact(path: str, phase: Time) -> Time:
+    """Take a phase as it is where it has parts, as at unequal intervals."""
+    return whole(phase) if isinstance(phase, Fraction) else whole_number(path, phase)
+
 
 _T = TypeVar("_T")
 

@@ -19,6 +19,7 @@ from neuromap.simulation.cost.tick_times import TickTimes
 
 Floats = NDArray[np.float64]
 Which = Literal["measured", "bound"]
+_FEMTO = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,13 @@ class FrameSeconds(Card):
 
     def frame_period(self, which: Which = "measured") -> Floats:
         """Mean time from sample to sample, shape (S,)."""
+        return np.asarray(self._sums(which)[:, self.measured.shape[1]] / (self.n_frames * _FEMTO))
+
+    def _sums(self, which: Which) -> NDArray[np.int64]:
+        """Add up the window twice over, shape (S, 2 W + 1), in whole femtoseconds: equal ticks make equal spans."""
         each: Floats = getattr(self, which)
-        return np.asarray(each.sum(axis=1) / self.n_frames)
+        twice = np.rint(np.concatenate([np.zeros((len(each), 1)), each, each], axis=1) * _FEMTO).astype(np.int64)
+        return np.asarray(twice.cumsum(axis=1))
 
     def span(self, sample_tick: Time, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
         """Mean time over the frames, shape (S,).
@@ -73,17 +79,16 @@ class FrameSeconds(Card):
         early : int or Fraction
             Ticks before the sample from which the span is counted, too.
         """
-        each: Floats = getattr(self, which)
-        n_ticks = each.shape[1]
+        n_ticks = self.measured.shape[1]
         samples = np.array(
             [tick_of_frame(sample_tick, self.period, self.first_frame + k) for k in range(self.n_frames)], np.int64
         )
         begin = samples - self.first_tick + 1 - math.ceil(early)
         turns, rest = divmod(math.ceil(ticks) + math.ceil(early), n_ticks)
-        sums = np.concatenate([np.zeros((len(each), 1)), each, each], axis=1).cumsum(axis=1)
+        sums = self._sums(which)
         begin %= n_ticks
         spans: Floats = (sums[:, begin + rest] - sums[:, begin]).mean(axis=1)
-        return spans + turns * sums[:, n_ticks]
+        return np.asarray((spans + turns * sums[:, n_ticks]) / _FEMTO)
 
     def tick(self, number: int) -> float:
         """Mean time of a tick of the run and of all whole turns of frames before and after it."""

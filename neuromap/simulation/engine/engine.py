@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -21,16 +22,13 @@ from neuromap.network.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)
-class HostEvents(Value):
+class HostEvents(ReadOnly, Value):
     """Axons that the host feeds in a run of ticks, ordered by tick."""
 
-    start: NDArray[np.int64]  # (n_ticks + 1,): events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t
+    start: Ints  # (n_ticks + 1,): events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t
     # cores, axons: (n,): the axons. Two spikes on one axon in one tick are one
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def none(cls, n_ticks: int) -> Self:
@@ -59,12 +57,12 @@ class HostEvents(Value):
 class Spikes(NamedTuple):
     """Neurons that fired, ordered by tick, then core, then neuron; all of shape (n,), int64."""
 
-    ticks: NDArray[np.int64]
-    cores: NDArray[np.int64]
-    neurons: NDArray[np.int64]
+    ticks: Ints
+    cores: Ints
+    neurons: Ints
 
 
-def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
+def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = None) -> None:
     """Refuse events or a mask that do not fit a program."""
     n = len(events.cores)
     start = events.start
@@ -80,7 +78,7 @@ def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool
         )
 
 
-def require_inside(name: str, column: NDArray[np.integer], bound: NDArray[np.int64] | int) -> None:
+def require_inside(name: str, column: NDArray[np.integer], bound: Ints | int) -> None:
     """Refuse events with a number below 0, or that reaches its bound."""
     # bound: what each must stay below
     # shapes: column (n,); bound (n,)
@@ -121,14 +119,14 @@ class Engine(Protocol):
         """The tick that runs next; the first is 0."""
 
     @property
-    def potentials(self) -> NDArray[np.int64]:
+    def potentials(self) -> Ints:
         """Potentials of all neurons after the last tick, a copy, shape (C, N); voltages where there are currents."""
 
-    def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
+    def potentials_of(self, cores: Ints) -> Ints:
         """Potentials of some cores, in this order, a copy, shape (n, N)."""
 
     @property
-    def pending(self) -> NDArray[np.int64]:
+    def pending(self) -> Ints:
         """What is under way as sorted rows (tick at which it is due, core, place), shape (n, 3)."""
         # Of crossbars: spikes, and the axons they will reach. Of synapse lists, whose delays lie behind the axons:
         # neurons to whose currents something will be added.
@@ -137,12 +135,10 @@ class Engine(Protocol):
     def totals(self) -> Totals:
         """Activity since tick 0."""
 
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
 
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from the present one."""
         # shapes: watched (C, N)
 
@@ -168,7 +164,7 @@ class BlockEngine(Protocol):
         self,
         events: HostEvents,
         n_runs: int,
-        watched: NDArray[np.bool_] | None = None,
+        watched: Bools | None = None,
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = ...,
     ) -> Spikes:
@@ -180,11 +176,8 @@ class BlockEngine(Protocol):
 # What an engine holds between two ticks, as a value: any engine can go on from the state of another.
 
 
-Ints = NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
-class CurrentState(Value):
+class CurrentState(ReadOnly, Value):
     """What synapse-list cores hold beside voltages."""
 
     current: Ints  # (C, N): u of every neuron
@@ -193,9 +186,6 @@ class CurrentState(Value):
     # core, neuron)
     due: Ints
     amounts: Ints  # (m,): what is added, wrapped into the width of currents; never 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
-
-Ints = NDArray[np.int64]
 
 
 class ReadableEngine(ABC):
@@ -89,7 +88,7 @@ class ReadableEngine(ABC):
         spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         check_run(self.program, events, watched)
         nothing = np.zeros(0, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from neuromap.arrays.array_types import Ints
 
 
 class Exchange(Protocol):

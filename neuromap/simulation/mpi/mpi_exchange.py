@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import NotSupportedError
 from neuromap.files.unfinished import left_in, unfinished_name
 
-Ints = NDArray[np.int64]
 _SPINS = 200
 """Times that a rank looks for what it waits for before it sleeps in between."""
 _NAP = 5e-5

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.compiling import cached
@@ -31,7 +32,6 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.exchange import Exchange
 
-Ints = NDArray[np.int64]
 _NO_END = 1 << 30
 """Ticks that are run at once where no wire leads from rank to rank."""
 _Axons = tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -66,7 +66,7 @@ class MessageEngine:
         self._post = _post(wires.neuron, wires.peer << 40 | place, program.neuron_node.size)
         self._sends = np.zeros(program.shape, np.bool_)
         self._sends.reshape(-1)[wires.neuron] = True
-        self._heard: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+        self._heard: tuple[Bools, Bools] | None = None
 
     @property
     def tick(self) -> int:
@@ -85,7 +85,7 @@ class MessageEngine:
         other._inbox = defaultdict(list)
         return other
 
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
         listened = None if watched is None else self._listened(watched)
         found: list[Spikes] = []
@@ -106,7 +106,7 @@ class MessageEngine:
             return Spikes(nothing, nothing, nothing)
         return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _listened(self, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _listened(self, asked: Bools) -> Bools:
         """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
         if self._heard is None or not np.array_equal(self._heard[0], asked):
             self._heard = (asked, adopted(asked | self._sends))
@@ -290,7 +290,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class RemoteWires(Value):
+class RemoteWires(ReadOnly, Value):
     """The W wires that lead from the cores of one rank to those of others, by neuron."""
 
     neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
@@ -298,9 +298,6 @@ class RemoteWires(Value):
     core: Ints  # (W,): the core's number on that rank
     axon: Ints  # (W,)
     delay: Ints  # (W,): ticks from the spike to the axon
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:

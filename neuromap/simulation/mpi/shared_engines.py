@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
 from neuromap.simulation.engine.kernel.barrier import ABORT
@@ -18,7 +19,6 @@ from neuromap.simulation.mpi.rank_engine import RemoteWires
 
 # Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
 
-Ints = NDArray[np.int64]
 _LINE_BYTES = 64
 _MOST_LAG = 3
 """Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little."""
@@ -177,7 +177,7 @@ class SharedRuns(CompiledRuns):
         self._boxes.advance(n_ticks)
 
 
-def targets(meeting: Meeting, wires: RemoteWires, axon: NDArray[np.int64]) -> RemoteTargets:
+def targets(meeting: Meeting, wires: RemoteWires, axon: Ints) -> RemoteTargets:
     """Say where wires to other ranks lead; ``axon`` as the kernel counts axons."""
     core = meeting.base[wires.peer] + wires.core
     return RemoteTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)

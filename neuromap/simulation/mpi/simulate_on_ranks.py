@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 from neuromap.hardware.check.check_program import require_legal
@@ -145,9 +146,6 @@ def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram],
 # together.
 
 
-Ints = NDArray[np.int64]
-
-
 class RankEngine:
     """One rank's part of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
 
@@ -188,7 +186,7 @@ class RankEngine:
         spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # Each rank takes the events of its own cores; it need not be given those of others.
         check_run(self.program, events, watched)

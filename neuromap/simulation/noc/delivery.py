@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 from neuromap.simulation.noc.loads import Mesh, Ways, ways_of
 from neuromap.simulation.noc.traffic import RouterClock
 from neuromap.simulation.run.tick_run import TickSpikes
-
-Ints = NDArray[np.int64]
 
 
 def find_late_spikes(
@@ -141,7 +139,7 @@ class LateSpike(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LateSpikes(Card):
+class LateSpikes(ReadOnly, Card):
     """Spikes that have not arrived when the tick in which they are fired ends, in the order of firing.
 
     Attributes
@@ -170,25 +168,22 @@ class LateSpikes(Card):
     n_ticks: int
     spikes: int
     worst_cycles: int
-    tick: NDArray[np.int64]
-    core: NDArray[np.int64]
-    neuron: NDArray[np.int64]
-    arrival_cycles: NDArray[np.int64]
-    delay: NDArray[np.int64]
-    node: NDArray[np.int64]
-    node_index: NDArray[np.int64]
+    tick: Ints
+    core: Ints
+    neuron: Ints
+    arrival_cycles: Ints
+    delay: Ints
+    node: Ints
+    node_index: Ints
     node_names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.tick)
 
     @property
-    def is_overdue(self) -> NDArray[np.bool_]:
+    def is_overdue(self) -> Bools:
         """Whether each of them arrives after the start of the tick in which it is due, shape (n,)."""
-        overdue: NDArray[np.bool_] = self.arrival_cycles > self.delay * self.tick_cycles
+        overdue: Bools = self.arrival_cycles > self.delay * self.tick_cycles
         return overdue
 
     @property
@@ -227,7 +222,7 @@ class LateSpikes(Card):
 # What the mesh delivers: the axons at which the spikes of a tick end up, and when they are due there.
 
 
-def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
+def delivered(program: ChipProgram, spikes: TickSpikes) -> Ints:
     """Send the spikes of a tick through the mesh, and list what the cores receive."""
     # The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
     # engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.

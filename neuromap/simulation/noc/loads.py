@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Flow(Value):
+class Flow(ReadOnly, Value):
     """Where spikes come into the mesh, where they turn, and where they leave it; flows of more spikes add up."""
 
     # (5, rows, columns): spikes that go from their core to east, west, north, south, or at once back into the core
@@ -28,9 +28,6 @@ class Flow(Value):
     # the core
     turns: Ints
     ends: Ints  # (2, rows, columns): spikes that come to a router northwards or southwards and leave it into the core
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def of(cls, mesh: Mesh, ways: Ways) -> Self:

@@ -10,8 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_document import MAX_ROUTER_CYCLES, router_cycles
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -107,7 +106,7 @@ def _whole(cycles: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic(Card):
+class Traffic(ReadOnly, Card):
     """Spikes of a run on the network-on-chip; ``docs/network-on-chip.md`` defines every figure.
 
     Arrays of links have the shape (6, rows, columns) of the board, ``[direction, y, x]`` of the router that the link
@@ -183,10 +182,6 @@ class Traffic(Card):
     clock: RouterClock
     tick_seconds: float
     boundary_spikes_per_second: float | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-        object.__setattr__(self, "node_arrivals", ReadOnlyMapping(self.node_arrivals))
 
     @property
     def wires(self) -> WireCounts:

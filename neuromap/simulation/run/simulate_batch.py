@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.argument_checks import needs, refuse_swapped
@@ -269,7 +269,7 @@ class BatchPart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BatchJob(Value):
+class BatchJob(ReadOnly, Value):
     """What all stimuli share: made once, only read by the threads."""
 
     program: ChipProgram  # what runs
@@ -279,9 +279,6 @@ class BatchJob(Value):
     watched: NDArray[np.bool_]  # (C, N): whether a neuron is one of them
     column: NDArray[np.int64]  # (K,): place of each in the nodes' frames side by side
     keep_frames: bool  # whether frames are kept, or only counts
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def of(cls, program: ChipProgram, record: Recording, keep_frames: bool) -> Self:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.arrays.value import Value
@@ -36,15 +36,12 @@ def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeSpikes(Value):
+class NodeSpikes(ReadOnly, Value):
     """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index."""
 
     tick: Ints  # when
     node: Ints  # position in the program's nodes
     index: Ints  # neuron within the node
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def none(cls) -> Self:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.sealed import sealed_bytes
@@ -36,7 +36,7 @@ def save_batch(batch: Batch, path: str | Path) -> None:
 
 # Batch: what was recorded of many stimuli through one program.
 @dataclass(frozen=True, eq=False)
-class Batch(RunLabels):
+class Batch(ReadOnly, RunLabels):
     """What was recorded of S stimuli through one program.
 
     Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
@@ -57,9 +57,6 @@ class Batch(RunLabels):
     spikes_by_frame: NDArray[np.bool_] | None
     spike_counts: NDArray[np.int64]
     stray_counts: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         """Stimuli."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes
@@ -36,16 +36,13 @@ _DIGESTS = {"program": "another program", "input frames": "other input frames"}
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint(Value):
+class Checkpoint(ReadOnly, Value):
     """A run between two ticks."""
 
     state: EngineState  # of the chip
     # checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.trace.checkpoint`)
     parts: tuple[str, ...] = ()
     counts: NDArray[np.int64] | None = None  # (C, N): spikes of every neuron so far, where they are counted
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: RunIdentity) -> None:

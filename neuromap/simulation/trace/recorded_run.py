@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import NotSupportedError
+from neuromap.registry import require_package
 from neuromap.simulation.trace.recording import Readout
 from neuromap.simulation.trace.trace import Trace
 
@@ -124,11 +124,7 @@ EXACT_IN_FLOAT = 2**24
 
 def import_h5py() -> Any:
     """Import h5py."""
-    try:
-        import h5py
-    except ImportError:
-        raise NotSupportedError(
-            "HDF5: needs h5py, which is not installed; pip install 'neuromap-rollouts[hdf5]', or choose a name that "
-            "does not end in .h5"
-        ) from None
+    require_package("HDF5", "h5py", "hdf5", instead="choose a name that does not end in .h5")
+    import h5py
+
     return h5py

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import yes_or_no
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -164,7 +164,7 @@ def _cores(program: ChipProgram, name: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Readout(Card):
+class Readout(ReadOnly, Card):
     """Chosen neurons of a program, K of them, with what they stand for.
 
     Attributes
@@ -184,9 +184,6 @@ class Readout(Card):
     neuron: NDArray[np.int32]
     node: NDArray[np.int32]
     index: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.core)
@@ -209,7 +206,7 @@ class Readout(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Potentials(Card):
+class Potentials(ReadOnly, Card):
     """Potentials of chosen neurons after every tick.
 
     Attributes
@@ -222,6 +219,3 @@ class Potentials(Card):
 
     neurons: Readout
     values: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
 from neuromap.arrays.times import Time
@@ -24,7 +24,7 @@ from neuromap.simulation.trace.recording import Potentials
 
 
 @dataclass(frozen=True, eq=False)
-class FrameCounts(Card):
+class FrameCounts(ReadOnly, Card):
     """Spikes of recorded nodes, counted by frame.
 
     Attributes
@@ -47,9 +47,6 @@ class FrameCounts(Card):
     n_events: int
     spikes: NDArray[np.int64]
     strays: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 class FrameCounter:
@@ -180,7 +177,7 @@ class SpikeFrames(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FrameClock(Card):
+class FrameClock(ReadOnly, Card):
     """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``, rounded down."""
 
     # (number of nodes,): exact time of every node's frame 0 in parts of a tick (``arrays/times.py``), which are ticks
@@ -188,9 +185,6 @@ class FrameClock(Card):
     start: NDArray[np.int64]
     period: Time  # frame period in ticks
     n_frames: int  # frames of the stimulus, including frame 0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @classmethod
     def of(cls, nodes: Sequence[NodePort], period: Time, n_frames: int) -> Self:
@@ -211,7 +205,7 @@ _MAX_BYTES = 2**32
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(RunLabels):
+class Trace(ReadOnly, RunLabels):
     """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
 
     Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
@@ -249,9 +243,6 @@ class Trace(RunLabels):
     potential_table: Potentials | None = None
     tick_seconds: float | None = None
     nodes_are_whole: bool = True
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def spikes(self, name: str) -> NDArray[np.int64]:
         """All spikes of a recorded node; copies of a neuron spike as one.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NeuromapError
@@ -382,11 +383,8 @@ def example_network() -> Network:
 
 
 @dataclass(frozen=True, eq=False)
-class Offer(Card):
+class Offer(ReadOnly, Card):
     """Networks and images that can be chosen."""
 
     networks: Mapping[str, Network] = field(default_factory=dict)  # by the names that people choose from
     images: ImageSet | None = None  # shown to inputs that they fit
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "networks", ReadOnlyMapping(self.networks))

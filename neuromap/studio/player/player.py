@@ -19,6 +19,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.network import Network
+from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern
@@ -89,9 +90,10 @@ class Stage:
         return max(self._now, self._scene.ticks)
 
     @property
-    def scene_tick_seconds(self) -> float:
-        """Length of a tick; a millisecond where the chip file does not say."""
-        return self._scene.chip.tick_seconds or 1e-3
+    def time_on_chip(self) -> str:
+        """Time that the chip takes for the ticks so far; in words where they last as long as their work."""
+        chip = self._scene.chip
+        return "as long as its work" if chip.is_timed else seconds(self.now * chip.tick_seconds)
 
     @property
     def is_ready(self) -> bool:
@@ -284,12 +286,12 @@ class ChipFigures(Card):
     # first_response, full_response: in ticks, predicted from the schedule that was mapped
     first_response: int
     full_response: int
-    tick_seconds: float  # length of a tick
+    tick_seconds: float | None  # length of a tick; none where it lasts as long as its work
 
     @property
-    def sampling_hz(self) -> float:
+    def sampling_hz(self) -> float | None:
         """Input frames per second."""
-        return float(1 / (self.frame_period * self.tick_seconds))
+        return None if self.tick_seconds is None else float(1 / (self.frame_period * self.tick_seconds))
 
 
 def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
@@ -321,7 +323,7 @@ def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
         None if rollout.is_tick_level else scale,
         min(rollout.first_response(name) for name in outputs) * scale,
         max(rollout.full_response(name) for name in outputs) * scale,
-        program.chip.tick_seconds or 1e-3,
+        None if program.chip.is_timed else program.chip.tick_seconds,
     )
 
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from typing import Any
 
 from neuromap.errors import InputError, NotSupportedError, TrainingError
 from neuromap.files.messages import show
 from neuromap.options import check_options, documented, option
+from neuromap.registry import require_package
 from neuromap.render.value import Card
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
@@ -21,10 +21,7 @@ _NO_MEMORY = re.compile("allocate memory|out of memory")
 
 def require_torch(what: str) -> None:
     """Refuse to go on without PyTorch."""
-    if find_spec("torch") is None:
-        raise NotSupportedError(
-            f"{what}: needs PyTorch, which is not installed; pip install 'neuromap-rollouts[training]'"
-        )
+    require_package(what, "torch", "training", "PyTorch", imports=False)
 
 
 def require_device(options: TrainingOptions) -> None:

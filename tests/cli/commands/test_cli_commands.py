@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 
+import jsonschema
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -159,6 +160,11 @@ def test_chips(folder, neuromap):
     assert (tiny["name"], tiny["derived"]["n_cores"]) == ("tiny", 4)
     assert "no published figures" in neuromap("chips", folder / "tiny.toml").out
     assert "truenorth" in neuromap("chips").out
+    timed = neuromap("chips", "loihi1", "--json").json
+    jsonschema.validate(timed, nm.load_schema("chips"))
+    assert timed["time"]["ticks"] == "timed"
+    (line,) = (line for line in neuromap("chips").out.splitlines() if line.startswith("loihi1"))
+    assert line.endswith("timed")
 
 
 def test_every_listed_chip_can_be_shown(neuromap):

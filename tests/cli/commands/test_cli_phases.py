@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.cli.arguments.typed_patterns import read_rollout
+from neuromap.cli.arguments.options import read_rollout
 
 
 @pytest.fixture

@@ -239,3 +239,12 @@ def test_what_cannot_be_watched_is_refused(options, words, neuromap, program, mo
 def test_ticks_end_a_run(neuromap, program):
     lines = neuromap("watch", program, "--ticks", "4", "--speed", "1000").out.splitlines()
     assert lines[-1] == "4 ticks, 0.004 s of the chip"
+
+
+def test_ticks_as_long_as_their_work_have_no_time_that_nobody_measured(neuromap, sr, tmp_path):
+    program = tmp_path / "timed.nmp"
+    assert neuromap("map", sr, "--chip", "loihi1", "-o", program).code == 0
+    _, sampling, *_, last = neuromap("watch", program, "--ticks", "3", "--speed", "1000").out.splitlines()
+    assert sampling == "takes in a frame every tick of the chip, ticks as long as their work"
+    assert last == "3 ticks"
+    assert neuromap("simulate", program, "--json").json["tick_seconds"] is None

@@ -30,6 +30,10 @@ def leak_neuron(rng, size):
 def current_neuron(rng, size):
     bits = int(rng.choice([4, 12, 16]))
     decays = [0, 1, 3, 1 << bits, (1 << bits) - 1]
+    subtract = int(rng.integers(2))
+    options = {"subtract": subtract, "reset": 0 if subtract else rng.integers(-7, 8, size)}
+    options |= {"floor": rng.choice([rng.integers(7, 2**31 - 1), 2**31 - 1], size), "sum_wraps": int(rng.integers(2))}
+    options |= {"accumulator_bits": int(rng.integers(2, 33))}
     return CurrentNeuron(
         threshold=rng.integers(0, 2**31, size),
         current_decay=rng.choice(decays, size) if rng.random() < 0.7 else 1 << bits,
@@ -42,6 +46,7 @@ def current_neuron(rng, size):
         decay_bits=bits,
         current_bits=int(rng.integers(4, 33)),
         voltage_bits=int(rng.integers(4, 33)),
+        **(options if rng.random() < 0.5 else {"floor": 7} if rng.random() < 0.5 else {}),
     )
 
 
@@ -118,6 +123,7 @@ def assert_equal(found, wanted):
         if node.threshold is not None:
             assert np.array_equal(other.threshold, node.threshold)
         if node.neuron is not None:
+            assert other.neuron.stated == node.neuron.stated
             assert {k: getattr(other.neuron, k) for k in node.neuron.settings} == {
                 k: getattr(node.neuron, k) for k in node.neuron.settings
             }

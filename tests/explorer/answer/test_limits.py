@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.arguments.options import read_pattern
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
 from neuromap.explorer.answer.exploration import Exploration, Gap

@@ -254,3 +254,41 @@ def test_what_cannot_be_is_refused_in_one_line(changes, error, words):
         explore(BASE, n_frames=4, n_stimuli=1, verify=False, **{**GIVEN, **changes})
     assert isinstance(caught.value, NeuromapError)
     assert "\n" not in str(caught.value)
+
+
+WORK = {"neuron_access_seconds": 6e-9, "synaptic_event_seconds": 4e-9, "fire_seconds": 3e-8}
+
+
+@pytest.mark.parametrize("deadline", [3e-6, 4.4e-6])
+def test_frames_by_the_deadline_are_those_that_timed_ticks_leave_room_for(both, chip, deadline):
+    timed = chip(is_timed=True, timing=WORK, barrier_seconds=((1, 1e-6),))
+    options = {"images": images(), "deadline": deadline, "n_frames": 4, "n_stimuli": 1, "verify": False}
+    found = explore(network(SKIP, 0), timed, trained=both, energy_tolerance=0.0, **options)
+    assert found.gap.is_exact
+    mapped = [row for row in found.rows if row.status == "mapped"]
+    weights = {one.behaviour_class: both[one.pattern] for one in found.deadline.trained}
+    for row in mapped:
+        known = [k for k in range(20) if row.seconds.first_response + k * row.seconds.frame_period <= deadline]
+        assert row.frames_by_deadline == len(known)
+        net = weights[row.behaviour_class]
+        curve = accuracy_of_reference(nm.Rollout(net, nm.RolloutPattern(net, row.candidate.values)), images(), 20)
+        assert row.accuracy_at_deadline == (curve[len(known) - 1] if known else 0.0)
+    assert all(row.accuracy_bound >= (row.accuracy_at_deadline or 0.0) - 1e-9 for row in found.rows)
+    assert len({row.frames_by_deadline for row in mapped}) > 1
+    unlike = explore(network(SKIP, 0), chip(tick_seconds=1e-6), trained=both, **options)
+    longer = {row.candidate.values: row.frames_by_deadline for row in unlike.rows if row.status == "mapped"}
+    assert any(row.frames_by_deadline < longer.get(row.candidate.values, 0) for row in mapped)  # work takes time
+
+
+def test_a_deadline_of_barriers_alone_is_as_one_of_ticks_of_their_length(both, chip):
+    options = {"trained": both, "images": images(), "deadline": 3e-6, "n_frames": 4, "n_stimuli": 1, "verify": False}
+    chips = chip(tick_seconds=1e-6), chip(is_timed=True, barrier_seconds=((1, 1e-6),))
+    fronts = [explore(network(SKIP, 0), each, energy_tolerance=0.0, **options).front for each in chips]
+    said = [[(row.candidate.values, row.frames_by_deadline, row.accuracy_at_deadline) for row in one] for one in fronts]
+    assert said[0] == said[1] != []
+
+
+def test_a_deadline_before_any_timed_response_is_refused(both, chip):
+    timed = chip(is_timed=True, timing=WORK, barrier_seconds=((1, 1e-6),))
+    with pytest.raises(InputError, match=r"deadline 1 µs: is before the first response of every row, 2(\.\d+)? µs at"):
+        explore(network(SKIP, 0), timed, trained=both, images=images(), deadline=1e-6, n_frames=4, n_stimuli=1)

@@ -51,6 +51,39 @@ def broken(edited, program, path, at, value):
     return edited(program, path, put)
 
 
+OPTIONS = [
+    ({}, "subtract", (0, 1), 1, "reset-range", "core 0, neuron 1: soft reset is 1; needs 0"),
+    ({"soft_reset": True}, "subtract", (0, 1), 2, "reset-range", "core 0, neuron 1: soft reset is 2; needs 0 or 1"),
+    ({}, "reset", (1, 0), -1, "reset-range", "core 1, neuron 0: reset is -1; needs 0"),
+    ({"reset_values": True}, "reset", (1, 0), -2048, "reset-range", "reset is -2048; needs -floor to 2047"),
+    ({}, "floor", (1, 1), 3, "floor-range", "core 1, neuron 1: floor is 3; needs 2047 or more"),
+    (
+        {"floors": "shared"},
+        "floor",
+        (1, 1),
+        3,
+        "floor-range",
+        "floor is 3; needs one 2^k - 1 for all neurons of a core",
+    ),
+    ({"floors": "shared"}, "floor", (1, slice(None)), 4, "floor-range", "floor is 4; needs one 2^k - 1"),
+    ({"floors": "any"}, "floor", (1, 1), -1, "floor-range", "core 1, neuron 1: floor is -1; needs 0 or more"),
+    ({"floors": "any"}, "floor", (0, 0), 2046, "floor-range", "first voltage is -2047; needs -floor or more"),
+]
+IDLE = {"subtract": np.uint8(0), "reset": np.int32(0), "floor": np.int32(2**31 - 1)}
+
+
+@pytest.mark.parametrize(("figures", "field", "at", "value", "rule", "message"), OPTIONS)
+def test_each_rule_of_options_is_found_where_it_is_broken(lists_by_hand, figures, field, at, value, rule, message):
+    chip = lists_by_hand.chip
+    idle = np.full(lists_by_hand.shape, IDLE[field])
+    program = replace(lists_by_hand, chip=replace(chip, core_figures=replace(chip.lists, **figures)))
+    assert check_program(replace(program, neurons=replace(program.neurons, **{field: idle}))) == []
+    idle[at] = value
+    violations = check_program(replace(program, neurons=replace(program.neurons, **{field: idle})))
+    assert {violation.rule for violation in violations} == {rule}
+    assert any(message in violation.message for violation in violations)
+
+
 def test_the_program_by_hand_is_legal(lists_by_hand):
     assert check_program(lists_by_hand) == []
 

@@ -1,5 +1,7 @@
 """The law on synapse-list cores: frame networks and spiking ones compute there what their rollout defines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -47,14 +49,32 @@ def test_spiking_networks_compute_their_neurons(spiking_networks, list_chips, da
         assert found.verified, found.message
 
 
-def test_a_program_from_a_file_runs_the_same(spiking_networks, list_chip, tmp_path):
-    @given(network=spiking_networks)
-    @settings(deadline=None, max_examples=5)
-    def check(network):
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_spiking_networks_with_resets_floors_and_wrapping_sums_compute_their_neurons(optional_networks, data):
+    network, chip = data.draw(optional_networks)
+    rollout = nm.Rollout(network, "streaming")
+    program = map_or_none(rollout, chip)
+    if program is not None:
+        event(f"relays: {bool(program.is_relay.any())}")
+        event(f"joined: {program.neurons.joined is not None}")
+        assert nm.check_program(program) == []
+        found = nm.verify(rollout, program, n_frames=160, seed=1, threads=1)
+        assert found.verified, found.message
+
+
+def test_a_program_from_a_file_runs_the_same(spiking_networks, optional_networks, list_chip, tmp_path):
+    @given(st.data())
+    @settings(deadline=None, max_examples=9)
+    def check(data):
+        network, chip = data.draw(st.one_of(st.tuples(spiking_networks, st.just(list_chip())), optional_networks))
         network.save(tmp_path / "net.toml")
         rollout = nm.Rollout(network, "streaming")
         again = nm.Rollout(nm.load_network(tmp_path / "net.toml"), "streaming")
-        nm.map_rollout(again, list_chip(neurons=12), placer="row-major").save(tmp_path / "program.nmap")
+        program = map_or_none(again, replace(chip, neurons=12))
+        if program is None:
+            return
+        program.save(tmp_path / "program.nmap")
         found = nm.verify(rollout, nm.load_program(tmp_path / "program.nmap"), n_frames=80, threads=1)
         assert found.verified, found.message
 

@@ -54,6 +54,47 @@ def test_every_limit_is_named_with_what_would_do(list_chip, limit):
     assert "\n" not in str(refused.value)
 
 
+OPTIONS = [
+    ({}, {"subtract": 1}, "a spike takes its threshold off, which no neuron of tiny does; subtract = 0 would do"),
+    ({}, {"reset": [-5]}, "a spike sets its voltage to -5, and those of tiny to 0; reset = 0 would do"),
+    ({"floors": "none"}, {"floor": 100}, "its voltages have a floor of 100, those of tiny none; no floor would do"),
+    ({}, {"floor": 100}, "a floor of 100 is no 2^k - 1, as tiny has them; 127 or 63 would do"),
+    ({}, {"accumulator_bits": 22}, "accumulator_bits = 22, those of tiny have 32; accumulator_bits = 32 would do"),
+    ({"accumulator_bits": 22}, {}, "accumulator_bits = 32, those of tiny have 22; accumulator_bits = 22 would do"),
+    ({}, {"sum_wraps": 1}, "sum_wraps = 1, those of tiny have 0; sum_wraps = 0 would do"),
+]
+
+
+@pytest.mark.parametrize(("figures", "changes", "text"), OPTIONS)
+def test_what_a_chips_neurons_do_not_do_is_named(list_chip, figures, changes, text):
+    with pytest.raises(DoesNotFitError) as refused:
+        nm.map_rollout(nm.Rollout(spiking(**changes), "streaming"), list_chip(**figures))
+    assert refused.value.infeasibility.limit == "neuron"
+    assert "node O: " in str(refused.value)
+    assert text in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_floor_that_cores_share_is_one_for_the_network(list_chip):
+    nodes = {"I": Node("I", (1, 1, 1))}
+    nodes |= {
+        name: Node(name, (1, 1, 1), neuron=CurrentNeuron(64, floor=floor)) for name, floor in (("A", 63), ("B", 7))
+    }
+    edges = {pair: Edge(*pair, Dense((1, 1, 1), (1, 1, 1), weights=StoredWeights([[64]]))) for pair in ("IA", "AB")}
+    network = Network("net", nodes, {tuple(pair): edge for pair, edge in edges.items()})
+    rollout = nm.Rollout(network, "streaming")
+    with pytest.raises(DoesNotFitError, match="node B: its voltages have a floor of 7 and others one of 63; a core of"):
+        nm.map_rollout(rollout, list_chip(floors="shared"))
+    assert nm.map_rollout(rollout, list_chip(floors="any")).neurons.floor.min() == 7
+
+
+def test_wider_accumulators_than_currents_do_nothing(list_chip):
+    program = nm.map_rollout(nm.Rollout(spiking(accumulator_bits=24), "streaming"), list_chip())
+    assert program.neurons.floor is None
+    assert program.neurons.reset is None
+    assert program.neurons.subtract is None
+
+
 def test_thresholds_are_multiples_of_the_step(list_chip):
     with pytest.raises(DoesNotFitError, match=r"threshold 100 is no multiple of 64, as tiny holds them.*; 64 would do"):
         nm.map_rollout(nm.Rollout(spiking(threshold=100), "streaming"), list_chip())
@@ -87,6 +128,9 @@ INPUT, SPIKES, FRAMES = (
 )
 DENSE = Dense(SHAPE, SHAPE, weights=StoredWeights(np.ones((2, 2), np.int64)))
 FAULTS = {
+    "floor": (lambda: neuron(floor=-1), "neuron: floor: found -1; allowed are 0 to 2147483647"),
+    "reset": (lambda: neuron(reset=2**23), "neuron: reset: found 8388608; allowed are -8388607 to 8388607"),
+    "accumulator": (lambda: neuron(accumulator_bits=33), "neuron: accumulator_bits: found 33; allowed are 2 to 32"),
     "decay": (lambda: neuron(current_decay=4097), "neuron: current_decay: found 4097; allowed are 0 to 4096"),
     "float": (lambda: neuron(bias=0.5), "neuron: bias: found 0.5; allowed are integers"),
     "size": (lambda: Node("O", SHAPE, neuron=neuron(bias=[1, 2, 3])), r"node O: neuron: bias: found \[3\] values"),

@@ -55,9 +55,8 @@ def frames(seed: int) -> dict[str, np.ndarray]:
 def walk(program: ChipProgram, ticks: list[TickSpikes]) -> list[tuple[Fraction, int, int]]:
     """Time ticks by hand: seconds without the barrier, active neurons, arrivals; no code in common with the clock."""
     costs = tick_costs(program.chip)
-    each = {
-        key: Fraction(round(getattr(costs, key) * 1e15)) for key in "access update fire spike arrival event".split()
-    }
+    names = ("access", "update", "fire", "spike", "arrival", "event")
+    each = {key: Fraction(round(getattr(costs, key) * 1e15)) for key in names}
     hop = [Fraction(round(cost * 1e15)) for cost in (costs.hop_x, costs.hop_y)]
     wires, routers = defaultdict(list), program.coordinates // np.array(program.chip.tile)
     for core, neuron, target, axon, delay in zip(*(column.tolist() for column in program.wires), strict=True):

@@ -38,7 +38,9 @@ def tick_joined(image: ListImage, state: ListState, core: int, due: int, tick: i
 def _current(image: ListImage, state: ListState, at: int, due: int, changed: int, bit: int) -> None:
     shape, before = image.shape, int64(get(state.current, at))
     kept = int64(float64(before) * float64(image.keep_current[at]))
-    after = ((kept + (int64(get(state.due, due)) << shape.due_shift) + shape.half) & shape.mask) - shape.half
+    added = int64(get(state.due, due)) << shape.due_shift
+    added = ((added + shape.sum_half) & shape.sum_mask) - shape.sum_half
+    after = ((kept + added + shape.half) & shape.mask) - shape.half
     put(state.current, at, after)
     put(state.due, due, 0)
     if after != before:
@@ -47,14 +49,20 @@ def _current(image: ListImage, state: ListState, at: int, due: int, changed: int
 
 @inlined
 def _voltage(image: ListImage, state: ListState, at: int, tick: int, fired: int, n_words: int, bit: int) -> None:
-    rail, before = image.shape.rail, int64(get(state.voltage, at))
-    after = int64(float64(before) * float64(image.keep_voltage[at]))
-    after += int64(get(state.current, at)) + get(state.extra, at) + int64(get(image.bias, at))
-    after = max(min(after, rail), -rail)
+    shape, before = image.shape, int64(get(state.voltage, at))
+    added = int64(get(state.current, at)) + get(state.extra, at) + int64(get(image.bias, at))
+    if shape.sum_wraps > 0:
+        added = ((added + shape.half) & shape.mask) - shape.half
+    has_options = get(image.has_options, at // shape.lanes) > 0
+    low = int64(get(image.low, at)) if has_options else -shape.rail
+    after = max(min(int64(float64(before) * float64(image.keep_voltage[at])) + added, shape.rail), low)
     if get(state.resting, at) >= tick:
-        after = 0
-    if after > get(image.threshold, at):
-        after = 0
+        after = before
+    elif after > get(image.threshold, at):
+        if has_options:
+            after = after - get(image.threshold, at) if get(image.subtract, at) > 0 else int64(get(image.reset, at))
+        else:
+            after = 0
         put(state.words, fired, get(state.words, fired) | uint64(1) << uint64(bit))
     put(state.voltage, at, after)
     if after != before:

@@ -6,7 +6,11 @@ from numba import njit, uint64
 
 from neuromap.cores.synapse_list.list_kernel.joined_core import tick_joined
 from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
-from neuromap.cores.synapse_list.list_kernel.neuron_lanes import tick_lanes, tick_uniform_lanes
+from neuromap.cores.synapse_list.list_kernel.neuron_lanes import (
+    tick_lanes,
+    tick_optional_lanes,
+    tick_uniform_lanes,
+)
 from neuromap.simulation.engine.kernel.barrier import atomic_or
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.remote import LINE, part_of, post_remote
@@ -115,6 +119,8 @@ def compute(
         if has_joins:
             at = 2 * core * n_words + k
             fired, changed = get(state.words, at), get(state.words, at + n_words)
+        elif get(image.has_options, core):
+            fired, changed = tick_optional_lanes(state, image, lane, due + (k << 6), tick - epoch)
         elif get(image.uniform, core):
             fired, changed = tick_uniform_lanes(state, image, lane, due + (k << 6), tick - epoch)
         else:

@@ -42,6 +42,7 @@ def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -
         bias=aligned(padded_lanes(neurons.bias, shape.lanes, 0)),
         refractory=aligned(padded_lanes(neurons.refractory, shape.lanes, 0)),
         has_joins=_has_joins(program),
+        **_options(program, shape.lanes),
         joined=_joined(program, shape.lanes),
         start=np.append(0, np.cumsum(padded)).astype(np.int64),
         target=aligned(target),
@@ -114,7 +115,25 @@ def _shape(program: ListProgram, words: int, place_bits: int, due: tuple[int, in
         half=1 << (limits.current_bits - 1),
         mask=(1 << limits.current_bits) - 1,
         rail=2 ** (chip.potential_bits - 1) - 1,
+        sum_half=1 << (limits.sum_bits - 1),
+        sum_mask=(1 << limits.sum_bits) - 1,
+        sum_wraps=int(limits.sum_wraps),
     )
+
+
+def _options(program: ListProgram, lanes: int) -> dict[str, NDArray[Any]]:
+    """Lay out what few neurons have."""
+    neurons, lists, rail = program.neurons, program.chip.lists, 2 ** (program.chip.potential_bits - 1) - 1
+    none = np.zeros(program.shape, np.int64)
+    reset = none if neurons.reset is None else neurons.reset
+    low = none - rail if neurons.floor is None else -neurons.floor.astype(np.int64).clip(0, rail)
+    subtract = none if neurons.subtract is None else neurons.subtract
+    sums = lists.sum_wraps or lists.sum_bits < lists.current_bits
+    found = ((reset != 0) | (low != -rail) | (subtract != 0)).any(axis=1) | sums
+    tables = {"low": low, "reset": reset, "subtract": subtract} if found.any() else {}
+    laid = {name: aligned(padded_lanes(table.astype(np.int32), lanes, 0)) for name, table in tables.items()}
+    empty = dict.fromkeys(("low", "reset", "subtract"), np.zeros(1, np.int32))
+    return {"has_options": found.astype(np.uint8), **empty, **laid}
 
 
 def _has_joins(program: ListProgram) -> NDArray[np.uint8]:

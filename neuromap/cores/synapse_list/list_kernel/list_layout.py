@@ -39,6 +39,11 @@ class ListShape(NamedTuple):
     """Of currents: a value wraps as ((value + half) & mask) - half."""
     rail: int
     """Greatest voltage; the least is -rail."""
+    sum_half: int
+    sum_mask: int
+    """Of the sum of a tick's input, likewise."""
+    sum_wraps: int
+    """1 where currents and bias wrap, as currents do, before a voltage takes them."""
 
 
 class ListImage(NamedTuple):
@@ -63,6 +68,13 @@ class ListImage(NamedTuple):
     bias: NDArray[np.int32]
     refractory: NDArray[np.uint8]
     """(C, lanes)."""
+    has_options: NDArray[np.uint8]
+    """(C,): 1 where neurons have a reset or floor, or where sums wrap."""
+    low: NDArray[np.int32]
+    reset: NDArray[np.int32]
+    subtract: NDArray[np.int32]
+    """(C, lanes): least voltage that a tick leaves, what a spike leaves, and 1 where it takes the threshold off; a
+    single 0 where no core has options."""
     has_joins: NDArray[np.uint8]
     """(C,): 1 where currents of neurons are joined to others."""
     joined: NDArray[np.int32]

@@ -25,9 +25,12 @@ class _Widths(NamedTuple):
 
     half: Any
     mask: Any
+    due_shift: Any
+    sum_half: Any
+    sum_mask: Any
+    sum_wraps: Any
     rail: Any
     tick: Any
-    due_shift: Any
 
 
 class _Parameters(NamedTuple):
@@ -37,6 +40,9 @@ class _Parameters(NamedTuple):
     keep_voltage: Any
     threshold: Any
     bias: Any
+    options: tuple[Any, ...] = ()
+    """Where neurons have them: least voltage (double), reset, where the threshold is taken off, and the bias again, as
+    an integer."""
 
 
 @intrinsic
@@ -59,6 +65,17 @@ def tick_uniform_lanes(typing_context: Any, state: Any, image: Any, lane: Any, d
         unit = _Unit(context, builder, signature.args, arguments)
         shared = unit.parameters(0, splatted=True)
         return unit.generate(lambda group: shared)
+
+    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
+
+
+@intrinsic
+def tick_optional_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
+    """Do the same for neurons with resets or floors, or where sums wrap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        unit = _Unit(context, builder, signature.args, arguments)
+        return unit.generate(unit.with_options)
 
     return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
 
@@ -95,6 +112,15 @@ class _Unit:
             b.fpext(keep_current, _DOUBLES), b.fpext(keep_voltage, _DOUBLES), threshold, b.sitofp(bias, _DOUBLES)
         )
 
+    def with_options(self, group: int) -> _Parameters:
+        """Emit the loads of the parameters of neurons with options."""
+        low, reset, subtract, bias = (
+            self._load(self.image, name, self.lane, group, _INTS) for name in ("low", "reset", "subtract", "bias")
+        )
+        takes = self.builder.icmp_signed(">", subtract, ir.Constant(_INTS, None))
+        options = (self.builder.sitofp(low, _DOUBLES), reset, takes, bias)
+        return self.parameters(group, splatted=False)._replace(options=options)
+
     def _group(self, group: int, k: _Parameters) -> tuple[Any, Any]:
         b, zero, w = self.builder, ir.Constant(_INTS, None), self.widths
         u = self._load(self.state, "current", self.lane, group, _INTS)
@@ -102,16 +128,22 @@ class _Unit:
         due, nothing = self._due_lanes(group)
         resting = self._load(self.state, "resting", self.lane, group, _INTS)
 
-        added = b.add(self._kept(u, k.keep_current), due)
-        current = b.sub(b.and_(b.add(added, w.half), w.mask), w.half)
-        total = b.fadd(b.sitofp(self._kept(v, k.keep_voltage), _DOUBLES), b.sitofp(current, _DOUBLES))
-        total = b.fadd(total, k.bias)
-        low = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), w.rail)
+        due = self._wrapped(due, w.sum_half, w.sum_mask) if k.options else due
+        current = self._wrapped(b.add(self._kept(u, k.keep_current), due), w.half, w.mask)
+        kept = b.sitofp(self._kept(v, k.keep_voltage), _DOUBLES)
+        total = b.fadd(b.fadd(kept, b.sitofp(current, _DOUBLES)), k.bias)
+        low, left, takes = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), w.rail), zero, None
+        if k.options:
+            low, left, takes, bias = k.options
+            sums = self._wrapped(b.add(current, bias), w.half, w.mask)
+            total = b.select(b.icmp_signed(">", w.sum_wraps, zero), b.fadd(kept, b.sitofp(sums, _DOUBLES)), total)
         total = b.select(b.fcmp_ordered("<", total, w.rail), total, w.rail)
         total = b.select(b.fcmp_ordered(">", total, low), total, low)
-        voltage = b.select(b.icmp_signed(">=", resting, w.tick), zero, b.fptosi(total, _INTS))
-        fires = b.icmp_signed(">", voltage, k.threshold)
-        voltage = b.select(fires, zero, voltage)
+        is_awake = b.icmp_signed("<", resting, w.tick)
+        voltage = b.select(is_awake, b.fptosi(total, _INTS), v)
+        fires = b.and_(is_awake, b.icmp_signed(">", voltage, k.threshold))
+        left = left if takes is None else b.select(takes, b.sub(voltage, k.threshold), left)
+        voltage = b.select(fires, left, voltage)
 
         self._store("current", self.lane, group, current)
         self._store("voltage", self.lane, group, voltage)
@@ -129,6 +161,10 @@ class _Unit:
             due = self.builder.sext(due, _INTS)
         return self.builder.shl(due, self.widths.due_shift), ir.Constant(vector, None)
 
+    def _wrapped(self, values: Any, half: Any, mask: Any) -> Any:
+        b = self.builder
+        return b.sub(b.and_(b.add(values, half), mask), half)
+
     def _kept(self, values: Any, keep: Any) -> Any:
         b = self.builder
         return b.fptosi(b.fmul(b.sitofp(values, _DOUBLES), keep), _INTS)
@@ -138,10 +174,9 @@ class _Unit:
         kind, value = self.image
         shape_kind = kind.types[kind.fields.index("shape")]
         shape = b.extract_value(value, kind.fields.index("shape"))
-        names = ("half", "mask", "due_shift", "rail")
-        *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in names)
-        half, mask, due_shift, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
-        return _Widths(half, mask, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick, due_shift)
+        *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in _Widths._fields[:-1])
+        *ints, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
+        return _Widths._make([*ints, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick])
 
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of

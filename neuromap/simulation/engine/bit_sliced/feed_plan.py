@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 
 
 @dataclass(frozen=True, eq=False)
-class FeedPlan(Value):
+class FeedPlan(ReadOnly, Value):
     """Axons that a stimulus may feed, ordered by tick, and what decides whether it does."""
 
     start: NDArray[np.int64]  # (n_ticks + 1,): rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t
@@ -22,9 +22,6 @@ class FeedPlan(Value):
     # (n,): value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is
     # in any case
     columns: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_ticks(self) -> int:

@@ -1,6 +1,7 @@
 """Random programs for synapse-list cores, and their neurons in plain Python."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,7 +53,8 @@ class PlainLoop:
         for c in range(self.program.n_cores):
             for n in range(chip.neurons):
                 left = truncated(self.u[c][n] * (whole - int(k.current_decay[c, n])), whole)
-                u = wrapped(left + self.sums.pop((tick, c, n), 0), chip.lists.current_bits)
+                added = wrapped(self.sums.pop((tick, c, n), 0), chip.lists.accumulator_bits)
+                u = wrapped(left + added, chip.lists.current_bits)
                 self.u[c][n] = u
         for c in range(self.program.n_cores):
             for n in range(chip.neurons):
@@ -60,13 +62,17 @@ class PlainLoop:
                     self.v[c][n] = 0
                     continue
                 joined = [] if k.joined is None else np.flatnonzero(k.joined[c] == n).tolist()
-                u = self.u[c][n] + sum(self.u[c][m] for m in joined)
+                added = self.u[c][n] + sum(self.u[c][m] for m in joined) + int(k.bias[c, n])
+                if chip.lists.sum_wraps:
+                    added = wrapped(added, chip.lists.current_bits)
                 left = truncated(self.v[c][n] * (whole - int(k.voltage_decay[c, n])), whole)
-                v = min(max(left + u + int(k.bias[c, n]), -rail), rail)
+                floor = rail if k.floor is None else min(int(k.floor[c, n]), rail)
+                v = min(max(left + added, -floor), rail)
                 if tick <= self.resting_until[c, n]:
-                    v = 0
-                if v > k.threshold[c, n]:
-                    v = 0
+                    v = self.v[c][n]
+                elif v > k.threshold[c, n]:
+                    takes = k.subtract is not None and k.subtract[c, n]
+                    v = v - int(k.threshold[c, n]) if takes else 0 if k.reset is None else int(k.reset[c, n])
                     self.resting_until[c, n] = tick + int(k.refractory[c, n])
                     spikes.append((c, n))
                 self.v[c][n] = v
@@ -85,7 +91,8 @@ class PlainLoop:
         sums = defaultdict(int, self.sums)
         for tick, axons in self.reached.items():
             self.spread(sums, axons, tick)
-        bits = self.program.chip.lists.current_bits
+        lists = self.program.chip.lists
+        bits = min(lists.current_bits, lists.accumulator_bits)
         return {place: wrapped(sum, bits) for place, sum in sums.items() if wrapped(sum, bits)}
 
 
@@ -94,11 +101,12 @@ def plain_loop():
     return PlainLoop
 
 
-def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
+def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits, accumulator_bits=32, sum_wraps=False):
     """A board of 256 small cores."""
     lists = SynapseLists(
         output_axons=4096, synapse_memory_bits=2**30, synapse_bits=25, current_bits=current_bits,
-        decay_bits=decay_bits, refractory_bits=8,
+        decay_bits=decay_bits, refractory_bits=8, accumulator_bits=accumulator_bits, sum_wraps=sum_wraps,
+        soft_reset=True, reset_values=True, floors="any",
     )  # fmt: skip
     return ChipSpec(
         name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
@@ -124,6 +132,8 @@ def list_chips():
         st.sampled_from([8, 24, 32]),
         st.sampled_from([8, 24, 32]),
         st.sampled_from([1, 12, 16]),
+        st.sampled_from([32, 32, 7, 22]),
+        st.sampled_from([False, False, True]),
     )
 
 
@@ -158,6 +168,10 @@ def list_program():
                     joined[core, ~somas] = rng.choice([-1, *np.flatnonzero(somas)], int((~somas).sum()))
             return joined
 
+        def option(values):
+            """What few neurons have, in some of the programs and cores."""
+            return values if rng.random() < 0.4 else None
+
         busy = rng.random(shape) < rng.choice([0, 0.3, 1], (n_cores, 1))
         neurons = CurrentTable(
             current_decay=decay(),
@@ -185,6 +199,13 @@ def list_program():
         start = np.append(0, np.cumsum(fan_out)).astype(np.int64)
         target = rng.integers(0, max(axons[-1], 1), start[-1])
         core = np.searchsorted(axons, target, side="right") - 1
+        few = rng.random((2, n_cores, 1)) < 0.5
+        neurons = replace(
+            neurons,
+            reset=option(np.where(few[0], table(-min(scale, rail), min(scale, rail)), 0).astype(np.int32)),
+            floor=option(np.where(few[1], table(0, scale), 2**31 - 1).astype(np.int32)),
+            subtract=option(table(0, 1, np.uint8)),
+        )
         nothing = {"host": HostTable, "outputs": OutputTable}
         none = np.zeros(0, np.int32)
         place = rng.permutation(chip.n_cores)[:n_cores]

@@ -93,7 +93,7 @@ def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threa
 
 def test_cores_at_rest_are_not_visited(list_program, loihi_like):
     program = list_program(np.random.default_rng(3), loihi_like, 4)
-    silent = {name: np.zeros_like(getattr(program.neurons, name)) for name in ("bias", "current", "voltage")}
+    silent = {name: np.zeros_like(program.neurons.bias) for name in ("bias", "current", "voltage", "reset")}
     threshold = np.full(program.shape, 100, np.int32)
     engine = make_engine(replace(program, neurons=replace(program.neurons, threshold=threshold, **silent)), CHOICES[1])
     engine.run(HostEvents.none(50))

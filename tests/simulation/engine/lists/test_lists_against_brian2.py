@@ -83,9 +83,12 @@ def run_in_brian2(b, programs, fed):
         bias : 1 (constant)
         has_voltage : 1 (constant)
         joined_u : 1
-        refractory_ticks : 1 (constant)""",
-        threshold="v > limit",
-        reset="v = 0\nrest = refractory_ticks",
+        refractory_ticks : 1 (constant)
+        low : 1 (constant)
+        left : 1 (constant)
+        takes : 1 (constant)""",
+        threshold="v > limit and rest < 0",
+        reset="v = left + takes * (v - limit)\nrest = refractory_ticks",
         order=3,  # what is summed for a group is summed one before it
     )
     neurons.run_regularly(
@@ -96,8 +99,8 @@ def run_in_brian2(b, programs, fed):
         dt=dt,
     )
     neurons.run_regularly(
-        f"""v = clip(sign(v) * floor(abs(v) * keep_v / {whole}) + u + joined_u + bias, -{rail}, {rail})
-        v = v * int(rest <= 0) * has_voltage
+        f"""stepped = clip(sign(v) * floor(abs(v) * keep_v / {whole}) + u + joined_u + bias, low, {rail})
+        v = (v + int(rest <= 0) * (stepped - v)) * has_voltage
         rest = rest - 1""",
         when="groups",
         order=3,
@@ -115,6 +118,14 @@ def run_in_brian2(b, programs, fed):
     neurons.limit, neurons.bias = np.where(joined >= 0, np.inf, every("threshold")), every("bias")
     neurons.has_voltage = (joined < 0).astype(float)
     neurons.refractory_ticks, neurons.u, neurons.v = every("refractory"), every("current"), every("voltage")
+
+    def option(field, none):
+        values = [getattr(p.neurons, field) for p in programs]
+        return np.concatenate([np.full(size, none) if v is None else v.reshape(-1) for v in values]).astype(float)
+
+    neurons.low = -np.minimum(option("floor", rail), rail)
+    neurons.takes = option("subtract", 0)
+    neurons.left = np.where(option("subtract", 0) > 0, 0, option("reset", 0))
 
     routes, host, times = [], [], []
     n_host = 0

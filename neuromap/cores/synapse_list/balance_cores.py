@@ -1,0 +1,241 @@
+"""A partition for short ticks, little energy, or a small product of both: starts, annealing, and the choice.
+
+The cost of a partition is what it takes in recorded ticks (:mod:`neuromap.cores.synapse_list.recorded_work`): the mean
+over the ticks of the longest that a core sends or receives, and the barrier; the energy of a tick; or their product.
+Every annealing stage looks at other ticks, so that a partition does not learn a few of them by heart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.block_starts import block_start, coordinates
+from neuromap.cores.synapse_list.list_network import ListNetwork, Room
+from neuromap.cores.synapse_list.recorded_work import RecordedWork
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.tick_costs import TickCosts
+from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.options import Objective
+
+if TYPE_CHECKING:
+    from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
+
+Ints = NDArray[np.int64]
+PER_GROUP = 300
+"""Proposals of an annealing per group, without a limit on seconds."""
+FEWEST, MOST = 100_000, 8_000_000
+"""The same in all, at least and at most: about a second, and some minutes."""
+STAGES = 12
+"""Stages of an annealing: each has a temperature of its own, that falls, and other ticks."""
+TRIAL = 0.05
+"""Share of an annealing after which starts are compared, and the best goes on."""
+TRIED = 3
+"""Starts that are tried so."""
+FEW_TICKS, MANY_TICKS = 128, 320
+"""Ticks that a stage looks at, at first and in the last quarter."""
+HOT, COLD = 2.0, 0.006
+"""Temperatures: a cost change of so many parts of a group is accepted one time in three."""
+AT_ONCE = 20_000
+"""Proposals between two looks at the clock."""
+MOST_COUNTS = 2**29
+"""Pairs of a signal and a core that are counted, at most: a gigabyte."""
+_PICO = 1e-12
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What an objective asks and what the chip takes: powers of time and energy, and joules."""
+
+    time: float
+    energy: float
+    fixed: float  # joules of a tick, whatever the partition
+    per_message: float
+    per_second: float
+
+    def cost(self, seconds: float, messages: float) -> float:
+        """Price a mean tick with its messages."""
+        joules = self.fixed + self.per_message * messages + self.per_second * seconds
+        return float(seconds**self.time * joules**self.energy)
+
+
+def rates_of(objective: Objective, work: RecordedWork, chip: ChipSpec) -> Rates:
+    """Find what an objective counts on a chip; hops are taken for a third of the tiles along each axis."""
+    figures = chip.energy
+    n = max(1, work.n_ticks)
+    active, events = float(work.active.sum()) / n, float((work.reads @ work.sent).sum()) / n
+    fired = float(work.sent[work.own].sum()) / n
+    fixed = (
+        figures.get("neuron_access_joules", 0.0) * float(work.groups.load.sum())
+        + figures.get("neuron_update_joules", 0.0) * active
+        + figures.get("fire_joules", 0.0) * fired
+        + figures.get("synaptic_event_joules", 0.0) * events
+        + figures.get("tick_joules", 0.0)
+    )
+    hop = figures.get("hop_joules", 0.0)
+    across, along = chip.routers[0] / 3, chip.routers[1] / 3
+    ways = figures.get("hop_x_joules", hop) * across + figures.get("hop_y_joules", hop) * along
+    message = figures.get("spike_joules", 0.0) + figures.get("arrival_joules", 0.0) + ways
+    powers = {"tick": (1.0, 0.0), "energy": (0.0, 1.0), "edp": (1.0, 1.0)}
+    return Rates(*powers[objective], fixed, message, figures.get("static_watts", 0.0))
+
+
+class Balance:
+    """Looks for a partition of a network that costs little."""
+
+    def __init__(
+        self, lists: ListNetwork, work: RecordedWork, room: Room, costs: TickCosts, rates: Rates, chip: ChipSpec
+    ) -> None:
+        self._lists, self._work, self._room, self._costs, self._rates = lists, work, room, costs, rates
+        self._per_tile = math.prod(chip.tile)
+
+    def barrier(self, n_cores: int) -> float:
+        """Time of the barrier of so many cores, on as few tiles as they fill."""
+        return self._costs.barrier_of(-(-n_cores // self._per_tile))
+
+    def cost(self, core: Ints) -> float:
+        """Price a partition over all recorded ticks."""
+        n_cores = int(core.max()) + 1
+        loads, messages = self._work.loads(core, n_cores)
+        seconds = float(loads.max(axis=(0, 1)).mean()) * _PICO + self.barrier(len(np.unique(core)))
+        return self._rates.cost(seconds, float(messages.mean()))
+
+    def core_counts(self, least: int, most: int) -> list[int]:
+        """List the numbers of cores to try: all, and those at which the barrier is still shorter."""
+        steps = [(tiles - 1) * self._per_tile for tiles, _ in self._costs.barrier]
+        return sorted({most, *(n for n in steps if least <= n < most)})
+
+    def improved(self, first: Ints, most: int, seed: int, budget: Budget, progress: Progress | None) -> Ints:
+        """Search for a better partition on at most so many cores; the first one, where none is better."""
+        # shapes: first (g,); returns (g,)
+        least = int(first.max()) + 1
+        if self._work.groups.n_signals * most > MOST_COUNTS or budget.is_over("filling"):
+            return first
+        starts = [(n, start) for n in self.core_counts(1, most) if (start := self._blocks(n)) is not None]
+        starts += [(n, first) for n in self.core_counts(least, most)]
+        starts.sort(key=lambda start: self.cost(start[1]))
+        search = _Search(self, starts, seed, budget, progress)
+        best, least_cost = first, self.cost(first)
+        for found in search.run():
+            if self.is_legal(found) and (cost := self.cost(found)) < least_cost:
+                best, least_cost = found, cost
+        return np.unique(best, return_inverse=True)[1].astype(np.int64)
+
+    def _blocks(self, n_cores: int) -> Ints | None:
+        return block_start(self._lists, self._work, self._room, n_cores)
+
+    def is_legal(self, core: Ints) -> bool:
+        """Whether every core has room for what is in it."""
+        groups, room, n = self._work.groups, self._room, int(core.max()) + 1
+        signal, reader = groups.read_in(core)
+        read, held = np.bincount(reader, minlength=n), np.bincount(core, groups.synapses, n)
+        sender = groups.sender[signal]
+        out = np.bincount(core[sender[sender >= 0]], minlength=n)
+        fits = np.bincount(core, groups.load, n) <= room.neurons
+        fits &= (read <= room.axons) & (out <= room.output_axons)
+        return bool((fits & (read * room.list_bits + held * room.synapse_bits <= room.memory)).all())
+
+    def books(self, core: Ints, n_cores: int, ticks: Ints) -> tuple[Work, Books, Price]:
+        """Lay out a partition for the compiled search, with some of the ticks."""
+        from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
+
+        work, groups, n = self._work, self._work.groups, len(ticks)
+        sent = work.sent[:, ticks].sorted_indices()
+        busy, heard = work.busy(ticks), work.heard(ticks)
+        narrow = max(int(busy.max(initial=0)), int(heard.max(initial=0))) < 2**31
+        reader_begin, reader = self._readers
+        population, strides = self._shapes
+        laid_out = Work(
+            groups.start, groups.signal, groups.sender, work.own, sent.indptr.astype(np.int64),
+            sent.indices.astype(np.int32), reader_begin, reader, busy.astype(np.int32 if narrow else np.int64),
+            heard.astype(np.int32 if narrow else np.int64), groups.load, groups.synapses, groups.alike,
+            strides, population, self._room.as_array(), work.costs[3:5].copy(),
+        )  # fmt: skip
+        signals, everyone = groups.n_signals, len(groups)
+        books = Books(
+            core.astype(np.int32), np.zeros((signals, n_cores), np.int16), np.zeros(signals, np.int64),
+            np.zeros((4, n_cores), np.int64), np.zeros((2, n_cores, n), np.int64), np.zeros((n_cores, n)), np.zeros(n),
+            np.zeros(1, np.int64), np.zeros((n_cores, everyone), np.int32), np.zeros(everyone, np.int32),
+            np.zeros(n_cores, np.int64), np.zeros((n_cores * n, 2), np.int32), np.full((n_cores, n), -1, np.int64),
+            np.zeros(1, np.int64),
+        )  # fmt: skip
+        loads = (busy.sum(), heard.sum())
+        unit = max(1.0, float(max(loads)) / n / n_cores)
+        rates = self._rates
+        still = self.barrier(n_cores) / _PICO
+        price = Price(unit, still, rates.time, rates.energy, rates.fixed, rates.per_message, rates.per_second)
+        return laid_out, books, price
+
+    @cached_property
+    def _readers(self) -> tuple[Ints, NDArray[np.int32]]:
+        return self._work.groups.readers()
+
+    @cached_property
+    def _shapes(self) -> tuple[Ints, Ints]:
+        """Find the population of every group, and how far apart neighbouring columns and rows stand, shape (g, 2)."""
+        population, _ = coordinates(self._lists, self._work.groups)
+        strides = np.ones((len(population), 2), np.int64)
+        for number, one in enumerate(self._lists.network.populations):
+            _, columns, features = one.shape if one.shape is not None else (1, 1, len(one.neurons))
+            strides[population == number] = features, columns * features
+        return population, strides
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Groups and recorded ticks."""
+        return len(self._work.groups), self._work.n_ticks
+
+
+class _Search:
+    """Annealing of some starts."""
+
+    def __init__(
+        self, balance: Balance, starts: list[tuple[int, Ints]], seed: int, budget: Budget, progress: Progress | None
+    ) -> None:
+        self._balance, self._starts, self._budget, self._progress = balance, starts, budget, progress
+        self._rng = np.random.default_rng(seed)
+        self._state = np.array([seed + 1], np.uint64)
+        self._seconds = budget.left_s("filling")
+        self._proposals = min(MOST, max(FEWEST, PER_GROUP * balance.size[0]))
+        self._done = 0.0  # share of all proposals, or of the time
+
+    def run(self) -> list[Ints]:
+        """Anneal the best starts for a short while, and the best of them to the end; give all that was found."""
+        heat = HOT / self._balance.size[0]
+        found = [(n, self._anneal(core, n, TRIAL, heat / 10, FEW_TICKS)) for n, core in self._starts[:TRIED]]
+        found.sort(key=lambda each: self._balance.cost(each[1]))
+        n_cores, core = found[0]
+        share = (1.0 - TRIAL * len(found)) / STAGES
+        for stage in range(STAGES):
+            cooled = heat * (COLD / HOT) ** (stage / (STAGES - 1))
+            ticks = MANY_TICKS if 4 * stage >= 3 * STAGES else FEW_TICKS
+            core = self._anneal(core, n_cores, share, cooled, ticks)
+        return [core, *(each for _, each in found)]
+
+    def _anneal(self, core: Ints, n_cores: int, share: float, heat: float, n_ticks: int) -> Ints:
+        """Propose moves at one temperature, with ticks drawn anew."""
+        from neuromap.cores.synapse_list.balance_kernel import compiled
+
+        n = self._balance.size[1]
+        ticks = np.sort(self._rng.choice(n, min(n, n_ticks), replace=False))
+        work, books, price = self._balance.books(core, n_cores, ticks)
+        kernels = compiled()
+        kernels.recount(work, books, price)
+        left, end = int(share * self._proposals), self._done + share
+        while left > 0 or self._budget.is_limited:
+            if self._budget.is_over("filling"):
+                break
+            if self._budget.is_limited and 1.0 - self._budget.left_s("filling") / self._seconds >= end:
+                break
+            kernels.anneal(work, books, price, self._state, heat, AT_ONCE if left <= 0 else min(left, AT_ONCE))
+            left -= AT_ONCE
+            if self._progress is not None:
+                self._progress(round(100 * self._done), 100, "balancing cores")
+        self._done = end
+        found: Ints = books.core.astype(np.int64)
+        return found

@@ -1,0 +1,124 @@
+"""Names that other packages add to: kinds of cores, chips, placers, formats, back ends.
+
+A package is installed with a line in a group of entry points, such as ``dense = "neuromap_dense"`` in the group
+``neuromap.core_kinds``. Its modules are imported when the name is asked for; what is installed is read when a name is
+none of ours, or all names are listed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from neuromap.errors import NeuromapError, NotSupportedError
+from neuromap.files.messages import did_you_mean, show, show_name
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Mapping[str, Entry], Generic[Entry]):
+    """What stands behind names: ours first, and not to be taken away; then those of other packages.
+
+    ``what`` is the word of messages, ``group`` that of the entry points. Ours are values, or references like those of
+    entry points: ``"module:name"``. ``made`` makes a value of name and reference; by default it imports the reference,
+    which must give a ``kind``.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        group: str,
+        ours: Mapping[str, Entry | str],
+        error: type[NeuromapError],
+        kind: type[Any] = object,
+        made: Callable[[str, str], Entry] | None = None,
+    ) -> None:
+        self.what, self.ours = what, ours
+        self._group, self._error, self._kind, self._made = group, error, kind, made
+        self._values: dict[tuple[str, str], Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        """Find what stands behind a name, and import it."""
+        found = self.ours[name] if name in self.ours else others(self._group)[name]
+        if not isinstance(found, str):
+            return found
+        if (name, found) not in self._values:
+            self._values[name, found] = self._load(name, found)
+        return self._values[name, found]
+
+    def _load(self, name: str, reference: str) -> Entry:
+        label = f"{self.what} {show_name(name)}"
+        if self._made is not None:
+            return self._made(name, reference)
+        found: Entry = imported(label, reference, self._error)
+        if not isinstance(found, self._kind):
+            what = f"is no {self._kind.__name__}; docs/plugins.md says what it needs"
+            raise self._error(f"{label}: {reference} {what}")
+        return found
+
+    def find(self, name: str) -> Entry:
+        """Find what stands behind a name that was typed, or refuse it."""
+        if name not in self:
+            raise self._error(f"{self.what} {unknown(name, self)}")
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.ours or name in others(self._group))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.ours
+        yield from (name for name in others(self._group) if name not in self.ours)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True  # ours; whether there are others is not read for it
+
+
+def others(group: str) -> dict[str, str]:
+    """Read the names that installed packages add to a group, each with its reference."""
+    from importlib.metadata import entry_points  # it takes a while, and reads what is installed
+
+    return dict(sorted((found.name, found.value) for found in entry_points(group=group)))
+
+
+def imported(label: str, reference: str, error: type[NeuromapError]) -> Any:
+    """Import ``"module"`` or ``"module:name"``; whatever that meets is one line."""
+    module, _, names = reference.partition(":")
+    try:
+        found: Any = import_module(module)
+    except Exception as met:  # code of others, which may fail in any way
+        raise error(f"{label}: {module} cannot be imported ({_line(met)}); install it again") from met
+    for name in filter(None, names.split(".")):
+        if not hasattr(found, name):
+            raise error(f"{label}: {module} has no {name}; docs/plugins.md says what it needs")
+        found = getattr(found, name)
+    return found
+
+
+def unknown(name: object, known: Iterable[str]) -> str:
+    """Say that a name is none of those known."""
+    shown = show_name(name) if isinstance(name, str) else show(name)
+    return f"{shown}: is not known; known are {', '.join(known)}{did_you_mean(str(name), known)}"
+
+
+def require_package(
+    what: str, package: str, extra: str = "", called: str = "", instead: str = "", *, imports: bool = True
+) -> None:
+    """Refuse what needs a package that is not installed; an extra of ours may install it."""
+    # A package that takes long to import is only looked for.
+    try:
+        if (import_module(package) if imports else importlib.util.find_spec(package)) is not None:
+            return
+    except ImportError:  # it, or what it needs
+        pass
+    command = f"'neuromap-rollouts[{extra}]'" if extra else package
+    other = f", or {instead}" if instead else ""
+    raise NotSupportedError(f"{what}: needs {called or package}, which is not installed; pip install {command}{other}")
+
+
+def _line(met: Exception) -> str:
+    return " ".join(str(met).split()) or type(met).__name__

@@ -1,0 +1,61 @@
+"""Options of neurons: what does nothing is as if it were not given, what does something is told everywhere."""
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import NetworkError
+from neuromap.jobs.fingerprint import Fingerprint
+from neuromap.network import Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.transforms import Dense
+
+IDLE = {"reset": 0, "floor": 2**31 - 1, "subtract": 0, "accumulator_bits": 32, "sum_wraps": 0}
+STATED = {"reset": 3, "floor": 4000, "subtract": 1, "accumulator_bits": 22, "sum_wraps": 1}
+SHAPE = (1, 1, 2)
+
+
+def network(**options):
+    nodes = {"I": Node("I", SHAPE), "A": Node("A", SHAPE, neuron=CurrentNeuron(64, **options))}
+    return Network("net", nodes, {("I", "A"): Edge("I", "A", Dense(SHAPE, SHAPE, weights=np.ones((2, 2), np.int64)))})
+
+
+def said(net, folder):
+    """The network's file, its fingerprint, the neuron's bytes and facts."""
+    net.save(folder / "net.toml")
+    fingerprint = Fingerprint("")
+    fingerprint.add_network(net)
+    neuron = net.nodes["A"].neuron
+    return (folder / "net.toml").read_text(), fingerprint.text(), neuron.as_bytes(), repr(neuron)
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_options_that_do_nothing_are_left_out(name, tmp_path):
+    without = said(network(), tmp_path)
+    assert said(network(**{name: IDLE[name]}), tmp_path) == without
+    assert f"{name} =" not in without[0]
+    if name in CurrentNeuron.parameters:
+        assert said(network(**{name: np.full(2, IDLE[name])}), tmp_path) == without
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_options_that_do_something_are_told_and_come_back(name, tmp_path):
+    without, found = said(network(), tmp_path), said(network(**{name: STATED[name]}), tmp_path)
+    assert all(one != other for one, other in zip(found, without, strict=True))
+    again = nm.load_network(tmp_path / "net.toml").nodes["A"].neuron
+    assert np.array_equal(getattr(again, name), np.full(np.shape(getattr(again, name)), STATED[name]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"floor": 5, "voltage": -6}, "voltage: lies below -floor in 2 of 2 neurons; give them a lower floor"),
+        ({"floor": [5, 9], "reset": -6}, "reset: lies below -floor in 1 of 2 neurons"),
+        ({"subtract": 1, "reset": [0, 7]}, "reset: found 0 to 7, but subtract = 1 takes the threshold off"),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused_before_a_run(options, message):
+    rollout = nm.Rollout(network(**options), "streaming")
+    with pytest.raises(NetworkError, match=f"network net: node A: neuron: {message}"):
+        nm.reference(rollout, {"I": np.zeros((3, 2), bool)})
