@@ -79,6 +79,7 @@ _ROW = record(
     ticks_per_step=POSITIVE.or_null(at="candidate.ticks_per_step"),
     wide=enum("refuse", "partial-sums")(at="candidate.wide"),
     wide_ticks=POSITIVE.or_null(at="candidate.wide_ticks"),
+    spread=POSITIVE(at=lambda one: one.candidate.spread or ABSENT).added,
     patterns_in_row=_BIG(at="n_patterns"),
     behaviour_class=COUNT,
     needs_retraining=FLAG,

@@ -73,6 +73,9 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     phases : {"least", "cheapest"}
         When nodes between inputs and outputs are computed, in all rows: as early as they can be, or as takes fewest
         cores with the same times (docs/time.md).
+    spread : sequence of int
+        Where ticks last as long as their work: numbers of cores on which rows are mapped for a short tick, at most. By
+        default they are mapped for few deliveries, on few cores. Chips of fixed ticks are searched as without.
     within : {"all", "class"}
         Whether patterns of other behaviour classes, which need retraining, are searched too.
     objectives : sequence of str, optional
@@ -358,4 +361,5 @@ def _order(row: ExploredRow) -> tuple[Any, ...]:
         row.candidate.ticks_per_step or 0,
         row.candidate.wide,
         row.candidate.wide_ticks or 0,
+        row.candidate.spread or 0,
     )

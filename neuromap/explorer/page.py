@@ -38,6 +38,7 @@ from neuromap.explorer.text import (
     gap_line,
     mapped_words,
     reaction_line,
+    spread_lines,
     timed_line,
 )
 from neuromap.render.numbers import mean_period_lines, short_count
@@ -92,6 +93,7 @@ def to_html(
         picture=picture(exploration, listing, limits),
         constant=constant_line(exploration),
         counts=count_line(exploration),
+        spread_lines=spread_lines(exploration),
         mapped=mapped_words(exploration),
         gap=gap_line(exploration),
         times=times_from(exploration),

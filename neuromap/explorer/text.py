@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from neuromap.explorer.answer.advice import (
     Listing,
     deadline_line,
+    figure_text,
     front_words,
     has_given_weights,
     is_known,
@@ -19,11 +20,12 @@ from neuromap.explorer.answer.advice import (
     time_axes,
 )
 from neuromap.explorer.answer.exploration import Deadline, Exploration
-from neuromap.explorer.answer.limits import Limits, value_of
-from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES
+from neuromap.explorer.answer.limits import Limits, best_rows, value_of
+from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, FIRST, OBJECTIVES, SAMPLING
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import draw_front, times_from, to_svg
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
@@ -124,6 +126,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
         "wide": len({(row.candidate.wide, row.candidate.wide_ticks) for row in rows}) > 1,
+        "spread": len({row.candidate.spread for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
         "energy": is_known(rows, ENERGY),
     }
@@ -140,6 +143,8 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         columns.append(_written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["wide"]:
         columns.append(_written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
+    if several["spread"]:
+        columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
     if several["class"]:
         columns.append(_written("class", lambda row: str(row.behaviour_class)))
     columns += [
@@ -260,6 +265,28 @@ def timed_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
         f"simulation, in steady operation{over}"
         f"{'; of rows that were not timed what neurons in use and the barrier take at least (≥)' if bounds else ''}."
     )
+
+
+def spread_lines(exploration: Exploration) -> list[str]:
+    """Say which rows are best on up to so many cores, for every number that was asked for."""
+    mapped = [row for row in exploration.rows if row.status == "mapped" and row.cores is not None]
+    lines = []
+    for most in sorted({n for row in exploration.rows if (n := row.candidate.spread) is not None}):
+        rows = [row for row in mapped if (row.cores or 0) <= most]
+        first, often = (best_rows(rows, objective) for objective in (FIRST, SAMPLING))
+        if first and often:
+            lines.append(
+                f"On up to {counted(most, 'core')} {_named(exploration, first[0])} answers first, after "
+                f"{figure_text(first[0], FIRST)}; {_named(exploration, often[0])} samples most often, at "
+                f"{figure_text(often[0], SAMPLING)}."
+            )
+    return lines
+
+
+def _named(exploration: Exploration, row: ExploredRow) -> str:
+    name = short_names(exploration, [row]).get(row.pattern, row.pattern)
+    where = f" on {row.candidate.chip}" if len(exploration.chips) > 1 else ""
+    return f"{name}, {row.candidate.execution}{where}{', after retraining,' if row.needs_retraining else ''}"
 
 
 def _pattern(network: Network, row: ExploredRow) -> RolloutPattern:
@@ -386,6 +413,6 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     for number, row in listing.all:
         if row.message:
             notes.append(f"#{number}: {row.message}")
-    notes += [count_line(exploration), gap_line(exploration)]
+    notes += [count_line(exploration), *spread_lines(exploration), gap_line(exploration)]
     best = deadline_line(exploration, limits)
     return [*notes, best] if best else notes

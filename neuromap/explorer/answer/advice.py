@@ -211,6 +211,8 @@ def map_command(
         words += ["--wide-ticks", str(candidate.wide_ticks)]
     if candidate.phases != "least":
         words += ["--phases", candidate.phases]
+    if candidate.spread is not None:
+        words += ["--objective", "tick", "--max-cores", str(candidate.spread)]
     return shlex.join(words)
 
 

@@ -41,6 +41,7 @@ OBJECTIVES: tuple[Objective, ...] = (
 Accuracy is known with a deadline only.
 """
 
+FIRST, SAMPLING = OBJECTIVES[0], OBJECTIVES[3]
 ACCURACY = next(objective for objective in OBJECTIVES if objective.name == "accuracy_at_deadline")
 CORES = next(objective for objective in OBJECTIVES if objective.name == "cores")
 ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")

@@ -33,6 +33,8 @@ class Candidate(Card):
         Ticks of partial sums; ``None`` for as many as they count.
     phases : {"least", "cheapest"}
         When nodes between inputs and outputs are computed.
+    spread : int or None
+        Cores on which the row is mapped for a short tick, at most; ``None`` where it is mapped for few deliveries.
     """
 
     values: tuple[int, ...]
@@ -43,6 +45,7 @@ class Candidate(Card):
     wide: str = "refuse"
     wide_ticks: int | None = None
     phases: str = "least"
+    spread: int | None = None
 
     @property
     def choices(self) -> str:
@@ -54,6 +57,8 @@ class Candidate(Card):
             words.append("whole sums" if self.wide_ticks is None else f"sums of {self.wide_ticks} ticks")
         if self.phases != "least":
             words.append(f"{self.phases} phases")
+        if self.spread is not None:
+            words.append(f"short ticks on {self.spread} cores")
         return ", ".join(words)
 
 

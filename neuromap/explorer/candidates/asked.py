@@ -134,13 +134,16 @@ def mapping_choices(
         wides = {options.wide for options in asked.options}
         bounds = {wide: core_bound_of_all(network, chip, wide, budget) for wide in wides}
         of_chip: list[MappingChoice] = []
-        for options in asked.options:
+        for asked_options in asked.options:
+            # a short tick means nothing where ticks are of fixed length: such a chip is searched as ever
+            fixed = replace(asked_options, objective="deliveries", max_cores=None)
+            options = asked_options if chip.is_timed else fixed
             table = tables[_may_change_schedule(options)]
             steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
             in_class = bound.total
             if not _may_change_schedule(options) and CORES in asked.objectives:
                 in_class = core_bound_of_class(given, chip, bound.total, budget)
-            tick = least_tick(chip, bound.total, bound.neurons)
+            tick = least_tick(chip, bound.total, bound.neurons, options.max_cores)
             choice = MappingChoice(chip, options, table, steps, bound.total, bound.neurons, in_class, least, tick)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
@@ -233,11 +236,17 @@ class Asked:
 def asked_for(search: ExploreOptions) -> Asked:
     """Check what the user asks to be searched; single values stand for lists of one."""
     specs, wanted = _chips(_one_of(search.chips, search.chip)), _executions(search.executions)
+    spreads = [{"objective": "tick", "max_cores": n} for n in dict.fromkeys(_listed(search.spread))] or [{}]
+    if search.spread and not any(chip.is_timed for chip in specs):
+        raise InputError(
+            f"spread: has no meaning on {specs[0].name}, whose ticks are of fixed length; name a chip of timed ticks"
+        )
     options = [
-        MappingOptions(splitters=s, ticks_per_step=t, wide=w, wide_ticks=k, phases=search.phases)  # type: ignore[arg-type]
+        MappingOptions(splitters=s, ticks_per_step=t, wide=w, wide_ticks=k, phases=search.phases, **spread)  # type: ignore[arg-type]
         for s in dict.fromkeys(_listed(search.splitters))
         for t in dict.fromkeys(_listed(search.ticks_per_step))
         for w, k in dict.fromkeys(_wide(_listed(search.wide)))
+        for spread in spreads
     ]
     if search.within not in ("all", "class"):
         raise InputError(f"within {search.within!r}: unknown; choose 'all' or 'class'")

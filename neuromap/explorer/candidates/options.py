@@ -96,6 +96,14 @@ class ExploreOptions(RunOptions):
         "least",
         choices=PHASES,
     )
+    spread: Sequence[int] = option(
+        "NUMBERS  Where ticks last as long as their work: map every row for a short tick on up to so many cores, or on "
+        "several numbers of them, separated by commas; the front then has cores against time.  [default: for few "
+        "deliveries, on few cores]",
+        (),
+        items="int",
+        within=(1, None),
+    )
     limits: Callable[[ExploredRow], bool] | Any = None
     trained: Any = None
     images: ImageSet | None = None

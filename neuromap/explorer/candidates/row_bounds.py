@@ -99,7 +99,7 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     return max(least, core_bound(legal, chip, proven=True).total)
 
 
-def least_tick(chip: ChipSpec, cores: int, neurons: int) -> float:
+def least_tick(chip: ChipSpec, cores: int, neurons: int, most_cores: int | None = None) -> float:
     """Seconds that a tick of any mapping takes at least: on a chip of timed ticks the access of its neurons in use."""
     # cores, neurons: cores and neurons in use, or what they are at least. Neurons spread over so many tiles as cost
     # least, with their barrier. Times are those of whole femtoseconds, as ticks are timed.
@@ -107,7 +107,7 @@ def least_tick(chip: ChipSpec, cores: int, neurons: int) -> float:
     if costs is None:
         return chip.tick_seconds
     in_use = 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
-    area, most = math.prod(chip.tile), chip.n_usable_cores
+    area, most = math.prod(chip.tile), min(most_cores or chip.n_usable_cores, chip.n_usable_cores)
     firsts = [tiles for tiles, _ in costs.barrier] or [1]
     ends = [*(area * (first - 1) for first in firsts[1:]), most]  # the most cores that wait no longer at the barrier
     steps = [(first, min(end, most)) for first, end in zip(firsts, ends, strict=True)]

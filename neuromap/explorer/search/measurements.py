@@ -241,6 +241,10 @@ def evaluate(
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
         mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
+    except InputError as error:
+        if candidate.spread is None:
+            raise
+        return Measured("does not fit", message=str(error))  # more cores than it may take
     except DoesNotFitError as error:
         hurried = tuple(stage for stage in _BEFORE_REFUSALS if budget.is_over(stage))
         _forget(known, candidate.chip, hurried)
@@ -298,6 +302,8 @@ def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOpt
         wide=candidate.wide,  # type: ignore[arg-type]
         wide_ticks=candidate.wide_ticks,
         phases=candidate.phases,  # type: ignore[arg-type]
+        objective="deliveries" if candidate.spread is None else "tick",
+        max_cores=candidate.spread,
         seconds=seconds,
     )
 

@@ -117,7 +117,7 @@ class SearchRows:
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
         asked = choice.options
-        options = (asked.splitters, asked.ticks_per_step, asked.wide, asked.wide_ticks, asked.phases)
+        options = (asked.splitters, asked.ticks_per_step, asked.wide, asked.wide_ticks, asked.phases, asked.max_cores)
         return Candidate(values, execution, choice.chip.name, *options)
 
     def fingerprint(self, place: RowPlace) -> str:
@@ -132,6 +132,8 @@ class SearchRows:
             text += f" {options.wide} {options.wide_ticks}"
         if options.phases != "least":
             text += f" {options.phases} phases"
+        if options.max_cores is not None:
+            text += f" {options.objective} {options.max_cores}"
         return sha256(text.encode()).hexdigest()
 
     def core_bound(self, place: RowPlace) -> int:

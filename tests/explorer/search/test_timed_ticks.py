@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.errors import InputError
+from neuromap.explorer.answer.advice import map_command
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.candidates.row_bounds import least_tick
 from neuromap.explorer.document import exploration_schema, to_csv, to_dict
@@ -219,3 +223,59 @@ def test_the_stock_chip_of_timed_ticks_needs_no_nominal_tick():
     }
     assert [row.seconds for row in rows[1e-3]] == [row.seconds for row in rows[1e-2]]
     assert rows[1e-3][0].first_response_seconds < 1e-3
+
+
+@pytest.fixture(scope="module")
+def spread(net, list_chip):
+    """Rows of one class mapped for short ticks on up to 2, 4 and 12 cores; the network takes 3."""
+    how = {"within": "class", "executions": ["windowed"], "spread": [2, 4, 12]}
+    return explore(net, list_chip(cores=(4, 4), **TIMED), **how, **QUICK)
+
+
+def test_rows_on_up_to_so_many_cores_are_those_of_the_mapper(net, list_chip, spread):
+    assert spread.gap.is_exact
+    timed = list_chip(cores=(4, 4), **TIMED)
+    stimuli, _ = choose_stimuli(net, None, RandomFrames(4), 1)
+    seen = set()
+    for row in spread.rows:
+        most = row.candidate.spread
+        if row.status == "does not fit":
+            assert most == 2
+            assert row.message.startswith("max_cores = 2: the network takes 3 cores")
+        if row.status != "mapped":
+            continue
+        seen.add((most, row.cores))
+        if row.pattern != "streaming":
+            continue
+        rollout = nm.Rollout(net, nm.RolloutPattern(net, row.candidate.values), "windowed")
+        program = nm.map_rollout(rollout, timed, objective="tick", max_cores=most)
+        assert row.cores == program.n_cores <= most
+        period = steady_figures(program, stimuli).seconds.frame_period().mean()
+        assert row.seconds.frame_period == pytest.approx(period, rel=1e-12)
+        assert row.tick_seconds <= period / float(program.period)
+    assert {most for most, _ in seen} == {4, 12}
+    assert max(cores for _, cores in seen) > 4
+
+
+def test_the_answer_for_every_number_of_cores_can_be_read(spread):
+    text = " ".join(render_text(spread).split())
+    for most in (4, 12):
+        mapped = [row for row in spread.rows if row.seconds is not None]
+        best = min(row.first_response_seconds for row in mapped if row.cores <= most)
+        said = re.search(rf"On up to {most} cores (.+?) answers first, after ([\d.]+) (µs|ns);", text)
+        assert float(said[2]) * {"µs": 1e-6, "ns": 1e-9}[said[3]] == pytest.approx(best, rel=1e-3)
+        assert html.escape(said[0]) in to_html(spread)
+    assert "On up to 2 cores" not in text  # nothing fits on them
+    document = to_dict(spread)
+    jsonschema.validate(document, exploration_schema())
+    assert {row["spread"] for row in document["rows"]} == {2, 4, 12}
+    row = next(row for row in spread.front if row.candidate.spread == 12)
+    assert map_command(spread, row).endswith("--objective tick --max-cores 12")
+
+
+def test_short_ticks_are_asked_for_where_ticks_are_timed(net, list_chip):
+    fixed, timed = list_chip(name="fixed", cores=(4, 4)), list_chip(name="timed", cores=(4, 4), **TIMED)
+    with pytest.raises(InputError, match="spread: has no meaning on fixed, whose ticks are of fixed length"):
+        explore(net, fixed, spread=4, **QUICK)
+    both = explore(net, [fixed, timed], spread=4, executions=["windowed"], most_mapped=0, **QUICK)
+    assert {(row.candidate.chip, row.candidate.spread) for row in both.rows} == {("fixed", None), ("timed", 4)}

@@ -107,7 +107,7 @@ def test_packaged_figures_name_their_evidence(model):
     figures = [line for line in model.read_text().split("[grid]")[1].splitlines() if re.match(r"\w+ =", line)]
     assert len(figures) > 15
     for line in figures:
-        assert re.search(r"# [PCRD]( |$)", line), line
+        assert re.search(r"# [PCRDS]( |$)", line), line
 
 
 def test_list_holds_every_packaged_chip_by_name():
@@ -125,20 +125,29 @@ def test_document_round_trip(random_chip, seed):
     assert chip_from_document(chip_document(noisy), "test") == noisy != chip
 
 
-def test_optional_tables():
+@pytest.mark.parametrize("timed", [False, True])
+def test_optional_tables(timed):
     document = tiny(
         grid__chips=..., core__targets_per_neuron=..., grid__reach=[3, 0], description="two\nlines", source="me",
         neuron__overflow="wrap", neuron__negative_comparison="<=", neuron__signed_threshold=True,
         neuron__number_format="twos_complement",
     )  # fmt: skip
-    document["router"] = dict.fromkeys(ROUTER_KEYS, 1)
-    document["energy"] = {**dict.fromkeys(ENERGY_KEYS, 2.5), "included": list(ENERGY_TERM_KEYS)}
+    # hops are of one kind, or told apart by their way; some events are counted only where ticks are timed
+    router = [
+        key for key in ROUTER_KEYS if key not in (("hop_seconds",) if timed else ("hop_x_seconds", "hop_y_seconds"))
+    ]
+    of_timed = ("neuron_access_joules", "fire_joules", "arrival_joules", "hop_x_joules", "hop_y_joules")
+    energy = [key for key in ENERGY_KEYS if key not in (("hop_joules",) if timed else of_timed)]
+    document["router"] = dict.fromkeys(router, 1)
+    document["energy"] = {**dict.fromkeys(energy, 2.5), "included": list(ENERGY_TERM_KEYS)}
     document["time"] |= dict.fromkeys(TIMING_KEYS, 3e-9)
+    document["time"] |= {"ticks": "timed", "barrier_seconds": [[1, 1e-6], [3, 2e-6]]} if timed else {}
     chip = chip_from_document(document, "test")
     assert (chip.chips, chip.targets_per_neuron, chip.reach) == ((1, 1), 1, (3, 0))
     assert chip.rules.signed_threshold
     assert (chip.rules.overflow, chip.rules.negative_comparison) == ("wrap", "<=")
-    assert set(chip.router) == set(ROUTER_KEYS)
+    assert set(chip.router) == set(router)
+    assert (chip.is_timed, chip.barrier_seconds) == (timed, ((1, 1e-6), (3, 2e-6)) if timed else ())
     assert set(chip.energy.values()) == {2.5}
     assert chip.energy_included == ENERGY_TERM_KEYS
     assert dict(chip.timing) == dict.fromkeys(TIMING_KEYS, 3e-9)
@@ -177,7 +186,7 @@ def test_a_saved_program_carries_timing_and_what_is_included(random_program, tmp
         ({"name": 3}, ["name: found 3; allowed is a text"]),
         ({"description": 3}, ["description: found 3"]),
         ({"grids": {}}, ["grids: unknown key; allowed are format, ", "did you mean 'grid'?"]),
-        ({"grid__core": [1, 1]}, ["grid.core: unknown key; allowed are cores, chips, reach; did you mean 'cores'?"]),
+        ({"grid__core": [1, 1]}, ["grid.core: unknown key; allowed are cores, chips, tile, reach; did you mean 'cores'?"]),
         ({"core__weight_bit": 9}, ["core.weight_bit: unknown key; ", "; did you mean 'weight_bits'?"]),
         ({"energy__joules": 1}, ["energy.joules: unknown key"]),
         ({"router__hop_second": 1}, ["router.hop_second", "did you mean 'hop_seconds'?"]),
