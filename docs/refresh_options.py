@@ -18,6 +18,7 @@ _LINKS = {
     "seconds": "[mapping](mapping.md#budgets-of-time)",
     "phases": "[time](time.md#phases-at-least-cost)",
     "wide": "[wide neurons](wide-neurons.md)",
+    "objective": "[mapping](mapping.md#mappings-for-time-and-energy)",
 }
 
 

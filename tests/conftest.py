@@ -8,6 +8,7 @@ pytest_plugins = [
     "workers",
     "example_counts",
     "same_examples",
+    "imported_once",
     "warm_compile",
     "small_networks",
     "interleaved_networks",

@@ -64,7 +64,9 @@ class Structure(Protocol):
     ONE_TARGET: bool  # whether a neuron feeds one axon, so that fan-out takes copies of it
     DELAYS_BEHIND_AXONS: bool  # whether an axon carries a spike to neurons at different delays
     UPDATES_ALL: bool  # whether a core in use computes all its neurons in every tick, idle ones too
-    OPTIONS: frozenset[str]  # options of the mapper that mean something here, of those that not every kind has
+    # options of the mapper that mean something here, of those that not every kind has; ``pins`` are tiles, cores,
+    # regions and splitters, ``pins.neurons`` and the like single ones
+    OPTIONS: frozenset[str]
     KEYS: tuple[str, ...]  # keys of the table ``[core]``
     NEURON_TABLE: bool  # whether a chip file may say how the neuron reads its equations
 

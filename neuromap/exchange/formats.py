@@ -240,6 +240,16 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
             refuses="weights that are no integers times a scale, activations of more than two values: structure only",
         ),
+        "sanafe": Format(
+            called="SANA-FE",
+            suffixes=(".yaml", ".yml"),
+            holds="networks of leaky_integrate_fire neurons in their own integers, and the core of every neuron",
+            function="exchange.from_sanafe.from_sanafe",
+            package="yaml",
+            extra="sanafe",
+            bounds="files of 64 MiB, 2**22 neurons, 2**26 weights of an edge",
+            refuses="other neurons, resets and decays of inputs, delays in dendrites, YAML with anchors",
+        ),
     },
     InputError,
     Format,
@@ -291,8 +301,8 @@ EXPORT_FORMATS: Registry[Format] = Registry(
             fed=True,
             folder=True,
             bounds="20 million synapses, and as many ticks of input neurons",
-            refuses="synapse-list cores, stochastic modes, reversal of the leak, potentials before the first tick, two "
-            "sources of one axon, linear resets at the negative threshold, neurons that do not rest at 0",
+            refuses="stochastic modes, reversal of the leak, two sources of one axon, linear resets at the negative "
+            "threshold, crossbar neurons that do not start and rest at 0, currents that outlast their tick",
         ),
         "perfetto": Format(
             called="Perfetto",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from neuromap.arrays.frozen import ReadOnly
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import ReadOnly, frozen
 from neuromap.network.network import Network
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.render.value import Card, Documented, Formed, Paged
@@ -57,6 +60,9 @@ class Imported(ReadOnly, Documented, Paged):
         Multiply-accumulates of each node in one frame, as the source counts them; empty where they are not known.
     quantisation : Quantisation or None
         What putting float neurons and weights into a chip's integers cost; ``None`` where nothing was float.
+    cores : mapping of str to ndarray of int64, shape (size,)
+        Core of every neuron of a node, where the source says it: for
+        :class:`~neuromap.mapping.options.options.Pins` as ``neurons``.
     """
 
     network: Network
@@ -68,12 +74,17 @@ class Imported(ReadOnly, Documented, Paged):
     refused: tuple[Note, ...] = ()
     work: Mapping[str, int] = field(default_factory=dict)
     quantisation: Quantisation | None = None
+    cores: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     _called = "an import"
     _forms = (
         "neuromap.exchange.of_imports",
         "neuromap.exchange.page",
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cores", {name: frozen(of) for name, of in self.cores.items()})
+        super().__post_init__()
 
     def _facts(self) -> dict[str, object]:
         return {

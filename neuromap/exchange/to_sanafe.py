@@ -10,12 +10,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.exchange.imported import Exported, Note
 from neuromap.exchange.to_ranc import ProgramRun, program_run
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
+from neuromap.formats.sanafe.list_program import (
+    FIGURES_OF_LISTS,
+    ListCells,
+    list_architecture,
+    list_cells,
+    list_network_text,
+)
 from neuromap.formats.sanafe.network import FIGURES_USED, LEAD, known_figure, sanafe_architecture, sanafe_network
 from neuromap.formats.sanafe.runner import runner_script
+from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.table import csv_cells
 from neuromap.simulation.choose_frames import RandomFrames
@@ -33,6 +42,8 @@ def export_sanafe(
     """Write a program and what the host feeds it for SANA-FE."""
     run = program_run(source, frames, random)
     program = run.program
+    if isinstance(program, ListProgram):
+        return _of_lists(run, program)
     cells = sanafe_cells(program, run.spikes)
     steps = cells.n_ticks + LEAD - 1
     n_ways = int((cells.post >= cells.n_neurons).sum())
@@ -40,9 +51,9 @@ def export_sanafe(
         "arch.yaml": sanafe_architecture(cells, program.chip),
         "network.yaml": sanafe_network(cells),
         "neurons.csv": _neurons(program, cells),
-        "expected_spikes.csv": _expected(run, cells),
+        "expected_spikes.csv": _expected(run, cells, LEAD),
         "run.py": runner_script(steps),
-        "README.md": _readme(run, steps),
+        "README.md": _readme(run, steps, LEAD),
     }
     kept, approximated, refused = _notes(program, cells)
     return Exported(
@@ -65,7 +76,54 @@ def export_sanafe(
     )
 
 
-def _neurons(program: ChipProgram, cells: SanafeCells) -> str:
+def _of_lists(run: ProgramRun, program: ListProgram) -> Exported:
+    require_legal(program)
+    cells = list_cells(program, run.spikes)
+    steps, chip = cells.n_ticks + cells.lead - 1, program.chip
+    known = {name: known_figure(chip, name) for name in FIGURES_OF_LISTS}
+    said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
+    kept = (
+        Note("neurons", f"{cells.n_neurons} of the model leaky_integrate_fire, in the core that they have"),
+        Note("spikes", "each in its tick, with as many hops between tiles, in one message to one core"),
+        Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event"),
+    )
+    approximated = [Note("rails", "SANA-FE's potentials have none; a voltage that stops at them would go on there")]
+    if len(cells.buffer_core):
+        few = counted(len(cells.buffer_core), "neuron")
+        approximated.append(
+            Note("delays", f"of more than a tick are {few} more in the target's core, whose messages cost what any do")
+        )
+    if cells.lead > 1:
+        approximated.append(Note("step 1", "comes before tick 0 and is counted too"))
+    n_ways = int(((cells.post >= cells.n_neurons) & (cells.post < cells.n_neurons + len(cells.buffer_core))).sum())
+    return Exported(
+        name=program.name,
+        format="sanafe",
+        contents={
+            "arch.yaml": list_architecture(cells, chip),
+            "network.yaml": list_network_text(cells, program),
+            "neurons.csv": _neurons(program, cells),
+            "expected_spikes.csv": _expected(run, cells, cells.lead),
+            "run.py": runner_script(steps, "detailed"),
+            "README.md": _readme(run, steps, cells.lead),
+        },
+        figures={
+            "cores": program.n_cores,
+            "neurons": cells.n_neurons,
+            "synapses": len(cells.pre) - n_ways,
+            "buffers for delays": len(cells.buffer_core),
+            "input neurons": len(cells.generator_core),
+            "input frames": run.n_frames,
+            "steps to run": steps,
+            "run it": "python run.py",
+        },
+        kept=kept,
+        approximated=tuple(approximated),
+        refused=(),
+    )
+
+
+def _neurons(program: ChipProgram, cells: SanafeCells | ListCells) -> str:
     file = io.StringIO()
     write = csv.writer(file, lineterminator="\n")
     write.writerow(["neuron", "node", "index", "relay", "x", "y", "row"])
@@ -78,7 +136,7 @@ def _neurons(program: ChipProgram, cells: SanafeCells) -> str:
     return file.getvalue()
 
 
-def _expected(run: ProgramRun, cells: SanafeCells) -> str:
+def _expected(run: ProgramRun, cells: SanafeCells | ListCells, lead: int) -> str:
     """Write the spikes of a run in the form of SANA-FE's trace: neuron and step."""
     trace = run.trace(("all",))
     assert trace.core is not None
@@ -88,7 +146,7 @@ def _expected(run: ProgramRun, cells: SanafeCells) -> str:
     kept = trace.tick < cells.n_ticks
     tick, neuron = trace.tick[kept], number[trace.core[kept], trace.neuron[kept]]
     order = np.lexsort((neuron, tick))
-    rows = zip(neuron[order].tolist(), (tick[order] + LEAD).tolist(), strict=True)
+    rows = zip(neuron[order].tolist(), (tick[order] + lead).tolist(), strict=True)
     return "neuron,timestep\n" + "".join(f"neurons.{k},{step}\n" for k, step in rows)
 
 
@@ -134,7 +192,7 @@ def _notes(program: ChipProgram, cells: SanafeCells) -> tuple[tuple[Note, ...], 
     return tuple(kept), tuple(approximated), tuple(refused)
 
 
-def _readme(run: ProgramRun, steps: int) -> str:
+def _readme(run: ProgramRun, steps: int, lead: int) -> str:
     program = run.program
     return f"""\
 # {_plain(program.name)} for SANA-FE
@@ -146,7 +204,7 @@ https://github.com/SLAM-Lab/SANA-FE; it is no part of neuromap, and under a lice
     python run.py
 
 `run.py` runs `network.yaml` on `arch.yaml` for {steps} steps, compares SANA-FE's spikes with `expected_spikes.csv`
-and prints its energy. Tick t is step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of
+and prints its energy. Tick t is step t + {lead}. `neurons.csv` says which neuron of the program each neuron of
 SANA-FE is; `arch.yaml` says where its costs are from.
 """
 

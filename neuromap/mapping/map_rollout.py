@@ -125,6 +125,7 @@ def map_with_stages(
     options = MappingOptions() if options is None else options
     needs("map_rollout: options", options, MappingOptions)
     spec = load_chip(chip)
+    options.require_meant_for(spec)
     check_pins(options.pins, rollout.network, spec)
     context = MappingContext.of(options, progress, tilings)
     parts = parts_of(rollout, spec, context)

@@ -63,11 +63,13 @@ class Parts(ReadOnly, Value):
 def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rollout into cores."""
     pins = context.options.pins
-    pinned = [field.name for field in fields(pins) if getattr(pins, field.name)]
-    if pinned and "pins" not in chip.kind.structure.OPTIONS:
+    asked = chip.kind.structure.OPTIONS
+    known = [f.name for f in fields(pins) if f"pins.{f.name}" in asked or ("pins" in asked and f.name != "neurons")]
+    wrong = [f.name for f in fields(pins) if getattr(pins, f.name) and f.name not in known]
+    if wrong:
         raise InputError(
-            f"pins: {', '.join(pinned)} are pinned; neurons of the {chip.core_model} cores of {chip.name} share cores "
-            "by what they read, so leave pins out"
+            f"pins: {', '.join(wrong)} are pinned, which the {chip.core_model} cores of {chip.name} have not; "
+            f"pins that they have: {', '.join(known) or 'none'}"
         )
     _require_objective(context.options, chip)
     require_neurons(rollout.network, chip)

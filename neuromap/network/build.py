@@ -209,6 +209,14 @@ def require_weights(network: Network) -> None:
                 node.neuron.require_consistent()
             except NetworkError as error:
                 raise NetworkError(f"network {network.name}: node {node.name}: {error}") from None
+    for name in network.sources:
+        arrays = network.nodes[name].neuron.arrays  # type: ignore[union-attr] # sources have one
+        drives = sorted(_DRIVES & arrays.keys())
+        if not any(arrays[drive].any() for drive in drives):
+            raise NetworkError(
+                f"network {network.name}: node {name}: no edge feeds its neurons, and no {' or '.join(drives)} drives "
+                "them; give it one of these, or no neuron if its spikes come from outside"
+            )
     for edge in network.edges.values():
         _require_shapes(network, edge)
     for node in network.nodes.values():
@@ -217,6 +225,10 @@ def require_weights(network: Network) -> None:
                 f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or "
                 'another) to it, or [weights] file = "..." to the network file'
             )
+
+
+_DRIVES = frozenset({"bias", "leak", "current", "voltage", "potential"})
+"""What makes neurons spike that no edge feeds."""
 
 
 def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:

@@ -1,8 +1,9 @@
 """``Network``: named nodes, edges between them, named patterns; the one value that everything starts from.
 
-A *network* is a finite directed graph in which every node is reachable from an input node (Fischer, Köhler, Pfeil
-2018, section 2). A node is a layer, an edge a transformation between two layers. Networks built with
-:meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
+A *network* is a finite directed graph in which every node is reachable from a *root*, a node without incoming edges
+(Fischer, Köhler, Pfeil 2018, section 2). A root is an input node, whose spikes come from outside, or a *source*, whose
+spiking neurons their bias alone drives. A node is a layer, an edge a transformation between two layers. Networks built
+with :meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
 """
 
 from __future__ import annotations
@@ -181,10 +182,20 @@ class Network(Card):
         return graph
 
     @cached_property
-    def inputs(self) -> tuple[str, ...]:
-        """Nodes without incoming edges, in file order."""
+    def roots(self) -> tuple[str, ...]:
+        """Nodes without incoming edges, in file order: inputs and sources."""
         targets = {v for _, v in self.edges}
         return tuple(n for n in self.nodes if n not in targets)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Roots whose spikes come from outside, in file order."""
+        return tuple(n for n in self.roots if self.nodes[n].neuron is None)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Roots that compute, in file order: spiking nodes that no edge feeds, driven by what their neurons have."""
+        return tuple(n for n in self.roots if self.nodes[n].neuron is not None)
 
     @cached_property
     def self_edges(self) -> tuple[EdgeKey, ...]:
@@ -195,7 +206,7 @@ class Network(Card):
         if not self.edges:
             raise NetworkError(f"network {self.name}: has no edges; a network needs at least one")
         check_ends(self.edges, self.nodes)
-        if not self.inputs:
+        if not self.roots:
             raise NetworkError(
                 f"network {self.name}: has no input node (every node has an incoming edge); "
                 "add a node that has outgoing edges only"
@@ -203,14 +214,14 @@ class Network(Card):
         after: dict[str, list[str]] = {}
         for u, v in self.edges:
             after.setdefault(u, []).append(v)
-        for n in self.inputs:
+        for n in self.roots:
             if n not in after:
                 raise NetworkError(f"node {n}: has no edges; connect it or remove it")
-        reached = _reached(self.inputs, after)
+        reached = _reached(self.roots, after)
         lost = [n for n in self.nodes if n not in reached]
         if lost:
             raise NetworkError(
-                f"node {lost[0]}: no input node ({', '.join(self.inputs)}) reaches it"
+                f"node {lost[0]}: no input node ({', '.join(self.roots)}) reaches it"
                 + (f", nor {len(lost) - 1} more" if len(lost) > 1 else "")
                 + "; every node needs a path from an input"
             )
@@ -226,9 +237,6 @@ class Network(Card):
         return any(node.neuron is not None for node in self.nodes.values())
 
     def _check_neurons(self) -> None:
-        for name in self.inputs:
-            if self.nodes[name].neuron is not None:
-                raise NetworkError(f"node {name}: is an input node, whose spikes come from outside; it takes no neuron")
         if self.is_spiking:
             for name, node in self.nodes.items():
                 if node.neuron is None and name not in self.inputs:

@@ -182,8 +182,8 @@ def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
     table.allow(("shape", "threshold", "neuron"))
     threshold = neuron = None
     if "neuron" in table:
-        if not has_incoming or "shape" not in table or "threshold" in table:
-            raise table.wrong("neuron", "is a table of a node with incoming edges, a shape and no threshold")
+        if "shape" not in table or "threshold" in table:
+            raise table.wrong("neuron", "is a table of a node with a shape and no threshold")
         neuron = read_neuron(table.table("neuron"))
     if "threshold" in table:
         if not has_incoming:

@@ -75,7 +75,7 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
     p.require_valid()
     q.require_valid()
     graph, edges = indexed_network(p.network), tuple(p.network.edges)
-    shift = dict.fromkeys(p.network.inputs, 0)
+    shift = dict.fromkeys(p.network.roots, 0)
     for u, v in (edges[e] for e in graph.tree):
         shift[v] = shift[u] + q[u, v] - p[u, v]
     if any(q[u, v] - p[u, v] != shift[v] - shift[u] for u, v in (edges[e] for e in graph.seen)):

@@ -14,10 +14,10 @@ def first_frame(pattern: RolloutPattern, output: str) -> int:
     network = pattern.network
     graph: nx.DiGraph[str] = nx.DiGraph()
     for key, r in zip(network.edges, pattern.values, strict=True):
-        graph.add_edge(*key, weight=_frames(key, r, network.inputs))
-    reached = nx.multi_source_dijkstra_path_length(graph, set(network.inputs), weight="weight")
+        graph.add_edge(*key, weight=_frames(key, r, network.roots))
+    reached = nx.multi_source_dijkstra_path_length(graph, set(network.roots), weight="weight")
     return int(reached[output])
 
 
-def _frames(key: EdgeKey, r: int, inputs: tuple[str, ...]) -> int:
-    return max(1, r) if key[0] in inputs else r
+def _frames(key: EdgeKey, r: int, roots: tuple[str, ...]) -> int:
+    return max(1, r) if key[0] in roots else r

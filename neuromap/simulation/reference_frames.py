@@ -15,7 +15,7 @@ from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus import check_frames
+from neuromap.simulation.stimulus import check_frames, frame_count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -92,13 +92,13 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
 def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
     """Compute every node of a spiking network tick by tick; a frame is a tick."""
     # In frame i >= 1 a node's neurons take a step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
-    # silent, and x_v[0] = 0 for all but the inputs.
+    # silent, and x_v[0] = 0 for all but the inputs. Sources are nodes like others, on which nothing is delivered.
     # gives frames of all nodes, in the order of the network
     # shapes: inputs (n_frames, size); returns (n_frames, size)
-    n_frames = len(next(iter(inputs.values())))
+    n_frames = frame_count(inputs)
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
-    for name, rows in inputs.items():
-        x[name][:] = rows
+    for name in network.inputs:
+        x[name][:] = inputs[name]
     neurons = {name: node.neuron for name, node in network.nodes.items() if node.neuron is not None}
     states = {name: start(neuron) for name, neuron in neurons.items()}
     edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]

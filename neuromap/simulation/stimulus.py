@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -20,6 +17,7 @@ from neuromap.errors import StimulusError
 from neuromap.files.argument_checks import path_given, real_number, whole_number
 from neuromap.files.foreign import HEAD, kind_of_any, read_bytes
 from neuromap.files.messages import counted, show
+from neuromap.files.npz import read_npz
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -78,7 +76,8 @@ def check_stimuli(
 # Input frames: checking, making and storing them.
 #
 # Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row 0 is
-# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
+# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes. Where no
+# node takes spikes from outside, the first node has rows of no values, which say how many frames there are.
 
 
 _MAX_VALUES = 2**31
@@ -114,6 +113,15 @@ def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, 
     return dict(source)
 
 
+def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
+    """Widths of the frames by node: those of the inputs, or 0 of the first node where there is no input."""
+    sizes = input_sizes(source)
+    if sizes or isinstance(source, Mapping):
+        return sizes
+    names = list(source.nodes) if isinstance(source, Network) else [port.name for port in source.nodes]
+    return dict.fromkeys(names[:1], 0)
+
+
 def check_frames(
     frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
 ) -> dict[str, NDArray[np.bool_]]:
@@ -138,9 +146,11 @@ def check_frames(
         On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
         numbers of frames that differ between nodes.
     """
-    sizes, shapes = input_sizes(source), input_shapes(source)
+    sizes, shapes = fed_sizes(source), input_shapes(source)
     if not isinstance(frames, Mapping):
         raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
+    if not frames and not any(sizes.values()):
+        return {}
     for name in frames:
         if name not in sizes:
             raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
@@ -221,7 +231,7 @@ def random_frames(
     StimulusError
         If a parameter is out of range, or more than 2**31 values are asked for.
     """
-    sizes = input_sizes(source)
+    sizes = fed_sizes(source)
     whole_number("frames: n_frames", n_frames, StimulusError)
     whole_number("frames: seed", seed, StimulusError)
     if density is not None:
@@ -298,11 +308,11 @@ def load_frames(
         If the file cannot be read, is no such file or a damaged one, or (with ``source``) its frames do not fit.
     """
     path = path_given("load_frames", path, StimulusError)
-    read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
         data = read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError)
         _refuse_other_files(path, data)
-        frames = read(data)
+        is_archive = path.suffix == ".npz"
+        frames = read_npz(data, _MAX_VALUES, StimulusError) if is_archive else _read_safetensors(data)
         return frames if source is None else dict(check_frames(frames, source))
     except OSError as error:
         raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -326,31 +336,6 @@ def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
     if seal_of(data, metadata_of(data)) is Seal.DAMAGED:
         raise StimulusError("is damaged, it does not fit its digest; take a copy, or make the frames again")
     return tensors
-
-
-def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-            if unpacked > _MAX_VALUES:
-                raise StimulusError(f"holds {unpacked} bytes; at most {_MAX_VALUES} are read")
-            return {name.removesuffix(".npy"): _read_npy(archive.read(name)) for name in archive.namelist()}
-    except (StimulusError, OSError):
-        raise
-    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive
-        raise StimulusError("not a readable .npz archive of plain arrays") from None
-
-
-def _read_npy(data: bytes) -> NDArray[Any]:
-    """Read one array; its header may not promise more than is there."""
-    stream = io.BytesIO(data)
-    versions: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    shape, _, dtype = versions[npy.read_magic(stream)](stream)  # type: ignore[no-untyped-call]
-    if math.prod(shape) * max(1, dtype.itemsize) > len(data):
-        raise StimulusError(f"promises an array of shape {shape} in {len(data)} bytes")
-    stream.seek(0)
-    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)  # type: ignore[no-untyped-call]
-    return array
 
 
 # Input arrays by neuron or in the shape of their node: brought into the order of neurons, row, column, feature.

@@ -47,6 +47,10 @@ def functions(tree, prefix=""):
             yield from functions(node, f"{prefix}{node.name}.")
 
 
+PLAIN_YAML = {"BaseLoader", "CBaseLoader", "YAMLError"}
+"""What makes words, lists and tables of YAML: these loaders know no tags, so that nothing can be constructed."""
+
+
 def test_no_data_is_run_as_code(modules):
     wrong = []
     for path, tree in modules.items():
@@ -57,6 +61,8 @@ def test_no_data_is_run_as_code(modules):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module]
+                if node.module == "yaml" and {alias.name for alias in node.names} <= PLAIN_YAML:
+                    continue
             else:
                 continue
             banned = DANGEROUS_MODULES - RUNS_SCRIPTS.get(path.as_posix(), set())

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given
 from neuromap.errors import InputError
-from neuromap.mapping.options.options import MappingOptions, Pins
+from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
 from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.network.network import Network
-
-
-_OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
 
 
 class MappingFlags(Given[MappingOptions]):
@@ -63,7 +60,7 @@ class MappingFlags(Given[MappingOptions]):
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         options = self.made(pins=pins)
-        for name in _OF_CROSSBARS:  # it says how neurons share crossbars: elsewhere it would change nothing
+        for name in OF_CROSSBARS:  # it says how neurons share crossbars: elsewhere it would change nothing
             if name in self and name not in chip.kind.structure.OPTIONS:
                 raise InputError(
                     f"{self.said[name].typed(self[name])}: is about crossbar cores, and chip {chip.name} has "

@@ -21,6 +21,7 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap import onnx net.onnx -o net.toml
+  neuromap import sanafe dvs.yaml -o dvs.toml --pins dvs.pins.toml
   neuromap import brian2 examples/brian2/current.py
   neuromap import brian2 examples/brian2/current.py -o current.toml
   neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
@@ -32,7 +33,7 @@ Examples:
 @command
 def import_command(
     format: str = argument(
-        "FORMAT  Whose file or script it is: brian2, nir, onnx.",
+        "FORMAT  Whose file or script it is: brian2, nir, onnx, sanafe.",
         groups=("neuromap.import_formats", "neuromap.backends"),
     ),
     source: Path = argument("SOURCE  The file, or the script."),
@@ -46,6 +47,10 @@ def import_command(
     ),
     tool: str | None = option(
         "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
+    ),
+    pins: str | None = option(
+        "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
+        ".npz beside it)."
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
     as_json: bool = AS_JSON,
@@ -66,16 +71,25 @@ def import_command(
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
     }
-    check_destinations({"--output": output, "--output, its weights": _weights(output), "--html": html}, files)
+    written = {"--output": output, "--output, its weights": _weights(output), "--html": html}
+    written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
+    check_destinations(written, files)
     options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
     if is_script:
-        if options:
-            raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
+        if options or pins is not None:
+            given = ", ".join([*options, *(["pins"] if pins is not None else [])])
+            raise InputError(f"format {format}: is a script, which takes no {given}; set it there")
         _import_script(format, source, output, chip, html, as_json=as_json)
         return
     if format not in IMPORT_FORMATS:
         raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
     found = import_file(source, format, chip=chip, **options)
+    if pins is not None:
+        if not found.cores:
+            raise InputError(f"--pins {pins}: {source} does not say in which core a neuron is; leave it out")
+        from neuromap.mapping.options.pins_file import save_tables
+
+        save_tables(pins, found.cores)
     _write(found, output, html)
     if as_json:
         print_json({**form(found, "dict"), "file": output})

@@ -183,6 +183,12 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
         print_line(console, text)
     if mapping.left_out:
         print_line(console, left_out_line(program.nodes, mapping.left_out))
+    if program.scales:
+        times = sorted(set(program.scales.values()))
+        said = "; ".join(
+            f"{', '.join(n for n, k in program.scales.items() if k == one)} times 2^{one}" for one in times
+        )
+        print_line(console, f"weights, thresholds and biases in units of {program.chip.name}: {said}")
     if mapping.phases is not None:
         print_line(console, mapping.phases.statement)
     if cut_short:

@@ -7,7 +7,6 @@ Every annealing stage looks at other ticks, so that a partition does not learn a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.block_starts import block_start, coordinates
-from neuromap.cores.synapse_list.list_network import ListNetwork, Room
+from neuromap.cores.synapse_list.block_starts import Layout, block_start
+from neuromap.cores.synapse_list.list_network import Room
 from neuromap.cores.synapse_list.recorded_work import RecordedWork
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.tick_costs import TickCosts
@@ -89,10 +88,10 @@ class Balance:
     """Looks for a partition of a network that costs little."""
 
     def __init__(
-        self, lists: ListNetwork, work: RecordedWork, room: Room, costs: TickCosts, rates: Rates, chip: ChipSpec
+        self, layout: Layout, work: RecordedWork, room: Room, costs: TickCosts, rates: Rates, per_tile: int = 1
     ) -> None:
-        self._lists, self._work, self._room, self._costs, self._rates = lists, work, room, costs, rates
-        self._per_tile = math.prod(chip.tile)
+        self._layout, self._work, self._room, self._costs, self._rates = layout, work, room, costs, rates
+        self._per_tile = per_tile
 
     def barrier(self, n_cores: int) -> float:
         """Time of the barrier of so many cores, on as few tiles as they fill."""
@@ -127,7 +126,7 @@ class Balance:
         return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
     def _blocks(self, n_cores: int) -> Ints | None:
-        return block_start(self._lists, self._work, self._room, n_cores)
+        return block_start(self._layout, self._work, self._room, n_cores)
 
     def is_legal(self, core: Ints) -> bool:
         """Whether every core has room for what is in it."""
@@ -149,12 +148,12 @@ class Balance:
         busy, heard = work.busy(ticks), work.heard(ticks)
         narrow = max(int(busy.max(initial=0)), int(heard.max(initial=0))) < 2**31
         reader_begin, reader = self._readers
-        population, strides = self._shapes
+        layout = self._layout
         laid_out = Work(
             groups.start, groups.signal, groups.sender, work.own, sent.indptr.astype(np.int64),
             sent.indices.astype(np.int32), reader_begin, reader, busy.astype(np.int32 if narrow else np.int64),
             heard.astype(np.int32 if narrow else np.int64), groups.load, groups.synapses, groups.alike,
-            strides, population, self._room.as_array(), work.costs[3:5].copy(),
+            layout.stride, layout.population, self._room.as_array(), work.costs[3:5].copy(),
         )  # fmt: skip
         signals, everyone = groups.n_signals, len(groups)
         books = Books(
@@ -174,16 +173,6 @@ class Balance:
     @cached_property
     def _readers(self) -> tuple[Ints, NDArray[np.int32]]:
         return self._work.groups.readers()
-
-    @cached_property
-    def _shapes(self) -> tuple[Ints, Ints]:
-        """Find the population of every group, and how far apart neighbouring columns and rows stand, shape (g, 2)."""
-        population, _ = coordinates(self._lists, self._work.groups)
-        strides = np.ones((len(population), 2), np.int64)
-        for number, one in enumerate(self._lists.network.populations):
-            _, columns, features = one.shape if one.shape is not None else (1, 1, len(one.neurons))
-            strides[population == number] = features, columns * features
-        return population, strides
 
     @property
     def size(self) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.balance_cores import Balance, rates_of
+from neuromap.cores.synapse_list.block_starts import layout_of
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
 from neuromap.cores.synapse_list.list_network import room_of
 from neuromap.cores.synapse_list.program import ListProgram
@@ -30,7 +31,10 @@ WIRES = 200_000
 class BalanceSearch:
     """Looks for a partition for an objective, by what a draft of the program does on frames."""
 
-    def __init__(self, parts: ListPartition, draft: ListProgram, chip: ChipSpec, context: MappingContext) -> None:
+    def __init__(
+        self, parts: ListPartition, draft: ListProgram, chip: ChipSpec, context: MappingContext, runs: int
+    ) -> None:
+        # runs: those that lists may have, for which there must be room
         options, costs = context.options, tick_costs(chip)
         assert costs is not None, "objectives are refused where ticks are of fixed length"
         self._most = chip.n_usable_cores if options.max_cores is None else min(options.max_cores, chip.n_usable_cores)
@@ -42,7 +46,8 @@ class BalanceSearch:
         self._parts, self._context = parts, context
         self._work = record_work(parts, recorded_ticks(draft, self._frames), draft, costs)
         self._rates = rates_of(options.objective, self._work, chip)
-        self._balance = Balance(parts.lists, self._work, room_of(chip), costs, self._rates, chip)
+        layout = layout_of(parts.lists, self._work.groups)
+        self._balance = Balance(layout, self._work, room_of(chip, runs), costs, self._rates, math.prod(chip.tile))
 
     def found(self) -> ListPartition:
         """Search; the partition with few deliveries, where none is better by what was recorded."""

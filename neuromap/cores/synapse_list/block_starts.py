@@ -6,10 +6,14 @@ features, wherever the parts are most even and the fewest signals are read by bo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room
 from neuromap.cores.synapse_list.recorded_work import RecordedWork
 
@@ -25,36 +29,47 @@ RECEIVED = 1.3
 """How much more receiving counts than sending: it comes in bursts."""
 
 
-def coordinates(lists: ListNetwork, groups: NeuronGroups) -> tuple[Ints, Ints]:
-    """Find population, and row, column and feature within it, of every group."""
-    # shapes: population (g,); coordinates (g, 3)
+@dataclass(frozen=True, eq=False)
+class Layout(Value):
+    """Which node every group is of, and where in it."""
+
+    population: Ints  # (g,)
+    place: Ints  # (g, 3): row, column and feature
+    stride: Ints  # (g, 2): how far apart groups of neighbouring columns, and rows, stand
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def layout_of(lists: ListNetwork, groups: NeuronGroups) -> Layout:
+    """Find where in its node every group is; nodes without a shape are a row of features."""
     population = np.searchsorted(lists.offset, groups.neuron, side="right") - 1
-    place = np.zeros((len(groups), 3), np.int64)
+    place, stride = np.zeros((len(groups), 3), np.int64), np.ones((len(groups), 2), np.int64)
     for number, one in enumerate(lists.network.populations):
         mine = population == number
         shape = one.shape if one.shape is not None else (1, 1, len(one.neurons))
         place[mine] = np.stack(np.unravel_index(groups.neuron[mine] - lists.offset[number], shape), axis=1)
-    return population, place
+        stride[mine] = shape[2], shape[1] * shape[2]
+    return Layout(population, place, stride)
 
 
-def block_start(lists: ListNetwork, work: RecordedWork, room: Room, n_cores: int) -> Ints | None:
+def block_start(layout: Layout, work: RecordedWork, room: Room, n_cores: int) -> Ints | None:
     """Cut nodes into as many blocks as there are cores; None where there are more nodes than cores."""
     # shapes: returns (g,)
-    population, place = coordinates(lists, work.groups)
-    known = np.unique(population)
+    known, of = np.unique(layout.population, return_inverse=True)
     if len(known) > n_cores:
         return None
-    cuts = _Cuts(work, room, place)
-    core = np.zeros(len(population), np.int64)
+    cuts = _Cuts(work, room, layout.place)
+    core = np.zeros(len(of), np.int64)
     for _ in range(ROUNDS):
         cuts.weigh(n_cores)
-        share = np.array([cuts.weight[population == p].sum() for p in known])
+        share = np.bincount(of, cuts.weight)
         number = np.ones(len(known), np.int64)
         for _ in range(n_cores - len(known)):
             number[np.argmax(share / number)] += 1
         targets, first = np.zeros_like(cuts.targets), 0
-        for p, n in zip(known[::-1].tolist(), number[::-1].tolist(), strict=True):  # readers mostly come later
-            for block in cuts.blocks(np.flatnonzero(population == p), n):
+        for p in range(len(known) - 1, -1, -1):  # readers mostly come later
+            for block in cuts.blocks(np.flatnonzero(of == p), int(number[p])):
                 core[block] = first
                 targets[cuts.read_by(block)] += 1
                 first += 1

@@ -26,7 +26,9 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
     # shapes: stuck (C, N)
     table, synapses = program.neurons, program.synapses
     still = stuck.ravel()[program.soma].reshape(stuck.shape)
-    changed = {name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")}
+    changed: dict[str, Any] = {
+        name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")
+    }
     changed["bias"] = np.where(still, int(fires), table.bias)
     if table.reset is not None:
         changed["reset"] = np.where(still, 0, table.reset)

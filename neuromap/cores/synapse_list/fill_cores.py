@@ -6,7 +6,7 @@ of one of its neurons and a core that reads it). A neuron has one place: there a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,10 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import distinct, ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
+from neuromap.cores.synapse_list.kernel_blocks import boxes
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of
 from neuromap.cores.synapse_list.move_groups import move_groups
+from neuromap.cores.synapse_list.pinned import Fixed, free_groups, require_held
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
@@ -53,23 +55,49 @@ class ListPartition(Value):
 
 
 def fill_cores(
-    lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, budget: Budget = NO_LIMIT
+    lists: ListNetwork,
+    chip: ChipSpec,
+    *,
+    by_number: bool = False,
+    runs: int = 1,
+    in_boxes: bool = False,
+    budget: Budget = NO_LIMIT,
+    fixed: Fixed | None = None,
 ) -> ListPartition:
     """Put the neurons that are computed into cores with few deliveries."""
     # by_number: keep the order of the neurons
+    # runs: what lists may have, for which there is room
+    # in_boxes: whether layers are cut into boxes that share lists
     # gives deliveries are at most those in the order of the neurons
-    groups, room = neuron_groups(lists), room_of(chip)
+    groups, room = neuron_groups(lists), room_of(chip, runs)
     _require_groups_fit(lists, groups, chip)
-    core = (
-        settle(number_order(groups), groups, room)[0]
-        if by_number
-        else partition_groups(groups, room, _layers(lists, groups), budget)
-    )
+
+    def fill(some: NeuronGroups) -> Ints:
+        if by_number:
+            return settle(number_order(some), some, room)[0]
+        return partition_groups(some, room, _layers(lists, some), budget)
+
+    label = boxes(lists, groups, _layers(lists, groups), chip) if in_boxes else None
+    if fixed is not None:
+        label = fixed.label[groups.neuron]
+    core = fill(groups) if label is None else _around(groups, label, fill)
+    if fixed is not None:
+        require_held(core, fixed.label[groups.neuron], groups, lists, chip)
     parts = with_slots(lists, groups, core)
     _require_outputs(parts, groups, chip)
     if parts.n_cores > chip.n_usable_cores:
         raise refuse_core_count(parts.n_cores, chip.n_usable_cores, chip.name)
     return parts
+
+
+def _around(groups: NeuronGroups, label: Ints, fill: Callable[[NeuronGroups], Ints]) -> Ints:
+    """Give the neurons of a label a core, and those without one further cores."""
+    # shapes: label, returns (g,)
+    is_free = label < 0
+    core = np.unique(np.where(is_free, label.max(), label), return_inverse=True)[1].astype(np.int64)
+    if is_free.any():
+        core[is_free] = len(np.unique(label[~is_free])) + fill(free_groups(groups, is_free))
+    return core
 
 
 def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,11 +15,12 @@ from neuromap.arrays.packed_rows import distinct
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
+from neuromap.cores.synapse_list.neuron_scale import scaled
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalise import computed_neurons
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.tile.cut_order import compiled_for
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
@@ -141,11 +143,11 @@ def neuron_groups(lists: ListNetwork) -> NeuronGroups:
     )
 
 
-def room_of(chip: ChipSpec) -> Room:
+def room_of(chip: ChipSpec, runs: int = 1) -> Room:
     """Find what a core of a chip with lists of synapses holds."""
     lists = chip.lists
     memory = lists.synapse_memory_bits
-    return Room(chip.neurons, chip.axons, lists.output_axons, memory, lists.list_bits, lists.synapse_bits)
+    return Room(chip.neurons, chip.axons, lists.output_axons, memory, runs * lists.list_bits, lists.synapse_bits)
 
 
 # A legalised network as one table of synapses: who sends what to whom, in units of the chip.
@@ -159,7 +161,8 @@ class ListNeurons(Value):
     """A population as the chip computes it."""
 
     neuron: CurrentNeuron  # values of all neurons
-    scale: int  # what weights are multiplied with: 1 for spiking neurons, 2**s for frame neurons
+    # what weights are multiplied with: 2**s for frame neurons, 2**k for spiking ones (``neuron_scale.py``)
+    scale: int
     # (n,): what the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
     # neurons
     bias: Ints
@@ -168,15 +171,15 @@ class ListNeurons(Value):
         freeze_arrays(self)
 
 
-def as_list_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
+def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matrix] = ()) -> ListNeurons:
     """Find the parameters of a population on a chip with synapse-list cores."""
+    # into: the weights of what feeds it
     if population.neuron is None:
         found = _frame_neurons(population, chip)
     else:
-        neuron = population.neuron
-        assert isinstance(neuron, CurrentNeuron), "others are refused before"
+        neuron, power = scaled(population, chip, into)
         _require_widths(population.name, neuron, chip)
-        found = ListNeurons(neuron, 1, np.zeros(len(population.neurons), np.int64))
+        found = ListNeurons(neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
     _require_values(population.name, found.neuron, chip)
     return found
 
@@ -225,10 +228,6 @@ def _require_resets(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
 def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     lists = chip.lists
     step, most = 1 << lists.threshold_shift, (1 << chip.threshold_bits) - 1
-    if (odd := neuron.threshold[neuron.threshold % step != 0]).size:
-        near = int(odd[0]) // step * step
-        text = f"threshold {odd[0]} is no multiple of {step}, as {chip.name} holds them"
-        raise refuse("potential", name, int(odd[0]) % step, 0, text, [Remedy("neuron", near, f"{near} would do")])
     bounds = (
         ("a threshold", neuron.threshold >> lists.threshold_shift, most, f"in steps of {step}"),
         ("a refractory time", neuron.refractory, lists.greatest_refractory, "ticks"),
@@ -325,8 +324,12 @@ class ListNetwork(Value):
 
 def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     """Put all synapses of a legalised network into one table."""
-    neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
-    _require_one_floor(network, chip)
+    fed: list[Link | HostLink] = [*network.links, *network.host_links]
+    neurons = tuple(
+        as_list_neurons(p, chip, (link.matrix for link in fed if link.target == number))
+        for number, p in enumerate(network.populations)
+    )
+    _require_one_floor(network, neurons, chip)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
@@ -348,9 +351,10 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     )
 
 
-def _require_one_floor(network: Legalised, chip: ChipSpec) -> None:
+def _require_one_floor(network: Legalised, neurons: tuple[ListNeurons, ...], chip: ChipSpec) -> None:
     """Refuse different floors where all neurons of a core have the same; which share one is not known yet."""
-    found = [(p.name, p.neuron.floor) for p in network.populations if isinstance(p.neuron, CurrentNeuron)]
+    pairs = zip(network.populations, neurons, strict=True)
+    found = [(p.name, n.neuron.floor) for p, n in pairs if isinstance(p.neuron, CurrentNeuron)]
     if chip.lists.floors != "shared" or not found:
         return
     first = int(found[0][1].flat[0])

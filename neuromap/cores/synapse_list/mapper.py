@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.balanced import BalanceSearch
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, wires_of
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
+from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
+from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
-from neuromap.errors import DoesNotFitError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
@@ -29,35 +32,98 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores; splitters and pins have no meaning here, and tilings are of no use."""
+    """Put the neurons of a rollout into cores; splitters have no meaning here, and tilings are of no use."""
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    parts = _partition(list_network(network, chip), chip, context.budget)
-    found = Parts(rollout, parts, parts.n_cores, wires_of(parts), phases=phases)
-    return found if options.objective == "deliveries" else _balanced(found, chip, context)
+    lists = list_network(network, chip)
+    fixed = fixed_by(options.pins, lists, chip)
+    is_plain = options.objective == "deliveries"
+    if fixed is not None and not is_plain:
+        raise InputError(
+            f"objective = {options.objective}: moves neurons, which pins keep in place; leave one of them out"
+        )
+    parts = partition_lists(lists, chip, context.budget, fixed, shares=is_plain)
+    if fixed is not None:
+        _require_memory(parts, chip)
+    regions = None if fixed is None else _regions(parts, fixed)
+    found = Parts(rollout, parts, parts.n_cores, wires_of(parts), regions=regions, phases=phases)
+    return found if is_plain else _balanced(found, chip, context)
 
 
-def _partition(lists: ListNetwork, chip: ChipSpec, budget: Budget) -> ListPartition:
-    """Put neurons into cores; in their own order where neurons that share a core otherwise have no common weights."""
-    parts = fill_cores(lists, chip, budget=budget)
+def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
+    """Find the part of the board in which each core must lie."""
+    somas = parts.core[: parts.lists.n_somas]
+    label = np.full(parts.n_cores, -1, np.int64)
+    label[somas[somas >= 0]] = fixed.label[somas >= 0]
+    return [fixed.region.get(one) for one in label.tolist()]
+
+
+def partition_lists(
+    lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None, *, shares: bool = True
+) -> ListPartition:
+    """Put neurons into cores, with lists as they are where these hold the weights, else as the chip can encode them."""
+    # shares: whether cores that share lists are preferred; neurons that are moved afterwards would not share them
     try:
-        require_weights_held(parts, chip)
+        parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
+        if not _holds(parts, chip, 1):
+            # in their own order, neurons of one core have weights in common where others have none
+            parts = fill_cores(lists, chip, by_number=True, fixed=fixed)
+            require_weights_held(parts, chip)
+        return parts
     except DoesNotFitError:
-        parts = fill_cores(lists, chip, by_number=True)
-        require_weights_held(parts, chip)
-    return parts
+        found = list(_encoded(lists, chip, budget, fixed))
+        if not found:
+            raise
+    if not shares:
+        return found[0]
+    return min(found, key=lambda parts: (parts.n_cores, len(ways(parts)[0])))
+
+
+def _encoded(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> Iterator[ListPartition]:
+    """Fill cores with lists of a run for each sign and wide weights in two, and with boxes that share lists."""
+    cut = in_two_synapses(lists, chip)
+    for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
+        try:
+            parts = fill_cores(cut, chip, runs=2, in_boxes=in_boxes, budget=budget, fixed=fixed)
+        except DoesNotFitError:
+            continue
+        senders = np.bincount(parts.core[ways(parts)[0]], minlength=1)
+        if _holds(parts, chip, 2) and senders.max() <= chip.lists.output_axons:
+            yield parts
+
+
+def _holds(parts: ListPartition, chip: ChipSpec, runs: int) -> bool:
+    try:
+        require_weights_held(parts, chip, runs)
+    except DoesNotFitError:
+        return False
+    return True
+
+
+def _require_memory(parts: ListPartition, chip: ChipSpec) -> None:
+    """Refuse pins that put more synapses into a core than it holds."""
+    bits, most = synapse_table(parts)[0].bits(chip), chip.lists.synapse_memory_bits
+    if (bits > most).any():
+        one = int(np.argmax(bits))
+        node = parts.lists.node_of(int(np.flatnonzero(parts.core == one)[0]))
+        text = f"the pins put {bits[one]} bits of synapses into a core, one of {chip.name} has {most}"
+        advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
+        raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
 
 
 def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
     """Look for a partition that the objective prefers, by what a program of the first one does."""
     draft = emit(first.rollout, first, _draft_places(first.n_cores, chip), chip)
-    search = BalanceSearch(first.partition, draft, chip, context)
+    runs = 1 if _holds(first.partition, chip, 1) else 2
+    search = BalanceSearch(first.partition, draft, chip, context, runs)
     parts = search.found()
     other = replace(first, partition=parts, n_cores=parts.n_cores)
     try:
-        require_weights_held(parts, chip)
+        require_weights_held(parts, chip, runs)
         better = emit(first.rollout, other, _draft_places(parts.n_cores, chip), chip)
     except DoesNotFitError:  # other neurons share lists, and their weights have no power of 2 in common
+        better = draft
+    if bool((better.synapses.bits(chip) > chip.lists.synapse_memory_bits).any()):
         better = draft
     if better is draft or search.measured(better) > search.measured(draft):
         other = first
@@ -74,12 +140,20 @@ def _draft_places(n_cores: int, chip: ChipSpec) -> Ints:
 Ints = NDArray[np.int64]
 
 
-def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
-    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron."""
+def require_weights_held(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> None:
+    """Refuse weights that no list of so many runs holds, and drives that overflow a frame neuron."""
     lists = parts.lists
     target = lists.target
     pair = parts.core[target] * lists.n_signals + lists.signal
     _, number = np.unique(pair, return_inverse=True)
+    if held(number, lists.weight, chip)[runs - 1].all():
+        return _require_drives_held(parts, chip)
+    raise _refuse_weights(parts, number, chip)
+
+
+def _refuse_weights(parts: ListPartition, number: Ints, chip: ChipSpec) -> DoesNotFitError:
+    """Say which list of one run lacks what."""
+    lists, target = parts.lists, parts.lists.target
     size = int(number.max(initial=-1)) + 1
     most, rest = np.zeros(size, np.int64), np.zeros(size, np.int64)
     has_plus, has_minus = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
@@ -91,23 +165,21 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
     low_zeros = np.where(rest > 0, np.bitwise_count((rest & -rest) - 1), greatest).astype(np.int64)
     step = np.where(has_plus & has_minus, chip.lists.mixed_sign_step.bit_length() - 1, 0)
     shift = np.clip(low_zeros - step, least, greatest)
-    held = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
-    if not held.all():
-        wrong = int(number[np.argmin(held[number])])
-        unit, signs = int(low_zeros[wrong]), int(step[wrong])
-        mixed = " of both signs" if signs else ""
-        head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
-        if unit < least + signs:
-            demand, bound = 1 << (least + signs), 1 << unit
-            text = f"{head} such as are multiples of {demand}"
-        else:
-            demand = int(most[wrong] >> (unit - signs)).bit_length()
-            bound = int(chip.weight_range[1]).bit_length()
-            text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
-        node = lists.node_of(int(target[np.argmin(held[number])]))
-        remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
-        raise refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
-    _require_drives_held(parts, chip)
+    fits = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
+    wrong = int(number[np.argmin(fits[number])])
+    unit, signs = int(low_zeros[wrong]), int(step[wrong])
+    mixed = " of both signs" if signs else ""
+    head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
+    if unit < least + signs:
+        demand, bound = 1 << (least + signs), 1 << unit
+        text = f"{head} such as are multiples of {demand}"
+    else:
+        demand = int(most[wrong] >> (unit - signs)).bit_length()
+        bound = int(chip.weight_range[1]).bit_length()
+        text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
+    node = lists.node_of(int(target[np.argmin(fits[number])]))
+    remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
+    return refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
 
 
 def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
@@ -138,13 +210,10 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListPro
     """Write the program of placed cores."""
     # Neurons that nobody uses get parameters with which they never spike.
     parts: ListPartition = given.partition
-    lists, network = parts.lists, parts.lists.network
-    target = lists.target
-    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
-    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
-    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
-    axons = np.searchsorted(list_core, np.arange(parts.n_cores + 1))
-    axon = np.arange(len(pair)) - axons[list_core]
+    network = parts.lists.network
+    synapses, list_signal = synapse_table(parts)
+    list_core = synapses.list_core
+    axon = np.arange(len(list_core)) - synapses.axons[list_core]
     labels = _Labels(parts, chip.neurons)
     return ListProgram(
         **program_labels(rollout, network, where, chip),
@@ -153,16 +222,26 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListPro
         is_relay=labels.is_relay,
         host=_host_table(parts, list_core, list_signal, axon),
         outputs=labels.outputs(parts),
-        synapses=SynapseTable(
-            axons=axons.astype(np.int64),
-            lists=np.append(first, len(order)).astype(np.int64),
-            neuron=parts.slot[target[order]].astype(np.int32),
-            weight=lists.weight[order].astype(np.int32),
-            delay=lists.delay[order].astype(np.uint8),
-        ),
+        synapses=synapses,
         neurons=_current_table(parts, chip),
         targets=_targets(parts, list_core, list_signal, axon, chip.neurons),
     )
+
+
+def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:
+    """Make the lists of all cores, and the signal that each reads, shape (L,)."""
+    lists, target = parts.lists, parts.lists.target
+    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
+    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
+    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
+    table = SynapseTable(
+        axons=np.searchsorted(list_core, np.arange(parts.n_cores + 1)).astype(np.int64),
+        lists=np.append(first, len(order)).astype(np.int64),
+        neuron=parts.slot[target[order]].astype(np.int32),
+        weight=lists.weight[order].astype(np.int32),
+        delay=lists.delay[order].astype(np.uint8),
+    )
+    return table, list_signal
 
 
 class _Labels:
@@ -210,6 +289,12 @@ def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
             table[:] = values.min(initial=NO_FLOOR)  # relays, which have none, stay above 0
         tables[name] = table
     more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
+    pairs = zip(lists.neurons, lists.network.populations, strict=True)
+    powers = [(n.scale.bit_length() - 1) * (p.neuron is not None) for n, p in pairs]
+    if any(powers):
+        scale = np.zeros(shape, np.uint8)
+        scale[parts.core[somas], parts.slot[somas]] = np.repeat(powers, np.diff(lists.offset))[somas]
+        tables["scale"] = scale
     if not len(more):
         return CurrentTable(**tables)
     tables["current_decay"][parts.core[more], parts.slot[more]] = lists.decay[more]
@@ -244,6 +329,8 @@ def _targets(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Int
 def core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
     """Bound the cores of every mapping from below, by counting."""
     lists = chip.lists
+    if lists.shares_lists:  # how few lists a core stores is not told by counting
+        return counted_cores(network, chip)
     return counted_cores(network, chip, lambda n, synapses: (lists.list_memory(n, synapses), lists.synapse_memory_bits))
 
 

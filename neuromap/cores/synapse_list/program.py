@@ -30,8 +30,21 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
+
+
+def one_run_holds(
+    low: NDArray[np.int64], high: NDArray[np.int64], unit: NDArray[np.int64], chip: ChipSpec
+) -> NDArray[np.bool_]:
+    """Say of sets of weights whether one power of two makes mantissas of them all; ``unit`` divides them all."""
+    lists, found = chip.lists, np.zeros(np.shape(low), np.bool_)
+    step = np.where((low < 0) & (high > 0), lists.mixed_sign_step, 1).astype(np.int64)
+    for shift in range(lists.weight_shifts[0], lists.weight_shifts[1] + 1):
+        fits = (low >> shift >= chip.weight_range[0]) & (high >> shift <= chip.weight_range[1])
+        found |= fits & (unit % (step << shift) == 0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +69,8 @@ class CurrentTable(Card):
     reset: NDArray[np.int32] | None = None
     floor: NDArray[np.int32] | None = None
     subtract: NDArray[np.uint8] | None = None
+    # (C, N): k where weights, threshold and bias are those of the network times 2**k. None where all are the network's
+    scale: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -83,6 +98,34 @@ class SynapseTable(Card):
     def synapse_list(self) -> NDArray[np.int64]:
         """List of every synapse, shape (S,)."""
         return np.repeat(np.arange(len(self.lists) - 1), np.diff(self.lists))
+
+    def runs(self, chip: ChipSpec) -> NDArray[np.int64]:
+        """Count the runs of every list, shape (L,): one, or one for each sign where no power of two suits both."""
+        some = np.flatnonzero(np.diff(self.lists))
+        runs = np.ones(len(self.lists) - 1, np.int64)
+        if len(some):
+            start, weight = self.lists[some], self.weight.astype(np.int64)
+            low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
+            unit = np.gcd.reduceat(weight, start)
+            runs[some[(low < 0) & (high > 0) & ~one_run_holds(low, high, unit, chip)]] = 2
+        return runs
+
+    def bits(self, chip: ChipSpec) -> NDArray[np.int64]:
+        """Count the memory that the lists of every core take, shape (C,)."""
+        # A core whose lists fit as they are has no need to look for equal ones.
+        each = self.runs(chip) * chip.lists.list_bits + np.diff(self.lists) * chip.lists.synapse_bits
+        ends = np.append(0, np.cumsum(each))[self.axons]
+        bits: NDArray[np.int64] = np.diff(ends)
+        if chip.lists.shares_lists:
+            for core in np.flatnonzero(bits > chip.lists.synapse_memory_bits).tolist():
+                bits[core] = sum({self._shape(one): each[one] for one in range(*self.axons[core : core + 2])}.values())
+        return bits
+
+    def _shape(self, number: int) -> bytes:
+        """Tell apart lists that differ in more than a common step in their neurons."""
+        mine = slice(*self.lists[number : number + 2])
+        neuron = self.neuron[mine]
+        return (neuron - neuron[:1]).tobytes() + self.weight[mine].tobytes() + self.delay[mine].tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +182,13 @@ class ListProgram(ChipProgram):
         "neurons.reset": ("int32", "CN"),
         "neurons.floor": ("int32", "CN"),
         "neurons.subtract": ("uint8", "CN"),
+        "neurons.scale": ("uint8", "CN"),
         "targets.start": ("int64", "R"),
         "targets.core": ("int32", "T"),
         "targets.axon": ("int32", "T"),
     }
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract"}
+        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract", "neurons.scale"}
     )
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
 
@@ -248,12 +292,21 @@ class ListProgram(ChipProgram):
         """The neuron whose voltage takes this one's current; -1 for none."""
         return self.neurons.joined
 
+    @property
+    def scales(self) -> dict[str, int]:
+        """Powers k of the factors 2^k by which nodes were multiplied for the chip, by node."""
+        if self.neurons.scale is None:
+            return {}
+        power = np.zeros(len(self.nodes) + 1, np.int64)  # the last for neurons without a label
+        np.maximum.at(power, self.neuron_node, self.neurons.scale)
+        return {port.name: int(k) for port, k in zip(self.nodes, power, strict=False) if k}
+
     def memory_figures(self) -> dict[str, Any]:
         """Count output axons (pairs of a neuron and a core that it feeds), memory and compartments."""
         lists, table, wires = self.chip.lists, self.synapses, self.wires
         sender = wires.core * self.shape[1] + wires.neuron
         pairs = np.sort(sender * max(1, self.n_cores) + wires.target_core)
-        bits = lists.list_memory(len(table.lists) - 1, len(table.neuron))
+        bits = int(table.bits(self.chip).sum())
         return {
             "output_axons": int(run_heads(pairs).sum()),
             "synapse_memory_utilisation": bits / max(1, self.n_cores * lists.synapse_memory_bits),

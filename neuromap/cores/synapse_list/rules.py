@@ -157,9 +157,25 @@ def axons(program: ListProgram) -> Iterator[Finding]:
 def synapse_memory(program: ListProgram) -> Iterator[Finding]:
     """``synapse-memory``: the lists of every core fit its memory."""
     table, limits = program.synapses, program.chip.lists
-    n_synapses = np.diff(table.lists[table.axons])
-    bits = program.axon_counts * limits.list_bits + n_synapses * limits.synapse_bits
+    each = (1 + _needs_two_runs(program)) * limits.list_bits + np.diff(table.lists) * limits.synapse_bits
+    bits = np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
+    if limits.shares_lists:
+        for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
+            bits[core] = sum(each[one] for one in _unlike_lists(program, core))
     yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
+
+
+def _unlike_lists(program: ListProgram, core: int) -> list[int]:
+    """List the lists of a core that no earlier one equals, but for a common step in the numbers of the neurons."""
+    table, known, found = program.synapses, set(), []
+    for one in range(int(table.axons[core]), int(table.axons[core + 1])):
+        synapses = range(int(table.lists[one]), int(table.lists[one + 1]))
+        first = int(table.neuron[synapses.start]) if synapses else 0
+        told = tuple((int(table.neuron[s]) - first, int(table.weight[s]), int(table.delay[s])) for s in synapses)
+        if told not in known:
+            known.add(told)
+            found.append(one)
+    return found
 
 
 def output_axons(program: ListProgram) -> Iterator[Finding]:
@@ -174,20 +190,21 @@ def output_axons(program: ListProgram) -> Iterator[Finding]:
 
 
 def weights(program: ListProgram) -> Iterator[Finding]:
-    """``weight-range``: weights of a list are mantissas, within their width, times one power of two."""
+    """``weight-range``: weights of a list, or those of each sign, are mantissas of some width times a power of two."""
     table, chip = program.synapses, program.chip
     lists = np.flatnonzero(np.diff(table.lists))
     if not len(lists):
         return
     start, weight = table.lists[lists], table.weight.astype(np.int64)
-    low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
-    step = np.where((low < 0) & (high > 0), chip.lists.mixed_sign_step, 1)
-    unit = np.gcd.reduceat(weight, start)  # 0 for lists of zeros
-    wrong = (unit != 0) & ~_has_shift(low, high, unit, step, chip.lists.weight_shifts, chip.weight_range)
+    low, high, unit = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start), _unit(weight, start)
+    wrong = np.zeros(len(lists), np.bool_)
+    for of_sign in (np.maximum(weight, 0), np.minimum(weight, 0)):
+        ends = np.minimum.reduceat(of_sign, start), np.maximum.reduceat(of_sign, start)
+        wrong |= ~_has_shift(*ends, _unit(of_sign, start), np.int64(1), chip.lists.weight_shifts, chip.weight_range)
     least, most = chip.lists.weight_shifts
     bound = f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times one 2^k, k {least} to {most}"
     if chip.lists.mixed_sign_step > 1:
-        bound += f", mantissas multiples of {chip.lists.mixed_sign_step} where both signs occur"
+        bound += f", or of {chip.lists.mixed_sign_step} where both signs share one, which else have one each"
 
     def describe(i: int) -> tuple[Place, tuple[int, ...], str, str]:
         core = int(np.searchsorted(table.axons, lists[i], side="right")) - 1
@@ -195,6 +212,24 @@ def weights(program: ListProgram) -> Iterator[Finding]:
         return place, (int(low[i]), int(high[i])), bound, f"least and greatest weight, all multiples of {unit[i]},"
 
     yield find("weight-range", wrong, describe)
+
+
+def _unit(weight: Ints, start: Ints) -> Ints:
+    """Greatest common divisor of every list, 0 where all its weights are."""
+    unit: Ints = np.gcd.reduceat(weight, start)
+    return unit
+
+
+def _needs_two_runs(program: ListProgram) -> Ints:
+    """Say of every list, as 0 or 1, whether one power of two does not suit all its weights."""
+    table, chip = program.synapses, program.chip
+    lists, needs = np.flatnonzero(np.diff(table.lists)), np.zeros(len(table.lists) - 1, np.int64)
+    if len(lists):
+        start, weight = table.lists[lists], table.weight.astype(np.int64)
+        low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
+        step = np.where((low < 0) & (high > 0), chip.lists.mixed_sign_step, 1)
+        needs[lists] = ~_has_shift(low, high, _unit(weight, start), step, chip.lists.weight_shifts, chip.weight_range)
+    return needs
 
 
 def thresholds(program: ListProgram) -> Iterator[Finding]:
@@ -218,6 +253,17 @@ def biases(program: ListProgram) -> Iterator[Finding]:
     least, most = limits.bias_shifts
     bound = f"mantissas of {-half} to {half - 1} times 2^k, k {least} to {most}"
     yield _of_neurons("bias-range", values, (values != 0) & ~fits, bound, "bias")
+
+
+def scales(program: ListProgram) -> Iterator[Finding]:
+    """``neuron-scale``: threshold and bias are multiples of what the network's were multiplied with."""
+    neurons = program.neurons
+    if neurons.scale is None:
+        return
+    unit = np.int64(1) << np.minimum(neurons.scale, 31).astype(np.int64)
+    wrong = (neurons.threshold % unit != 0) | (neurons.bias % unit != 0) | (neurons.scale > 31)
+    bound = "powers k with 2^k in threshold and bias, at most 31"
+    yield _of_neurons("neuron-scale", neurons.scale, wrong, bound, "power of its scale")
 
 
 def initial_state(program: ListProgram) -> Iterator[Finding]:
@@ -271,9 +317,7 @@ def _per_core(rule: str, found: Ints, most: int, what: str) -> Finding:
     return find(rule, found > most, lambda c: (Place(core=c), int(found[c]), f"at most {most}", what))
 
 
-def _of_neurons(
-    rule: str, values: NDArray[np.signedinteger], wrong: NDArray[np.bool_], bound: str, what: str
-) -> Finding:
+def _of_neurons(rule: str, values: NDArray[np.integer], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
     return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
 
 
@@ -288,6 +332,7 @@ RULES = Rules(
         weights,
         thresholds,
         biases,
+        scales,
         initial_state,
         resets,
         *common_rules.BOARD,

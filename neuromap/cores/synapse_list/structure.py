@@ -22,7 +22,7 @@ NEURONS = (CurrentNeuron,)
 ONE_TARGET = False
 DELAYS_BEHIND_AXONS = True
 UPDATES_ALL = False
-OPTIONS: frozenset[str] = frozenset({"objective"})
+OPTIONS = frozenset({"objective", "pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
 # key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
@@ -33,6 +33,7 @@ _INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
         "synapse_bits": (1, 1024),
         "list_bits": (0, 2**20),
         "mixed_sign_step": (1, 256),
+        "shares_lists": (0, 1),
         "threshold_shift": (0, 16),
         "bias_bits": (2, 32),
         "current_bits": (2, 32),
@@ -42,7 +43,9 @@ _INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     }
 )
 _PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
-_DEFAULTS: Mapping[str, int] = ReadOnlyMapping({"list_bits": 0, "mixed_sign_step": 1, "accumulator_bits": NO_WRAP})
+_DEFAULTS: Mapping[str, int] = ReadOnlyMapping(
+    {"list_bits": 0, "mixed_sign_step": 1, "shares_lists": 0, "accumulator_bits": NO_WRAP}
+)
 _FLAGS = ("sum_wraps", "soft_reset", "reset_values")
 FLOORS = ("none", "shared", "any")
 KEYS = (*_SHARED, *_INTEGERS, *_PAIRS, *_FLAGS, "floors")
@@ -56,13 +59,17 @@ class SynapseLists(CoreFigures):
 
     output_axons: int  # pairs of a neuron and a core that it feeds, per core
     synapse_memory_bits: int  # memory of a core's lists
-    # synapse_bits, list_bits: what one synapse takes of it, and what every list that is in use takes besides
+    # synapse_bits, list_bits: what one synapse takes of it, and what every run of a list takes besides: one, or one for
+    # each sign where one run cannot hold its weights
     synapse_bits: int
     list_bits: int = 0
     # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
     weight_shifts: tuple[int, int] = (0, 13)
     # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
     mixed_sign_step: int = 1
+    # 1 where axons of a core that have the same list but for a common step in its neurons store it once, as those of a
+    # convolution do
+    shares_lists: int = 0
     threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
     bias_bits: int = 13  # width of a bias' mantissa, with its sign
     bias_shifts: tuple[int, int] = (0, 7)  # least and greatest k of a bias, which is a mantissa times 2**k

@@ -237,6 +237,7 @@ def evaluate(
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = options_of(candidate, None if until is None else _seconds_of_searches(setting, until))
+    options = options.meant_for(setting.chips[candidate.chip])
     budget = Budget(options.seconds)
     tilings = None if known is None else _kept(known, candidate.chip)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,10 +95,10 @@ def _neurons(cells: SanafeCells) -> Iterator[str]:
         "soma: {leak_towards_zero: false, force_update: true}}"
     )
     yield "      neurons:"
-    for begin, end in _runs(table):
+    for begin, end in runs_of(table):
         threshold, leak, to, mode, lower, lower_to, lower_mode = table[begin].tolist()
         yield (
-            f"        - {_range(begin, end)}: {{soma: {{threshold: {threshold}, leak: {leak}, reset: {to}, "
+            f"        - {range_words(begin, end)}: {{soma: {{threshold: {threshold}, leak: {leak}, reset: {to}, "
             f"reset_mode: {_RESETS[mode]}, reverse_threshold: {lower}, reverse_reset: {lower_to}, "
             f"reverse_reset_mode: {_RESETS[lower_mode]}}}}}"
         )
@@ -106,7 +107,7 @@ def _neurons(cells: SanafeCells) -> Iterator[str]:
 def _buffers(cells: SanafeCells) -> Iterator[str]:
     yield "    - name: buffers"
     yield f"      attributes: {{synapse_hw_name: ways, soma: {{{_REPEAT}}}}}"
-    yield f"      neurons: [{{{_range(0, len(cells.buffer_core))}: []}}]"
+    yield f"      neurons: [{{{range_words(0, len(cells.buffer_core))}: []}}]"
 
 
 def _inputs(cells: SanafeCells) -> Iterator[str]:
@@ -130,27 +131,28 @@ def _edges(cells: SanafeCells, source: tuple[str, int, int], target: tuple[str, 
     pre, post = (cells.pre[mine] - source[1]).tolist(), (cells.post[mine] - target[1]).tolist()
     yield f"    - {source[0]} -> {target[0]}:"
     yield "        type: sparse"
-    yield f"        source_target_pairs: [{_list([f'[{u}, {v}]' for u, v in zip(pre, post, strict=True)])}]"
-    yield f"        weight: [{_list([str(w) for w in cells.weight[mine].tolist()])}]"
+    yield f"        source_target_pairs: [{list_words([f'[{u}, {v}]' for u, v in zip(pre, post, strict=True)])}]"
+    yield f"        weight: [{list_words([str(w) for w in cells.weight[mine].tolist()])}]"
 
 
 def _mappings(cells: SanafeCells) -> Iterator[str]:
     """Write where cells are: core, and the units of it that compute them."""
     height = int(cells.coordinates[:, 1].max(initial=0)) + 1
     tile = cells.coordinates[:, 0] * height + cells.coordinates[:, 1]  # tiles run through a column first
-    unit = 1 + _ranks(cells.buffer_core) // DENDRITES
+    unit = 1 + ranks_of(cells.buffer_core) // DENDRITES
     last = buffer_units(cells) + 1
     for name, core, units in (("neurons", cells.core, np.zeros_like(cells.core)), ("buffers", cells.buffer_core, unit)):
         table = np.stack([core, units], axis=1)
-        for begin, end in _runs(table):
+        for begin, end in runs_of(table):
             at, k = table[begin].tolist()
-            yield f"  - {name}.{_range(begin, end)}: {{core: {tile[at]}.0, soma: soma_{k}, dendrite: dendrites_{k}}}"
-    ranks = _ranks(cells.generator_core).tolist()
+            place = f"core: {tile[at]}.0, soma: soma_{k}, dendrite: dendrites_{k}"
+            yield f"  - {name}.{range_words(begin, end)}: {{{place}}}"
+    ranks = ranks_of(cells.generator_core).tolist()
     for k, (core, rank) in enumerate(zip(cells.generator_core.tolist(), ranks, strict=True)):
         yield f"  - inputs.{k}: {{core: {tile[core]}.0, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
 
 
-def _ranks(cores: _Ints) -> _Ints:
+def ranks_of(cores: _Ints) -> _Ints:
     """Give every cell its number within its core, from 0."""
     ranks = np.empty(len(cores), dtype=np.int64)
     for core in np.unique(cores):
@@ -159,7 +161,7 @@ def _ranks(cores: _Ints) -> _Ints:
     return ranks
 
 
-def _runs(table: _Ints) -> list[tuple[int, int]]:
+def runs_of(table: NDArray[Any]) -> list[tuple[int, int]]:
     """Bounds of the stretches of equal rows."""
     if not len(table):
         return []
@@ -167,11 +169,12 @@ def _runs(table: _Ints) -> list[tuple[int, int]]:
     return list(zip(heads, [*heads[1:], len(table)], strict=True))
 
 
-def _range(begin: int, end: int) -> str:
+def range_words(begin: int, end: int) -> str:
+    """Name some neurons in a row."""
     return str(begin) if end == begin + 1 else f"{begin}..{end - 1}"
 
 
-def _list(words: list[str]) -> str:
+def list_words(words: list[str]) -> str:
     """Join words with commas, some to a line."""
     lines = (", ".join(words[k : k + _PER_LINE]) for k in range(0, len(words), _PER_LINE))
     return ",\n          ".join(lines)

@@ -30,7 +30,7 @@ def main(here, traces):
     chip = sanafe.SpikingChip(architecture)
     chip.load(sanafe.load_net(here / "network.yaml", architecture))
     kept = {{f"{{name}}_trace": str(traces / f"{{name}}.csv") for name in ("spike", "perf", "message")}}
-    found = chip.sim(STEPS, timing_model="simple", processing_threads=1, scheduler_threads=0, **kept)
+    found = chip.sim(STEPS, timing_model="{timing}", processing_threads=1, scheduler_threads=0, **kept)
     ours, theirs = spikes(here / "expected_spikes.csv"), spikes(traces / "spike.csv")
     energy = {{name: joules for name, joules in found["energy"].items()}}
     answer = {{
@@ -60,6 +60,6 @@ if __name__ == "__main__":
 '''
 
 
-def runner_script(steps: int) -> str:
-    """Write the script."""
-    return _SCRIPT.format(steps=steps)
+def runner_script(steps: int, timing: str = "simple") -> str:
+    """Write the script; ``timing`` is SANA-FE's model of the network on chip."""
+    return _SCRIPT.format(steps=steps, timing=timing)

@@ -388,6 +388,11 @@ class ChipProgram(ReadOnly, Card, ABC):
             return neuron
         return np.where(joined.ravel() >= 0, neuron - neuron % self.shape[1] + joined.ravel(), neuron)
 
+    @property
+    def scales(self) -> dict[str, int]:
+        """Powers k of the factors 2^k by which nodes were multiplied for the chip, by node; none for most programs."""
+        return {}
+
     def memory_figures(self) -> dict[str, Any]:
         """Count what only cores of its kind have: fields of :class:`neuromap.hardware.program.usage.Usage`."""
         return {}

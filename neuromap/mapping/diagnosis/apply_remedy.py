@@ -80,7 +80,8 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
     if lever in ("features", "source_features", "pool"):
         return replace(request, rollout=_smaller(request.rollout, refusal.node, lever, value))
     if lever == "chip":
-        return replace(request, chip=load_chip(str(value)))
+        chip = load_chip(str(value))
+        return replace(request, chip=chip, options=request.options.meant_for(chip))
     if lever.startswith("chip."):
         return replace(request, chip=_with_figure(request.chip, lever.removeprefix("chip."), value))
     if lever.startswith("pins."):

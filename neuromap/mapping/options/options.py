@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -14,6 +14,12 @@ from neuromap.files.messages import show
 from neuromap.options import Option, check_options, documented, option
 from neuromap.registry import Registry
 from neuromap.render.value import Card
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from neuromap.hardware.chip.chip_spec import ChipSpec
 
 _STRATEGIES = "neuromap.mapping.place.strategies"
 PLACERS: Registry[Any] = Registry(
@@ -43,6 +49,8 @@ Phases = Literal["least", "cheapest"]
 PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
+OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
+"""Options that say how neurons share crossbars."""
 Objective = Literal["deliveries", "tick", "energy", "edp"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 _MOMENT = 1e-6
@@ -65,6 +73,9 @@ class Pins(Card):
         Rectangle ``(x0, y0, x1, y1)`` of the board, corners included, within which a node's cores lie.
     splitters : frozenset of (str, str)
         Edges whose spikes go over splitters, whatever ``MappingOptions.splitters`` says.
+    neurons : mapping of str to array_like of int, shape (size,)
+        Of many-target cores: number of the core in which every neuron of a node is, row by row from 0, on the board
+        (``x + columns * y``). Nodes may share a core if all its neurons are in such tables.
 
     Raises
     ------
@@ -76,11 +87,14 @@ class Pins(Card):
     cores: Mapping[str, int] = field(default_factory=dict)
     regions: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
     splitters: frozenset[tuple[str, str]] = frozenset()
+    neurons: Mapping[str, ArrayLike] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, holds in (("tiles", "(4, 4, 16)"), ("cores", "4"), ("regions", "(0, 0, 7, 7)")):
+        shown = (("tiles", "(4, 4, 16)"), ("cores", "4"), ("regions", "(0, 0, 7, 7)"), ("neurons", "[0, 0, 1, 1]"))
+        for name, holds in shown:
             mapping_given(f"pins: {name}", getattr(self, name), f"{{'H1': {holds}}}")
             object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
+        object.__setattr__(self, "neurons", ReadOnlyMapping({n: _numbers(n, t) for n, t in self.neurons.items()}))
         self._check_numbers()
         object.__setattr__(self, "splitters", _edges(self.splitters))
 
@@ -95,7 +109,23 @@ class Pins(Card):
                     whole_number(f"pins: {name}.{node}", number)
 
     def __bool__(self) -> bool:
-        return bool(self.tiles or self.cores or self.regions or self.splitters)
+        return bool(self.tiles or self.cores or self.regions or self.splitters or self.neurons)
+
+
+def _numbers(node: str, table: ArrayLike) -> NDArray[np.int64]:
+    import numpy as np
+
+    from neuromap.arrays.frozen import frozen
+
+    try:
+        found = np.asarray(table)
+    except ValueError:  # rows of different lengths
+        found = np.asarray(None)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise InputError(
+            f"pins: neurons.{node}: found {show(table)}; allowed is a list of whole numbers, one per neuron"
+        )
+    return frozen(found.astype(np.int64))
 
 
 def _edges(edges: object) -> frozenset[tuple[str, str]]:
@@ -149,7 +179,9 @@ class MappingOptions(Card):
         "auto",
         choices=PARTITIONERS,
     )
-    pins: Pins = option("FILE  Tile shapes, cores, regions and splitters that are fixed (TOML).", Pins())
+    pins: Pins = option(
+        "FILE  Tile shapes, cores, regions, splitters and cores of neurons that are fixed (TOML).", Pins()
+    )
     seed: int = option(
         "--mapping-seed N  Seed of placement and METIS; the same seed gives the same program.",
         0,
@@ -195,6 +227,28 @@ class MappingOptions(Card):
         "FILE  With --objective tick, energy or edp: input frames on which the work of the cores is counted.  "
         "[default: random ones]"
     )
+
+    def meant_for(self, chip: ChipSpec) -> MappingOptions:
+        """Give the same options without those that mean nothing to the chip's kind of core."""
+        return replace(self, **{name: getattr(MappingOptions(), name) for name in self._foreign(chip)})
+
+    def require_meant_for(self, chip: ChipSpec) -> None:
+        """Refuse an option that would change nothing on the chip's kind of core.
+
+        Raises
+        ------
+        InputError
+            If one is not at its default.
+        """
+        for name in self._foreign(chip):
+            raise InputError(
+                f"{name} = {show(getattr(self, name))}: is about crossbar cores, and chip {chip.name} has "
+                f"{chip.core_model} cores, on which it changes nothing; leave it out"
+            )
+
+    def _foreign(self, chip: ChipSpec) -> list[str]:
+        known, plain = chip.kind.structure.OPTIONS, MappingOptions()
+        return [name for name in OF_CROSSBARS if name not in known and getattr(self, name) != getattr(plain, name)]
 
     def after(self, spent_s: float) -> MappingOptions:
         """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""

@@ -1,4 +1,4 @@
-"""Pins as a file: tile shapes, cores and regions per node, and edges with splitters (docs/mapping.md).
+"""Pins as a file: tile shapes, cores and regions per node, edges with splitters, cores of neurons (docs/mapping.md).
 
 ::
 
@@ -13,24 +13,40 @@
 
     [regions]
     H1 = [0, 0, 7, 7]
+
+    [neurons]
+    file = "cores.npz"
 """
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
+from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import did_you_mean, show_name
+from neuromap.files.npz import read_npz
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
+from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
 MAX_FILE_BYTES = 1 << 20
+MAX_TABLE_BYTES = 1 << 28
 MOST = 2**24
 """Greatest number in a pins file; no node has more neurons, no board more cores."""
 
@@ -58,7 +74,7 @@ def load_pins(path: str | Path) -> Pins:
     try:
         top = TomlTable(read_toml(Path(path), "pins file", MAX_FILE_BYTES, InputError), "", InputError)
         top.check_format(1, "pins file")
-        top.allow(("format", "splitters", "tiles", "cores", "regions"))
+        top.allow(("format", "splitters", "tiles", "cores", "regions", "neurons"))
         tiles, cores, regions = (top.table(key) for key in ("tiles", "cores", "regions"))
         shape = _Numbers("rows, columns, features", 3, 1)
         corners = _Numbers("x0, y0, x1, y1", 4, 0)
@@ -68,9 +84,48 @@ def load_pins(path: str | Path) -> Pins:
             cores={node: cores.integer(node, 1, MOST) for node in cores.values},
             regions={node: _four(corners.read(regions, node)) for node in regions.values},
             splitters=frozenset(parse_edge(edge, f"splitters[{i}]") for i, edge in enumerate(splitters)),
+            neurons=_tables(top.table("neurons"), path.parent),
         )
     except InputError as error:
         raise InputError(f"{origin}: {error}") from None
+
+
+def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
+    """Read cores of neurons: lists by node, or the arrays of a file beside this one."""
+    if table.values.keys() != {"file"} or not isinstance(table.values["file"], str):
+        return {node: table.integers(node, "are whole numbers, one per neuron") for node in table.values}
+    file = table.text("file")
+    try:
+        return dict(
+            read_npz(
+                read_bytes(folder / file, "table of cores (.npz)", MAX_TABLE_BYTES, InputError),
+                MAX_TABLE_BYTES,
+                InputError,
+            )
+        )
+    except InputError as error:
+        raise InputError(f"neurons.file: {show_name(file)}: {error}") from None
+
+
+def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:
+    """Write a pins file of tables of cores, with these in an ``.npz`` of the same name beside it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The pins file.
+    neurons : mapping of str to array_like of int, shape (size,)
+        As :class:`~neuromap.mapping.options.options.Pins` has it.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    beside, packed = Path(path).with_suffix(".npz"), io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **{name: np.asarray(core) for name, core in neurons.items()})
+    write_whole(beside, packed.getvalue())
+    write_whole(path, f"format = 1\n\n[neurons]\nfile = {json.dumps(beside.name)}\n")
 
 
 class _Numbers:
@@ -99,7 +154,7 @@ def _four(numbers: list[int]) -> tuple[int, int, int, int]:
 
 def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
     """Hold pins against a network and a chip."""
-    for table in ("tiles", "cores", "regions"):
+    for table in ("tiles", "cores", "regions", "neurons"):
         for node in getattr(pins, table):
             _check_node(node, table, network)
     for node, tile in pins.tiles.items():
@@ -114,6 +169,8 @@ def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
         size = network.nodes[node].size
         if not 1 <= cores <= size:
             raise InputError(f"pins: cores.{node}: found {cores}; allowed are 1 to {size}, the neurons of the node")
+    for node, of_neuron in pins.neurons.items():
+        _check_table(node, np.asarray(of_neuron), network, chip)
     for node, region in pins.regions.items():
         _check_region(node, region, chip)
     for edge in sorted(pins.splitters):
@@ -125,6 +182,17 @@ def _check_node(node: str, table: str, network: Network) -> None:
     if node not in on_chip:
         why = "is an input, whose spikes the host delivers" if node in network.nodes else "is unknown"
         raise InputError(f"pins: {table}.{node}: {why}; allowed are {', '.join(on_chip)}" + did_you_mean(node, on_chip))
+
+
+def _check_table(node: str, core: NDArray[np.int64], network: Network, chip: ChipSpec) -> None:
+    where, size, last = f"pins: neurons.{node}", network.nodes[node].size, chip.n_cores - 1
+    if len(core) != size:
+        raise InputError(f"{where}: holds {len(core)} numbers; the node has {size} neurons, give one for each")
+    if size and not 0 <= core.min() <= core.max() <= last:
+        wrong = int(core.min() if core.min() < 0 else core.max())
+        raise InputError(
+            f"{where}: neuron {int(np.argmax(core == wrong))} is in core {wrong}; {chip.name} has 0 to {last}"
+        )
 
 
 def _check_region(node: str, region: tuple[int, int, int, int], chip: ChipSpec) -> None:

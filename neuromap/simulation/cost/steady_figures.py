@@ -211,7 +211,9 @@ def steady_window(
     # until everything depends on it
     silent, warm = _warm_up(program)
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
-    first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
+    first_input = min(
+        [port.sample_tick for port in program.nodes if port.kind == "input"] or [p.sample_tick for p in program.nodes]
+    )
     begin = max(0, tick_of_frame(first_input, program.period, silent + warm))
     n_ticks, holding = begin + int(n_frames * program.period), program.chip.is_timed
     run = run_ticks(program, fed, n_ticks=n_ticks, choice=choice, holding=holding)

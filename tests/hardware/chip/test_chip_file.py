@@ -186,7 +186,7 @@ def test_a_saved_program_carries_timing_and_what_is_included(random_program, tmp
         ({"name": 3}, ["name: found 3; allowed is a text"]),
         ({"description": 3}, ["description: found 3"]),
         ({"grids": {}}, ["grids: unknown key; allowed are format, ", "did you mean 'grid'?"]),
-        ({"grid__core": [1, 1]}, ["grid.core: unknown key; allowed are cores, chips, tile, reach; did you mean 'cores'?"]),
+        ({"grid__core": [1, 1]}, ["grid.core: unknown key; allowed are cores, chips, tile, reach; ", "mean 'cores'?"]),
         ({"core__weight_bit": 9}, ["core.weight_bit: unknown key; ", "; did you mean 'weight_bits'?"]),
         ({"energy__joules": 1}, ["energy.joules: unknown key"]),
         ({"router__hop_second": 1}, ["router.hop_second", "did you mean 'hop_seconds'?"]),

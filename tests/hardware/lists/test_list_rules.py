@@ -33,8 +33,9 @@ LIMITS = [
     ("coordinates", (1, 0), 2, "coordinate-on-grid", "core 1: coordinate is (2, 0)"),
     ("synapses.weight", 3, 57, "weight-range", "core 0, axon 1: least and greatest weight, all multiples of 1"),
     ("synapses.weight", 3, 64, "weight-range", "core 0, axon 1: least and greatest weight"),
-    # of both signs: 4 is 2 * 2^1, and 24 is 12 * 2^1, beyond 7; 8, 24 and 16 alone are 1, 3 and 2 times 2^3
-    ("synapses.weight", 0, 4, "weight-range", "mantissas multiples of 2 where both signs occur"),
+    # of both signs: 4 is 2 * 2^1, and 24 is 12 * 2^1, beyond 7; 4 and 16 alone are 1 and 4 times 2^2, 24 is 3 times 2^3
+    ("synapses.weight", 0, 4, "synapse-memory", "core 0: memory of its lists in bits is 155; needs at most 145"),
+    ("synapses.weight", 0, 1, "weight-range", "times one 2^k, k 1 to 3, or of 2 where both signs share one"),
     ("neurons.threshold", (0, 1), 65, "threshold-range", "threshold is 65; needs multiples of 64 from 0 to 1984"),
     ("neurons.threshold", (0, 2), 2048, "threshold-range", "core 0, neuron 2: threshold is 2048"),
     ("neurons.bias", (0, 1), 17, "bias-range", "bias is 17; needs mantissas of -16 to 15 times 2^k, k 0 to 2"),

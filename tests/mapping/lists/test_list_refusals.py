@@ -8,6 +8,7 @@ import pytest
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternError
 from neuromap.network import build_network
+from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
 from neuromap.network.node import Node
@@ -97,7 +98,9 @@ def test_wider_accumulators_than_currents_do_nothing(list_chip):
 
 def test_thresholds_are_multiples_of_the_step(list_chip):
     with pytest.raises(DoesNotFitError, match=r"threshold 100 is no multiple of 64, as tiny holds them.*; 64 would do"):
-        nm.map_rollout(nm.Rollout(spiking(threshold=100), "streaming"), list_chip())
+        nm.map_rollout(nm.Rollout(spiking(threshold=100, voltage_decay=9), "streaming"), list_chip())
+    with pytest.raises(DoesNotFitError, match="current_bits = 20, voltage_bits = 20 would do"):
+        nm.map_rollout(nm.Rollout(spiking(((1, -1),), threshold=100, voltage_decay=0), "streaming"), list_chip())
 
 
 def test_drives_that_reach_the_rails_are_refused(list_chip):
@@ -153,8 +156,14 @@ FAULTS = {
         "edge I -> O: feeds current 1, but the neurons of O have 1",
     ),
     "input": (
-        lambda: Network("n", {"I": replace(INPUT, neuron=neuron()), "O": SPIKES}, {("I", "O"): Edge("I", "O", DENSE)}),
-        "node I: is an input node, whose spikes come from outside",
+        lambda: require_weights(
+            Network(
+                "n",
+                {"I": Node("I", SHAPE, neuron=neuron()), "O": SPIKES},
+                {("I", "O"): Edge("I", "O", dense(SHAPE, SHAPE))},
+            )
+        ),
+        "node I: no edge feeds its neurons, and no bias or current or voltage drives them",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,59 @@
+"""Weights as lists of the chip hold them: mantissas times one power of two.
+
+A list of both signs may lack the lowest bit of its mantissas. Where that, or one power for both, does not hold its
+weights, the list has two runs, one for each sign; and a weight wider than a mantissa is two synapses that add up to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.list_network import ListNetwork
+from neuromap.cores.synapse_list.program import one_run_holds
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+Ints = NDArray[np.int64]
+
+
+def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
+    """Cut the weights in two that are wider than a mantissa in the run of their sign; other synapses stay."""
+    least, greatest = chip.lists.weight_shifts
+    most, weight = chip.weight_range[1], lists.weight
+    run = 2 * lists.signal + (weight > 0)
+    rest = np.zeros(2 * lists.n_signals, np.int64)
+    np.bitwise_or.at(rest, run, np.abs(weight))
+    shift = np.clip(np.bitwise_count((rest & -rest) - 1), least, greatest).astype(np.int64)[run]
+    wide = (np.abs(weight) >> shift > most) & ~_held_whole(lists, chip)[lists.signal]
+    first = np.where(wide, np.sign(weight) * (most << shift), weight)
+    times = 1 + wide
+    at = np.repeat(np.arange(len(weight)), times)
+    second = np.append(False, at[1:] == at[:-1])
+    cut = np.where(second, (weight - first)[at], first[at])
+    start = np.append(0, np.cumsum(times))[lists.start]
+    return replace(lists, start=start, signal=lists.signal[at], weight=cut, delay=lists.delay[at])
+
+
+def held(group: Ints, weight: Ints, chip: ChipSpec) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Say of the weights of every group whether one run holds them, and whether one of each sign does."""
+    # shapes: group, weight (s,); groups are numbered from 0, and none is empty
+    size = int(group.max(initial=-1)) + 1
+    ways = []
+    for some in (weight, np.maximum(weight, 0), np.minimum(weight, 0)):
+        low, high, unit = (np.zeros(size, np.int64) for _ in range(3))
+        np.minimum.at(low, group, some)
+        np.maximum.at(high, group, some)
+        np.bitwise_or.at(unit, group, np.abs(some))
+        unit &= -unit  # the greatest power of two in all
+        ways.append(one_run_holds(low, high, unit, chip))
+    return ways[0], ways[1] & ways[2]
+
+
+def _held_whole(lists: ListNetwork, chip: ChipSpec) -> NDArray[np.bool_]:
+    """Say of every signal whether one run holds all that it feeds, whichever core a part of it lies in."""
+    whole = np.ones(lists.n_signals, np.bool_)
+    signal, group = np.unique(lists.signal, return_inverse=True)
+    whole[signal] = held(group, lists.weight, chip)[0]
+    return whole

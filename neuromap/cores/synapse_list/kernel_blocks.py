@@ -1,0 +1,102 @@
+"""Layers cut into boxes, so that the axons of a core share the lists of a kernel.
+
+Sources of a convolution at different positions feed a box of rows, columns and features in the same way but for a step,
+except at its edges. A core that holds a box of many positions and few features therefore stores few lists, where it has
+a chip whose axons may share them. Of all ways to cut a layer into equal boxes, the one with the fewest cores is taken,
+then the one with the fewest axons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.cores.synapse_list.grow_order import Layer
+from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
+from neuromap.cores.synapse_list.program import SynapseTable
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+Ints = NDArray[np.int64]
+_MOST_TRIED = 200
+"""Ways to cut a layer that are looked at."""
+
+
+def boxes(lists: ListNetwork, groups: NeuronGroups, layers: Sequence[Layer], chip: ChipSpec) -> Ints:
+    """Give the groups of layers that can be cut into boxes a core each, numbered from 0; -1 for all others."""
+    # shapes: returns (g,)
+    core, used = np.full(len(groups), -1, np.int64), 0
+    for first, shape in reversed(layers):  # so that the cores that read a layer are mostly known
+        mine = first + np.arange(shape[0] * shape[1] * shape[2])
+        ways = _readers(core, groups)[mine]
+        for sizes in _cuts(mine, shape, groups, chip):
+            box = _box_of(shape, sizes)
+            if int(np.bincount(box, ways).max()) > chip.lists.output_axons:
+                continue
+            if all(_fits(mine[box == one], lists, groups, chip) for one in _hardest_first(int(box.max()) + 1)):
+                core[mine] = used + box
+                used += int(box.max()) + 1
+                break
+    return core
+
+
+def _readers(core: Ints, groups: NeuronGroups) -> Ints:
+    """Count the cores that read every group, those without a core yet taken as one, shape (g,)."""
+    signal, _ = groups.read_in(core + 1)
+    sender = groups.sender[signal]
+    return np.bincount(sender[sender >= 0], minlength=len(groups))
+
+
+def _cuts(mine: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: ChipSpec) -> Iterator[tuple[int, ...]]:
+    """List the sizes of boxes whose neurons and axons fit a core, those with the fewest cores first."""
+    sizes = [sorted({-(-length // parts) for parts in range(1, length + 1)}) for length in shape]
+    load = int(groups.load[mine].max())
+    found = []
+    for size in product(*sizes):
+        if size[0] * size[1] * size[2] * load <= chip.neurons:
+            box = _box_of(shape, size)
+            found.append((int(box.max()) + 1, size))
+    found.sort()
+    tried = []
+    for n_boxes, size in found[:_MOST_TRIED]:
+        some = mine[_box_of(shape, size) == n_boxes // 2]
+        axons = len(np.unique(groups.signal[ragged_ranges(groups.start[some], np.diff(groups.start)[some])]))
+        if axons <= chip.axons:
+            tried.append((n_boxes, axons, size))
+    yield from (size for _, _, size in sorted(tried))
+
+
+def _box_of(shape: tuple[int, int, int], size: tuple[int, ...]) -> Ints:
+    """Give every neuron the number of its box, shape (rows * columns * features,)."""
+    at = np.indices(shape).reshape(3, -1)
+    parts = [-(-length // one) for length, one in zip(shape, size, strict=True)]
+    row, column, feature = (axis // one for axis, one in zip(at, size, strict=True))
+    return ((row * parts[1] + column) * parts[2] + feature).astype(np.int64)
+
+
+def _hardest_first(n_boxes: int) -> list[int]:
+    """Boxes from the middle on: those at the edges read no more."""
+    return sorted(range(n_boxes), key=lambda one: abs(one - n_boxes // 2))
+
+
+def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> bool:
+    """Whether one core has the axons and the memory for some groups."""
+    soma = groups.neuron[some]
+    if lists.n_neurons > lists.n_somas:
+        soma = np.flatnonzero(np.isin(lists.soma, soma))
+    each = np.diff(lists.start)[soma]
+    synapse = ragged_ranges(lists.start[soma], each)
+    slot = np.repeat(np.arange(len(soma)), each)
+    order = np.lexsort((slot, lists.delay[synapse], lists.signal[synapse]))
+    signal, first = np.unique(lists.signal[synapse[order]], return_index=True)
+    table = SynapseTable(
+        np.array([0, len(signal)]),
+        np.append(first, len(order)).astype(np.int64),
+        slot[order].astype(np.int32),
+        lists.weight[synapse[order]].astype(np.int32),
+        lists.delay[synapse[order]].astype(np.uint8),
+    )
+    return len(signal) <= chip.axons and int(table.bits(chip)[0]) <= chip.lists.synapse_memory_bits

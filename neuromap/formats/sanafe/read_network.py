@@ -1,0 +1,277 @@
+"""SANA-FE's network files, read: groups of neurons, edges between them, and the core of every neuron.
+
+Its YAML is read as plain lists, tables and words: no tags, no anchors, no merging, nothing that could be executed or
+grow. What a word means is decided here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.foreign import foreign_boundary, read_bytes
+from neuromap.files.messages import show, show_name
+
+MAX_FILE_BYTES = 1 << 26
+MOST_NEURONS = 1 << 22
+"""Neurons of a file."""
+MOST_WEIGHTS = 1 << 26
+"""Entries of a dense edge."""
+IGNORED = frozenset(
+    {
+        *("log_spikes", "log_potential", "log_u", "force_update", "force_update_every_timestep"),
+        *("synapse_hw_name", "dendrite_hw_name", "soma_hw_name"),
+    }
+)
+"""Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them."""
+_CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
+_STRIDES = ("stride_width", "stride_height")
+_ANCHOR = re.compile(rb"(?:^|[\s\[{,])[&*][^\s,\]}]", re.MULTILINE)
+_NESTED = re.compile(rb"^ {200}|(?:[-?] +){32}", re.MULTILINE)
+_MOST_DEEP = 32
+Values = Mapping[str, Any]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Neurons of one name, with their attributes as they stand in the file."""
+
+    name: str
+    size: int
+    attributes: dict[str, list[Any]] = field(default_factory=dict)  # by name, one per neuron; None where it has none
+
+
+@dataclass(frozen=True, eq=False)
+class Connection:
+    """Synapses from one group to another."""
+
+    source: str
+    target: str
+    kind: str  # dense, sparse, conv2d
+    weight: NDArray[np.float64]
+    pairs: Ints  # (s, 2): source and target of sparse synapses
+    conv: dict[str, int]  # sizes of a convolution
+
+    @property
+    def label(self) -> str:
+        """How it is named in messages."""
+        return f"edge {show_name(self.source)} -> {show_name(self.target)}"
+
+
+@dataclass(frozen=True, eq=False)
+class SanafeNetwork:
+    """A network file."""
+
+    name: str
+    groups: tuple[Group, ...]
+    edges: tuple[Connection, ...]
+    cores: dict[str, Ints]  # (size, 2) by group: tile, and core of the tile; -1 where a neuron has none
+
+
+def read_sanafe(path: Path) -> SanafeNetwork:
+    """Read a network file."""
+    origin = show_name(str(path))
+    try:
+        data = read_bytes(path, "network of SANA-FE (YAML)", MAX_FILE_BYTES, InputError)
+        with foreign_boundary("a network of SANA-FE"):
+            return _network(_plain(data))
+    except InputError as error:
+        raise type(error)(f"{origin}: {error}") from None
+    except NotSupportedError as error:
+        raise NotSupportedError(f"{origin}: {error}") from None
+
+
+def _plain(data: bytes) -> Values:
+    """Load words, lists and tables; refuse what could make a small file large or a parser run out of stack."""
+    from yaml import BaseLoader, YAMLError
+
+    try:
+        from yaml import CBaseLoader
+    except ImportError:  # PyYAML without libyaml
+        CBaseLoader = BaseLoader
+
+    if _ANCHOR.search(data):
+        raise InputError("has YAML anchors or aliases; write out what they stand for")
+    letters = np.frombuffer(data, np.uint8)
+    deep = np.isin(letters, (91, 123)).astype(np.int64) - np.isin(letters, (93, 125))
+    if _NESTED.search(data) or int(np.cumsum(deep).max(initial=0)) > _MOST_DEEP:
+        raise InputError(f"is nested more than {_MOST_DEEP} deep; a network of SANA-FE is not")
+    try:
+        found = CBaseLoader(data).get_single_data()  # words, lists and tables: it knows no tags
+    except YAMLError as error:
+        raise InputError(f"is no YAML ({' '.join(str(error).split())[:100]})") from None
+    return _table(found, "file")
+
+
+def _network(top: Values) -> SanafeNetwork:
+    network = _table(top.get("network"), "network")
+    groups = tuple(_group(one, k) for k, one in enumerate(_list(network.get("groups"), "network.groups")))
+    by_name = {group.name: group for group in groups}
+    if len(by_name) != len(groups):
+        raise InputError("network.groups: two have the same name; names must differ")
+    if sum(group.size for group in groups) > MOST_NEURONS:
+        raise InputError(f"network.groups: hold more than {MOST_NEURONS} neurons, the most that are read")
+    edges = []
+    for entry in _list(network.get("edges"), "network.edges"):
+        for label, said in _table(entry, "network.edges").items():
+            edges.append(_edge(label, _merged(said, f"edge {show_name(label)}"), by_name))
+    cores: dict[str, Ints] = {}
+    for entry in _list(top.get("mappings", []), "mappings"):
+        for label, said in _table(entry, "mappings").items():
+            _map(label, _merged(said, f"mappings {show_name(label)}"), by_name, cores)
+    name = network.get("name")
+    return SanafeNetwork(name.strip() if isinstance(name, str) else "", groups, tuple(edges), cores)
+
+
+def _group(entry: Any, number: int) -> Group:
+    table = _table(entry, f"network.groups[{number}]")
+    name = table.get("name")
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise InputError(f"network.groups[{number}].name: found {show(name)}; needs a name of printable characters")
+    where = f"group {show_name(name)}"
+    given: list[tuple[int, int, Values]] = []
+    for one in _list(table.get("neurons"), f"{where}: neurons"):
+        for label, said in one.items() if isinstance(one, dict) else [(one, [])]:
+            first, last = _range(label, where)
+            given.append((first, last, _merged(said, f"{where}: neuron {show_name(label)}")))
+    size = sum(last - first + 1 for first, last, _ in given)
+    if size > MOST_NEURONS or any(last >= size for _, last, _ in given):
+        raise InputError(f"{where}: neurons: found {size}, not numbered from 0 to {size - 1}; name each once")
+    shared = _merged(table.get("attributes", []), f"{where}: attributes")
+    attributes: dict[str, list[Any]] = {key: [value] * size for key, value in shared.items()}
+    for first, last, said in given:
+        for key, value in said.items():
+            attributes.setdefault(key, [None] * size)[first : last + 1] = [value] * (last - first + 1)
+    return Group(name, size, attributes)
+
+
+def _edge(label: str, said: dict[str, Any], groups: Mapping[str, Group]) -> Connection:
+    where = f"edge {show_name(label)}"
+    ends = label.split("->")
+    if len(ends) != 2:
+        raise InputError(f"{where}: is no edge; SANA-FE writes SOURCE -> TARGET")
+    (source, u), (target, v) = (_end(end, groups, where) for end in ends)
+    if (u is None) != (v is None):
+        raise InputError(f"{where}: names a neuron at one end only; name it at both, or at none")
+    delay = said.pop("delay", said.pop("d", None))
+    if delay is not None and np.any(np.asarray(_floats(delay, where), float) != 0):
+        raise NotSupportedError(f"{where}: has delays in dendrites, which are not taken over; leave them out")
+    weight = said.pop("w", said.pop("weight", None))
+    if weight is None:
+        raise InputError(f"{where}: has no weight; give one for each synapse")
+    kind = "sparse" if u is not None else str(said.pop("type", ""))
+    weights = np.atleast_1d(np.asarray(_floats(weight, where), float))
+    pairs, conv = np.zeros((0, 2), np.int64), {}
+    sizes = groups[source].size, groups[target].size
+    if kind == "conv2d":
+        conv = {key: _whole(said.pop(key, None), f"{where}: {key}", 1) for key in _CONV}
+        conv |= {key: _whole(said.pop(key, 1), f"{where}: {key}", 1) for key in _STRIDES}
+        needs = math.prod(conv[key] for key in ("kernel_width", "kernel_height", "input_channels", "kernel_count"))
+    elif kind == "dense":
+        needs = math.prod(sizes)
+    elif kind == "sparse":
+        listed = [[u, v]] if u is not None else said.pop("source_target_pairs", None)
+        pairs = np.asarray(_floats(listed, where), float).reshape(-1, 2).astype(np.int64)
+        if len(pairs) and not (pairs.min() >= 0 and (pairs < sizes).all()):
+            raise InputError(
+                f"{where}: a pair names a neuron that its group has not; they have {sizes[0]} and {sizes[1]}"
+            )
+        needs = len(pairs)
+    else:
+        raise NotSupportedError(f"{where}: type {show(kind)} is not known; known are dense, sparse and conv2d")
+    if needs > MOST_WEIGHTS or len(weights) < needs or (kind != "dense" and len(weights) != needs):
+        raise InputError(f"{where}: has {len(weights)} weights; needs {needs}, at most {MOST_WEIGHTS}")
+    if unknown := sorted(said.keys() - IGNORED):
+        raise NotSupportedError(f"{where}: attribute {show(unknown[0])} is not taken over; leave it out")
+    return Connection(source, target, kind, weights[:needs], pairs, conv)
+
+
+def _end(text: str, groups: Mapping[str, Group], where: str) -> tuple[str, int | None]:
+    name, dot, number = text.strip().partition(".")
+    if name not in groups:
+        raise InputError(f"{where}: group {show(name)} does not exist; groups are {', '.join(groups)[:200]}")
+    if not dot:
+        return name, None
+    return name, _whole(number, where, 0, groups[name].size - 1)
+
+
+def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str, Ints]) -> None:
+    where = f"mappings {show_name(label)}"
+    name, dot, numbers = label.partition(".")
+    if name not in groups:
+        raise InputError(f"{where}: group {show(name)} does not exist; groups are {', '.join(groups)[:200]}")
+    size = groups[name].size
+    first, last = _range(numbers, where) if dot else (0, size - 1)
+    tile, point, core = str(said.get("core", "")).partition(".")
+    if last >= size or not point:
+        raise InputError(f"{where}: found {show(said.get('core'))}; needs neurons of {size}, and core: TILE.CORE")
+    table = cores.setdefault(name, np.full((size, 2), -1, np.int64))
+    table[first : last + 1] = (_whole(tile, where, 0), _whole(core, where, 0))
+
+
+def _merged(said: Any, where: str) -> dict[str, Any]:
+    """Put attributes together that stand in a table, or in a list of tables; those of a unit stand beside others."""
+    tables = said if isinstance(said, list) else [said]
+    found: dict[str, Any] = {}
+    for table in tables:
+        for key, value in ({} if table == "" else _table(table, where)).items():
+            if key in ("soma", "synapse", "dendrite") and not isinstance(value, str):
+                found |= _merged(value, where)
+            else:
+                found[key] = value
+    return found
+
+
+def _range(text: str, where: str) -> tuple[int, int]:
+    first, dots, last = str(text).partition("..")
+    begin = _whole(first, where, 0)
+    end = _whole(last, where, begin) if dots else begin
+    return begin, end
+
+
+def _whole(text: Any, where: str, least: int, most: int = MOST_NEURONS) -> int:
+    word = str(text)
+    if not re.fullmatch("[0-9]{1,9}", word) or not least <= int(word) <= most:
+        raise InputError(f"{where}: found {show(text)}; needs a whole number from {least} to {most}")
+    return int(word)
+
+
+def _floats(value: Any, where: str) -> Any:
+    """Make numbers of words, in lists as they stand."""
+    if isinstance(value, list):
+        return [_floats(one, where) for one in value]
+    return number(value, where)
+
+
+def number(value: Any, where: str) -> float:
+    """Make a number of a word."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(f"{where}: found {show(value)}; needs a number")
+    return found
+
+
+def _table(value: Any, where: str) -> Values:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InputError(f"{where}: found {show(value)}; needs a table")
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value == "":
+        return []
+    if not isinstance(value, list):
+        raise InputError(f"{where}: found {show(value)}; needs a list")
+    return value
