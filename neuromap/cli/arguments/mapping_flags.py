@@ -32,7 +32,7 @@ class MappingFlags(Given[MappingOptions]):
     @property
     def files(self) -> dict[str, Path | None]:
         """The files that are read, by what they are."""
-        return {"pins file": self.get("pins"), "defects file": self.defects}
+        return {"pins file": self.get("pins"), "defects file": self.defects, "activity file": self.get("activity")}
 
     def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
         """Load a chip, with other figures and the defects of the file if they are given."""

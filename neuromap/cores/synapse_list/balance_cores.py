@@ -38,7 +38,7 @@ TRIED = 3
 """Starts that are tried so."""
 FEW_TICKS, MANY_TICKS = 128, 320
 """Ticks that a stage looks at, at first and in the last quarter."""
-HOT, COLD = 2.0, 0.006
+HOT, COLD = 1.0, 0.006
 """Temperatures: a cost change of so many parts of a group is accepted one time in three."""
 AT_ONCE = 20_000
 """Proposals between two looks at the clock."""

@@ -42,6 +42,10 @@ class BalanceSearch:
             raise InputError(f"max_cores = {self._most}: the network takes {parts.n_cores} cores; give as many or more")
         random = RandomFrames(max(DEFAULT_FRAMES, math.ceil(RECORDED / draft.period)), options.seed)
         has_inputs = any(port.kind == "input" for port in draft.nodes)
+        if options.activity is not None and not has_inputs:
+            raise InputError(
+                f"activity = {options.activity}: {draft.name} has no inputs that take frames; leave it out"
+            )
         self._frames = choose_frames(draft, options.activity, random)[0] if has_inputs else {}
         self._parts, self._context = parts, context
         self._work = record_work(parts, recorded_ticks(draft, self._frames), draft, costs)
