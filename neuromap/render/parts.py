@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuromap.render.document import COUNT, INTEGER, NUMBER, POSITIVE, RATE, TEXT, Shape, each, kind, record
+from neuromap.render.document import COUNT, INTEGER, NUMBER, POSITIVE, RATE, TEXT, Shape, each, enum, kind, record
 from neuromap.render.numbers import intervals
 
 PATTERN = TEXT("Rollout pattern; empty for programs by hand.")
@@ -27,6 +27,10 @@ CHIP = record(
     cores=POSITIVE("Cores of the board, dead ones included.", at="n_cores"),
     usable_cores=COUNT("Those that are not dead.", at="n_usable_cores"),
     tick_seconds=RATE,
+    ticks=enum("timed")(
+        "Only where ticks last as long as their work: tick_seconds is then no time that one takes.",
+        at=lambda chip: "timed" if chip.is_timed else None,
+    ).optional,
 )
 TIME_AXIS = record({"windowed": TEXT, "pipelined": TEXT, "pipelined:best": TEXT.optional})(
     "What the time axis of each execution is."

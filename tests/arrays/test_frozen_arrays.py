@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from optional_rooms import entered
+from scipy.sparse import csr_array
 
 import neuromap
 import neuromap as nm
@@ -62,7 +63,8 @@ def array_fields(cls):
     except NameError:  # other names that are imported for type checking only
         hints = {}
         written = [vars(base).get("__annotations__", {}) for base in reversed(cls.__mro__)]
-        for name, text in [pair for annotations in written for pair in annotations.items()]:
+        fields = {field.name for field in dataclasses.fields(cls)}
+        for name, text in [pair for said in written for pair in said.items() if pair[0] in fields]:
             try:
                 hints[name] = typing.get_type_hints(types.SimpleNamespace(__annotations__={name: text}), names)[name]
             except NameError:
@@ -75,6 +77,10 @@ def array_fields(cls):
 
 
 CHECKED = {
+    "neuromap.cores.synapse_list.recorded_work.RecordedWork": (
+        {},
+        lambda n: {name: csr_array((n, n)) for name in ("sent", "active")},
+    ),
     "neuromap.datasets.tracks.ImageSet": (
         {"images": (6, 1, 1, 1), "labels": (6,)},
         lambda n: {"name": "set", "part": "train", "classes": ("a", "b"), "white": 255},

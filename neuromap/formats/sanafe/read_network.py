@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
@@ -51,7 +52,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Connection:
+class Connection(ReadOnly):
     """Synapses from one group to another."""
 
     source: str
@@ -59,7 +60,7 @@ class Connection:
     kind: str  # dense, sparse, conv2d
     weight: NDArray[np.float64]
     pairs: Ints  # (s, 2): source and target of sparse synapses
-    conv: dict[str, int]  # sizes of a convolution
+    conv: Mapping[str, int]  # sizes of a convolution
 
     @property
     def label(self) -> str:

@@ -158,6 +158,7 @@ def test_chips_of_both_kinds_are_compared_in_seconds(net, both, list_chip):
     assert {row.candidate.chip for row in both.front} == {"timed"}  # its ticks are shorter throughout
     document = to_dict(both)
     jsonschema.validate(document, exploration_schema())
+    assert {chip["name"]: chip.get("ticks") for chip in document["chips"]} == {"fixed": None, "timed": "timed"}
     kinds = {row["chip"]: "bound_seconds" in row for row in document["rows"]}
     assert kinds == {"fixed": False, "timed": True}
     lines = list(csv.DictReader(io.StringIO(to_csv(both), newline="")))
