@@ -25,8 +25,8 @@ class TickCosts(Card):
     Attributes
     ----------
     access, update : float
-        Looking at a neuron in use, in every tick; what an active one takes besides: one that holds a potential or a
-        current, has a bias, or that a synapse has reached.
+        Looking at a neuron in use, in every tick; what an active one takes besides: one whose potential is not 0, that
+        has a bias, or that a synapse has reached.
     fire, spike, arrival, event : float
         A neuron that fires; a spike sent to one core; a spike that comes in on one axon; a synapse on that axon.
     hop_x, hop_y : float
