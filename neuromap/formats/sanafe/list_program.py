@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
@@ -115,7 +116,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     if len(np.unique(list_of)) != len(list_of):
         raise _lacks(program, "an axon has two sources", "give each an axon of its own")
     each = np.diff(table.lists)[list_of]
-    synapse = np.concatenate([np.arange(0), *(np.arange(table.lists[k], table.lists[k + 1]) for k in list_of.tolist())])
+    synapse = ragged_ranges(table.lists[list_of], each)
     way = np.repeat(np.arange(len(list_of)), each)
     late = extra[way] + table.delay[synapse]
     target = number[table.list_core[list_of[way]], table.neuron[synapse]]
