@@ -168,7 +168,7 @@ class _Somas:
         v = self._values
         if (wrong := v["input_decay"][v["input_decay"] != 0]).size:
             raise NotSupportedError(f"{where}: input_decay = {wrong[0]:g} is not taken over; 0 is")
-        for key in ("bias", "potential", "reset", "reverse_threshold"):
+        for key in self._exact:
             if (wrong := v[key][v[key] * STEPS != np.rint(v[key] * STEPS)]).size:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is no multiple of 1/{STEPS}; round it")
         for key, most, allowed in (("threshold", np.inf, "0 or more"), ("leak_decay", 1.0, "0 to 1")):
@@ -185,6 +185,12 @@ class _Somas:
             )
 
     @property
+    def _exact(self) -> tuple[str, ...]:
+        """Values that enter the potential. A threshold that is only compared may lie between two steps."""
+        taken_off = ("threshold",) if self._modes["reset_mode"] == "soft" else ()
+        return ("bias", "potential", "reset", "reverse_threshold", *taken_off)
+
+    @property
     def _has_floor(self) -> bool:
         return self._modes["reverse_reset_mode"] == "saturate"
 
@@ -192,7 +198,7 @@ class _Somas:
     def is_whole(self) -> bool:
         """Whether nothing leaks and all values are whole, so that the neuron can have its own units."""
         v = self._values
-        whole = all((v[key] == np.rint(v[key])).all() for key in ("bias", "potential", "reset", "reverse_threshold"))
+        whole = all((v[key] == np.rint(v[key])).all() for key in self._exact)
         return whole and bool(((v["leak_decay"] == 1) | (v["leak_decay"] == 0)).all())
 
     def neuron(self, unit: int, chip: ChipSpec, narrower: int, layout: _Layout) -> CurrentNeuron:
