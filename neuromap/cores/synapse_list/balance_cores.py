@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.block_starts import Layout, block_start
 from neuromap.cores.synapse_list.list_network import Room
-from neuromap.cores.synapse_list.recorded_work import RecordedWork
+from neuromap.cores.synapse_list.recorded_work import PICOSECOND, RecordedWork
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.tick_costs import TickCosts
 from neuromap.mapping.options.budget import Budget, Progress
@@ -46,7 +46,6 @@ AT_ONCE = 20_000
 """Proposals between two looks at the clock."""
 MOST_COUNTS = 2**29
 """Pairs of a signal and a core that are counted, at most: a gigabyte."""
-_PICO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Balance:
         """Price a partition over all recorded ticks."""
         n_cores = int(core.max()) + 1
         loads, messages = self._work.loads(core, n_cores)
-        seconds = float(loads.max(axis=(0, 1)).mean()) * _PICO + self.barrier(len(np.unique(core)))
+        seconds = float(loads.max(axis=(0, 1)).mean()) * PICOSECOND + self.barrier(len(np.unique(core)))
         return self._rates.cost(seconds, float(messages.mean()))
 
     def core_counts(self, least: int, most: int) -> list[int]:
@@ -166,7 +165,7 @@ class Balance:
         loads = (busy.sum(), heard.sum())
         unit = max(1.0, float(max(loads)) / n / n_cores)
         rates = self._rates
-        still = self.barrier(n_cores) / _PICO
+        still = self.barrier(n_cores) / PICOSECOND
         price = Price(unit, still, rates.time, rates.energy, rates.fixed, rates.per_message, rates.per_second)
         return laid_out, books, price
 

@@ -221,7 +221,8 @@ class MappingOptions(Card):
         choices=OBJECTIVES,
     )
     max_cores: int | None = option(
-        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all but dead ones]", within=(1, None)
+        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all but dead ones]",
+        within=(1, None),
     )
     activity: Path | None = option(
         "FILE  With --objective tick, energy or edp: input frames on which the work of the cores is counted.  "
