@@ -181,9 +181,9 @@ def row(name: str, program: ChipProgram, net: nm.Network, python: str) -> Row:
 def table(rows: list[Row]) -> str:
     """Write the rows as Markdown."""
     lines = [
-        "| mapping | cores | spikes | us a step, SANA-FE's | ratio | correlation of steps | mJ, SANA-FE's | ratio | "
-        "synapse, soma, network | energy x delay there [J s] | CPU time, spikes alone |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| mapping | cores | spikes | packets | us a step, SANA-FE's | ratio | correlation of steps | "
+        "mJ, SANA-FE's | ratio | synapse, soma, network | energy x delay there [J s] | CPU time, spikes alone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for each in rows:
         terms = ", ".join(f"{each.terms[term]:.3f}" for term in TERMS)
@@ -193,6 +193,7 @@ def table(rows: list[Row]) -> str:
             each.mapping,
             each.cores,
             "equal" if each.spikes_equal else "DIFFER",
+            f"{each.packets / each.their_packets:.4f}",
             f"{each.microseconds:.2f}, {each.their_microseconds:.2f}",
             f"{time:.3f}",
             f"{each.correlation:.4f}",

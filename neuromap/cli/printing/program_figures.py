@@ -161,7 +161,7 @@ def _apart(period: Time) -> str:
     return "" if gap == period else f" on average, frames {gap - 1} or {gap} ticks apart"
 
 
-_TIMED = "each as long as its work: neuromap report times them"
+_TIMED = "each as long as its work; neuromap report gives the seconds"
 
 
 def _ticks(count: Time, chip: ChipSpec) -> str:

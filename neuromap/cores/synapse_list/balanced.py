@@ -44,7 +44,7 @@ class BalanceSearch:
         has_inputs = any(port.kind == "input" for port in draft.nodes)
         if options.activity is not None and not has_inputs:
             raise InputError(
-                f"activity = {options.activity}: {draft.name} has no inputs that take frames; leave it out"
+                f"activity = {options.activity}: network {draft.name} has no inputs that take frames; leave it out"
             )
         self._frames = choose_frames(draft, options.activity, random)[0] if has_inputs else {}
         self._parts, self._context = parts, context
