@@ -178,8 +178,8 @@ class TickTimeFigures:
     # frame_period_seconds, frame_period_bound_seconds: from sample to sample, mean over the stimuli, and its bound
     frame_period_seconds: Spread
     frame_period_bound_seconds: float
-    # slowest_core, slowest_core_share, slowest_node: the core that ends most ticks, the share of ticks that it ends,
-    # and the node of most of its neurons
+    # slowest_core, slowest_core_share, slowest_node: the core that ends most ticks of the first stimulus, the share
+    # that it ends, and the node of most of its neurons
     slowest_core: tuple[int, int]
     slowest_core_share: float
     slowest_node: str | None
