@@ -121,7 +121,7 @@ ENERGY_KEYS = {
     "neuron_access_joules": "energy of looking at one neuron in use in one tick, active or not",
     "neuron_update_joules": "energy of one neuron's leak and threshold in one tick; of an active one beside access",
     "fire_joules": "energy of one neuron that fires, whatever its targets",
-    "spike_joules": "energy of one spike leaving a core",
+    "spike_joules": "energy of one spike leaving a core, for one core that reads it",
     "arrival_joules": "energy of one spike entering a core",
     "hop_joules": "energy of one spike over one hop",
     "hop_x_joules": "energy of one spike over one hop along x, where it is another than along y",
