@@ -171,7 +171,7 @@ class _Somas:
         v = self._values
         if (wrong := v["input_decay"][v["input_decay"] != 0]).size:
             raise NotSupportedError(f"{where}: input_decay = {wrong[0]:g} is not taken over; 0 is")
-        for key in ("bias", "potential", "reset", "reverse_threshold"):
+        for key in self._kept:
             if (wrong := v[key][v[key] * STEPS != np.rint(v[key] * STEPS)]).size:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is no multiple of 1/{STEPS}; round it")
         if (v["threshold"] < 0).any() or ((v["leak_decay"] < 0) | (v["leak_decay"] > 1)).any():
@@ -189,6 +189,12 @@ class _Somas:
             )
 
     @property
+    def _kept(self) -> tuple[str, ...]:
+        """What a potential takes over: with soft resets the threshold too, which else is only compared with it."""
+        soft = ("threshold",) if self._modes["reset_mode"] == "soft" else ()
+        return ("bias", "potential", "reset", "reverse_threshold", *soft)
+
+    @property
     def _has_floor(self) -> bool:
         return self._modes["reverse_reset_mode"] == "saturate"
 
@@ -196,7 +202,7 @@ class _Somas:
     def is_whole(self) -> bool:
         """Whether nothing leaks and all values are whole, so that the neuron can have its own units."""
         v = self._values
-        whole = all((v[key] == np.rint(v[key])).all() for key in ("bias", "potential", "reset", "reverse_threshold"))
+        whole = all((v[key] == np.rint(v[key])).all() for key in self._kept)
         return whole and bool(((v["leak_decay"] == 1) | (v["leak_decay"] == 0)).all())
 
     def neuron(self, unit: int, chip: ChipSpec, narrower: int, layout: _Layout) -> CurrentNeuron:
