@@ -16,9 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +95,7 @@ def blocks(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cor
 
 def mapped(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:
     """Time every tick of the program that the mapper makes for at most so many cores; none where it does not fit."""
-    options: dict[str, Any] = {"objective": "tick", "max_cores": n_cores}
-    if not {*options} <= {field.name for field in fields(nm.MappingOptions)}:
-        sys.exit("benchmarks.crossing: the mapper has no options objective and max_cores; choose --times blocks")
-    return _simulated(rollout, chip, frames, nm.MappingOptions(**options))
+    return _simulated(rollout, chip, frames, nm.MappingOptions(objective="tick", max_cores=n_cores))
 
 
 def filled(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:

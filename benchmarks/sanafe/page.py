@@ -95,21 +95,8 @@ import names these groups. Other modes, decays of inputs, leaks while a neuron r
 dendrites, unknown attributes and keys, what is given twice, and values that are no multiples of 1/64 (thresholds too,
 where resets are soft) are refused in one line each.
 
-The network of SANA-FE's tutorial on DVS gestures (18,678 neurons, driven by biases; data in its package) can be made
-of the packaged arrays too, since it is four convolutions and a dense edge:
-
-    d = {{k: v.astype(int) for k, v in np.load(dvs_challenge).items()}}
-    shapes = [(32, 32, 1), (15, 15, 16), (13, 13, 32), (11, 11, 64), (9, 9, 11), (1, 1, 11)]
-    own = dict(voltage_decay=0, current_bits=18, voltage_bits=18)
-    biases = [d["inputs"], 0, 0, 0, 0, 0]
-    neurons = [CurrentNeuron(threshold=t, bias=b, **own) for t, b in zip(d["thresholds"], biases)]
-    dense = d["dense1"].T.reshape(11, 11, 9, 9).transpose(0, 2, 3, 1).reshape(11, 891)  # theirs: feature, row, column
-    strides = [(2, 2), (1, 1), (1, 1), (1, 1)]
-    made = [Conv(*shapes[k : k + 2], (3, 3), strides[k], "valid", weights=d[f"conv{{k + 1}}"]) for k in range(4)]
-    made.append(Dense(*shapes[4:], weights=dense))
-    nodes = {{f"L{{k}}": Node(f"L{{k}}", shapes[k], neuron=neurons[k]) for k in range(6)}}
-    edges = {{(f"L{{k}}", f"L{{k + 1}}"): Edge(f"L{{k}}", f"L{{k + 1}}", made[k]) for k in range(5)}}
-
+The network of SANA-FE's tutorial on DVS gestures (18,678 neurons, driven by biases; data in its package) is four
+convolutions and a dense edge; `benchmarks/validation/gesture.py` makes it of the packaged arrays.
 Mapped onto stock `loihi1` it takes 33 cores with all neurons kept (32 without those that nothing reads), and fires the
 365,277 spikes that SANA-FE fires in 1,000 steps, each by the same neuron in the same step. SANA-FE, given that program
 back, agrees with our count of messages (995,434) and hops (1,175,806); its energy of synapses, neurons and network is

@@ -181,8 +181,8 @@ def row(name: str, program: ChipProgram, net: nm.Network, python: str) -> Row:
 def table(rows: list[Row]) -> str:
     """Write the rows as Markdown."""
     lines = [
-        "| mapping | cores | spikes | us a step, SANA-FE's | ratio | correlation | mJ, SANA-FE's | ratio | "
-        "synapse, soma, network | energy x delay there | CPU time, spikes alone |",
+        "| mapping | cores | spikes | us a step, SANA-FE's | ratio | correlation of steps | mJ, SANA-FE's | ratio | "
+        "synapse, soma, network | energy x delay there [J s] | CPU time, spikes alone |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for each in rows:

@@ -97,7 +97,7 @@ def _run(case: Path, answer: Path) -> None:
                 found_spikes = [(*row["neuron"].split("."), row["timestep"]) for row in csv.DictReader(file)]
             spikes = np.array([(_GROUPS.index(group), neuron, step) for group, neuron, step in found_spikes], np.int64)
     np.savez(
-        answer, seconds=seconds, spikes=spikes, cpu=cpu, fired=found["neurons_fired"], packets=found["packets_sent"],
+        answer, seconds=seconds, spikes=spikes, cpu=cpu, packets=found["packets_sent"],
         total=found["sim_time"], **{f"energy_{name}": joules for name, joules in found["energy"].items()},
     )  # fmt: skip
 

@@ -8,7 +8,6 @@ and voltage in units of 1/64; where nothing leaks and all values are whole, in i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
 from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import StoredWeights
+from neuromap.registry import require_package
 
 STEPS = 64
 """Steps of a potential in a unit."""
@@ -66,10 +66,7 @@ def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) 
         If PyYAML is not installed, or a neuron or edge computes what ours do not.
     """
     path = path_given("from_sanafe", path)
-    if find_spec("yaml") is None:
-        raise NotSupportedError(
-            "SANA-FE: needs pyyaml, which is not installed; pip install 'neuromap-rollouts[sanafe]'"
-        )
+    require_package("SANA-FE", "yaml", "sanafe", "pyyaml")
     spec = load_chip("loihi1" if chip is None else chip)
     found = read_sanafe(path)
     try:
@@ -171,15 +168,14 @@ class _Somas:
         v = self._values
         if (wrong := v["input_decay"][v["input_decay"] != 0]).size:
             raise NotSupportedError(f"{where}: input_decay = {wrong[0]:g} is not taken over; 0 is")
-        for key in self._kept:
+        for key in self._exact:
             if (wrong := v[key][v[key] * STEPS != np.rint(v[key] * STEPS)]).size:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is no multiple of 1/{STEPS}; round it")
-        if (v["threshold"] < 0).any() or ((v["leak_decay"] < 0) | (v["leak_decay"] > 1)).any():
-            raise NotSupportedError(
-                f"{where}: has a threshold below 0, or a leak_decay beyond 0 to 1; neither is taken"
-            )
-        if self._has_floor and (v["reverse_threshold"] > 0).any():
-            raise NotSupportedError(f"{where}: saturates at a reverse_threshold above 0, which is not taken over")
+        for key, most, allowed in (("threshold", np.inf, "0 or more"), ("leak_decay", 1.0, "0 to 1")):
+            if (wrong := v[key][(v[key] < 0) | (v[key] > most)]).size:
+                raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is not taken over; {allowed} is")
+        if self._has_floor and (wrong := v["reverse_threshold"][v["reverse_threshold"] > 0]).size:
+            raise NotSupportedError(f"{where}: reverse_threshold = {wrong[0]:g} saturates above 0; give 0 or less")
         rests = (v["refractory_delay"] > 1) & (v["leak_decay"] != 1)
         if (rests & ((v["reset"] != 0) | (self._modes["reset_mode"] == "soft"))).any():
             raise NotSupportedError(f"{where}: its potential leaks while it rests; ours stays: leave one of these out")
@@ -189,10 +185,10 @@ class _Somas:
             )
 
     @property
-    def _kept(self) -> tuple[str, ...]:
-        """What a potential takes over: with soft resets the threshold too, which else is only compared with it."""
-        soft = ("threshold",) if self._modes["reset_mode"] == "soft" else ()
-        return ("bias", "potential", "reset", "reverse_threshold", *soft)
+    def _exact(self) -> tuple[str, ...]:
+        """Values that enter the potential. A threshold that is only compared may lie between two steps."""
+        taken_off = ("threshold",) if self._modes["reset_mode"] == "soft" else ()
+        return ("bias", "potential", "reset", "reverse_threshold", *taken_off)
 
     @property
     def _has_floor(self) -> bool:
@@ -202,7 +198,7 @@ class _Somas:
     def is_whole(self) -> bool:
         """Whether nothing leaks and all values are whole, so that the neuron can have its own units."""
         v = self._values
-        whole = all((v[key] == np.rint(v[key])).all() for key in self._kept)
+        whole = all((v[key] == np.rint(v[key])).all() for key in self._exact)
         return whole and bool(((v["leak_decay"] == 1) | (v["leak_decay"] == 0)).all())
 
     def neuron(self, unit: int, chip: ChipSpec, narrower: int, layout: _Layout) -> CurrentNeuron:
@@ -255,7 +251,8 @@ def _layout(group: Group, edges: tuple[Connection, ...]) -> _Layout:
     shapes |= {_ends(edge)[1] for edge in edges if edge.kind == "conv2d" and edge.target == group.name}
     if len(shapes) > 1:
         raise NotSupportedError(
-            f"group {show_name(group.name)}: convolutions give it shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}"
+            f"group {show_name(group.name)}: convolutions give it shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}; "
+            "it must have one"
         )
     rows, columns, features = shapes.pop() if shapes else (1, 1, group.size)
     if rows * columns * features != group.size:
@@ -271,7 +268,7 @@ def _ends(edge: Connection) -> tuple[tuple[int, int, int], tuple[int, int, int]]
     rows = (c["input_height"] - c["kernel_height"]) // c["stride_height"] + 1
     columns = (c["input_width"] - c["kernel_width"]) // c["stride_width"] + 1
     if rows < 1 or columns < 1:
-        raise InputError(f"{edge.label}: its kernel is larger than its input")
+        raise InputError(f"{edge.label}: its kernel is larger than its input; make it as large or smaller")
     return (c["input_height"], c["input_width"], c["input_channels"]), (rows, columns, c["kernel_count"])
 
 

@@ -20,6 +20,7 @@ from neuromap.formats.sanafe.list_program import (
     ListCells,
     list_architecture,
     list_cells,
+    list_figure,
     list_network_text,
 )
 from neuromap.formats.sanafe.network import FIGURES_USED, LEAD, known_figure, sanafe_architecture, sanafe_network
@@ -80,7 +81,7 @@ def _of_lists(run: ProgramRun, program: ListProgram) -> Exported:
     require_legal(program)
     cells = list_cells(program, run.spikes)
     steps, chip = cells.n_ticks + cells.lead - 1, program.chip
-    known = {name: known_figure(chip, name) for name in FIGURES_OF_LISTS}
+    known = {name: list_figure(chip, name) for name in FIGURES_OF_LISTS}
     said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
     kept = (
         Note("neurons", f"{cells.n_neurons} of the model leaky_integrate_fire, in the core that they have"),

@@ -31,6 +31,12 @@ TITLES: Mapping[str, str] = {
     "reaction": "reaction, worst case",
 }
 """What the figures are called."""
+_VERBS: Mapping[str, str] = {
+    "first": "answers before",
+    "full": "answers in full before",
+    "period": "samples more often than",
+    "reaction": "reacts before",
+}
 BEST = "best of all patterns"
 
 
@@ -48,9 +54,9 @@ class CoresRow(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """On which numbers of cores the streaming rollout is strictly ahead of another."""
+    """On which numbers of cores the first rollout is strictly ahead of another."""
 
-    figure: str
+    figure: str  # one of FIGURES
     ahead: str  # name of the row that is ahead
     other: str  # name of the other row
     ranges: tuple[tuple[int, int], ...]  # first and last number of cores
@@ -61,20 +67,21 @@ class Lead(NamedTuple):
     @property
     def told(self) -> str:
         """The same in words."""
-        verb = {"first": "answers first", "full": "answers in full first", "period": "samples more often"}
-        what = f"{self.ahead} {verb.get(self.figure, 'reacts first')}, before {self.other},"
-        if self.figure == "period":
-            what = f"{self.ahead} samples more often than {self.other}"
+        ahead, other = (_with_execution(name) for name in (self.ahead, self.other))
+        where = f"on {self.least} to {self.most} cores"
         if not self.ranges:
-            return f"{what} on no number of cores up to {self.most}"
-        if self.ranges == ((self.least, self.most),):
-            return f"{what} on all numbers of cores up to {self.most}"
+            return f"{ahead} never {_VERBS[self.figure]} {other} {where}"
         begin, end = self.ranges[-1]
-        last = f"from {begin} cores on" if end == self.most else f"on {begin} to {end} cores"
-        if len(self.ranges) == 1:
-            return f"{what} {last}"
-        # near a crossing parts of a node that are no equal ones decide
-        return f"{what} {last}, and on some numbers from {self.ranges[0][0]} on"
+        if begin > self.least or end < self.most:
+            where = f"from {begin} cores on" if end == self.most else f"on {begin} to {end} cores"
+        # near a crossing it matters that the parts of a node are not quite equal
+        some = f", and on some numbers from {self.ranges[0][0]} on" if len(self.ranges) > 1 else ""
+        return f"{ahead} {_VERBS[self.figure]} {other} {where}{some}"
+
+
+def _with_execution(name: str) -> str:
+    pattern, _, execution = name.rpartition(", ")
+    return f"{pattern} ({execution})" if pattern else name
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +97,8 @@ class SecondsOverCores(Formed):
     cores : tuple of int
         Numbers of cores.
     rows : tuple of CoresRow
-        The rollouts, in the order given; last the best of these and of all other patterns, where they are few: in every
-        figure that of the rollout which is best in it, so no single rollout need have all of them.
+        The rollouts, in the order given; last the least of every figure over these and all other patterns, where there
+        are few. No single rollout need have all of these figures.
     leads : tuple of Lead
         Where the first rollout is ahead of the others, figure by figure.
     """
@@ -245,7 +252,8 @@ def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period"))
             [str(n), *(with_unit(getattr(row.figures[k], figure)) for row in over.rows)]
             for k, n in enumerate(over.cores)
         ]
-        yield f"{TITLES[figure][0].upper()}{TITLES[figure][1:]}", text_table(headers, lines, (), repeated=(0,))
+        title = f"{TITLES[figure].capitalize()} on {over.work.chip.name}, neurons evenly spread."
+        yield title, text_table(headers, lines, (), repeated=(0,))
 
 
 def render_text(over: SecondsOverCores, width: int = 160) -> str:

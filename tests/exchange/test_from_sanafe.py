@@ -50,7 +50,7 @@ def files(draw):
     for name, size in sizes.items():
         leak = float(rng.choice(leaks))
         groups[name] = {
-            # the chip's thresholds are whole; a little more changes nothing
+            # the chip's thresholds are whole; a little more changes nothing where it is only compared
             "threshold": rng.integers(0, 90, size) * 1.0 if unit == 1 else rng.integers(0, 3, size) + 0.001,
             "bias": rng.integers(0, 60, size) * unit * (name == "in"),
             "potential": rng.integers(-50, 50, size) * unit * (leak == 1),
@@ -65,8 +65,8 @@ def files(draw):
             mode = str(rng.choice(["hard", "soft"]))
             groups[name] |= {"reset_mode": mode, "reverse_reset_mode": "saturate", "refractory_delay": np.zeros(size)}
             groups[name] |= {"reset": rng.integers(-20, 1, size) * unit}
-            if mode == "soft":  # which takes it off, so that no more than a step counts
-                groups[name]["threshold"] = rng.integers(0, 90, size) * unit
+            if mode == "soft":
+                groups[name]["threshold"] = rng.integers(0, 180, size) * max(unit, 1 / 32) / 2
     kernel = rng.integers(-60, 90, (3, 3, 1, 2))
     conv = np.zeros((25, 18))
     for c, y, x, ky, kx in np.ndindex(2, 3, 3, 3, 3):
@@ -145,11 +145,12 @@ BAD = {
     "deep": ("network: " + "[" * 40 + "]" * 40, InputError, "nested more than 32 deep"),
     "no groups": ("network: {edges: []}", InputError, "network.groups: found .*; needs a list"),
     "reset": (written(GROUP.replace("bias: 2", "reset: 0.3")), NotSupportedError, "reset = 0.3 is no multiple of 1/64"),
-    "soft": (
-        written(GROUP.replace("bias: 2", "reset_mode: soft").replace("d: 1", "d: 1.001")),
+    "threshold": (
+        written(GROUP.replace("bias: 2", "reset_mode: soft, threshold: 0.3")),
         NotSupportedError,
-        "threshold = 1.001 is no multiple of 1/64",
+        "threshold = 0.3 is no multiple of 1/64",
     ),
+    "leak": (written(GROUP.replace("bias: 2", "leak_decay: 1.5")), NotSupportedError, "leak_decay = 1.5 .*; 0 to 1 is"),
     "mode": (written(GROUP.replace("bias: 2", "reset_mode: up")), NotSupportedError, "reset_mode up is not taken over"),
     "unknown": (written(GROUP.replace("bias", "wobble")), NotSupportedError, "attribute wobble"),
     "number": (written(GROUP.replace("2}", "two}")), InputError, "found 'two'; needs a number"),

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,23 @@ def test_tiles_hold_cores_as_the_chip_says():
         127: (31, 3),
     }
     assert found == wanted
+
+
+def test_updates_of_every_neuron_are_accesses_there():
+    whole, net = nm.load_chip("loihi1"), nm.load_network("examples/digits/sr.toml")
+    energy = {k: v for k, v in whole.energy.items() if "access" not in k and "hop" not in k} | {"hop_joules": 3e-12}
+    timing = {k: v for k, v in whole.timing.items() if "access" not in k}
+    chip = replace(whole, energy=energy, timing=timing, router={"hop_seconds": 4e-9})
+    program = nm.map_rollout(nm.Rollout(net, "streaming"), chip)
+    yaml = pytest.importorskip("yaml", reason="pyyaml is not installed")
+    tile = yaml.safe_load(export_sanafe(program).contents["arch.yaml"])["architecture"]["tile"][0]
+    soma = tile["core"][0]["soma"][0]["attributes"]
+    of_neuron = [
+        float(soma[f"{what}_{when}_neuron"]) for when in ("access", "update") for what in ("energy", "latency")
+    ]
+    assert of_neuron == [whole.energy["neuron_update_joules"], whole.timing["neuron_update_seconds"], 0, 0]
+    for way in ("north", "east", "south", "west"):
+        assert [float(tile["attributes"][f"{what}_{way}_hop"]) for what in ("energy", "latency")] == [3e-12, 4e-9]
 
 
 def test_what_its_soma_has_not_is_refused_in_one_line():

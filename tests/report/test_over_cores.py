@@ -43,21 +43,21 @@ def test_leads_say_from_how_many_cores_on(over):
     before, after = ([over.work.seconds(r, cores).first for r in rollouts] for cores in (start - 1, start))
     assert before[0] >= before[1]
     assert after[0] < after[1]
-    assert f"answers first, before sequential, windowed, from {start} cores on" in str(over)
+    assert f"answers before sequential (windowed) from {start} cores on" in str(over)
 
 
 @pytest.mark.parametrize(
     ("figure", "ranges", "told"),
     [
-        ("first", (), "a answers first, before b, on no number of cores up to 9"),
-        ("full", ((2, 9),), "a answers in full first, before b, on all numbers of cores up to 9"),
-        ("period", ((3, 9),), "a samples more often than b from 3 cores on"),
-        ("period", ((2, 4),), "a samples more often than b on 2 to 4 cores"),
-        ("reaction", ((2, 3), (7, 9)), "a reacts first, before b, from 7 cores on, and on some numbers from 2 on"),
+        ("first", (), "a (b) never answers before c on 2 to 9 cores"),
+        ("full", ((2, 9),), "a (b) answers in full before c on 2 to 9 cores"),
+        ("period", ((3, 9),), "a (b) samples more often than c from 3 cores on"),
+        ("period", ((2, 4),), "a (b) samples more often than c on 2 to 4 cores"),
+        ("reaction", ((2, 3), (7, 9)), "a (b) reacts before c from 7 cores on, and on some numbers from 2 on"),
     ],
 )
 def test_leads_in_words(figure, ranges, told):
-    assert Lead(figure, "a", "b", ranges, 2, 9).told == told
+    assert Lead(figure, "a, b", "c", ranges, 2, 9).told == told
 
 
 def test_the_picture_has_logarithmic_axes(over, tmp_path):
@@ -69,7 +69,7 @@ def test_the_picture_has_logarithmic_axes(over, tmp_path):
     assert (dots[1] - dots[0]) / (dots[2] - dots[0]) == pytest.approx(
         math.log(first[1] / first[0]) / math.log(first[2] / first[0]), rel=1e-2
     )
-    assert "answers first" in over._repr_html_()
+    assert "answers before" in over._repr_html_()
 
 
 @pytest.mark.parametrize(

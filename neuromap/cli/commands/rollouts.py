@@ -156,7 +156,7 @@ def _print_seconds(over: SecondsOverCores) -> None:
 
     console = text_console()
     for title, table in tables(over):
-        console.print(f"{title} on {over.work.chip.name}, neurons evenly spread.", markup=False)
+        console.print(title, markup=False)
         table.print(console)
     for lead in over.leads:
         console.print(f"{lead.told}.", markup=False, soft_wrap=True)

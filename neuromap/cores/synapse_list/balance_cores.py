@@ -7,6 +7,7 @@ Every annealing stage looks at other ticks, so that a partition does not learn a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.block_starts import Layout, block_start
 from neuromap.cores.synapse_list.list_network import Room
-from neuromap.cores.synapse_list.recorded_work import RecordedWork
+from neuromap.cores.synapse_list.recorded_work import PICOSECOND, RecordedWork
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.tick_costs import TickCosts
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.options import Objective
+from neuromap.simulation.cost.energy import Counts, energy_of
 
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
@@ -44,7 +46,6 @@ AT_ONCE = 20_000
 """Proposals between two looks at the clock."""
 MOST_COUNTS = 2**29
 """Pairs of a signal and a core that are counted, at most: a gigabyte."""
-_PICO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,23 +66,21 @@ class Rates:
 
 def rates_of(objective: Objective, work: RecordedWork, chip: ChipSpec) -> Rates:
     """Find what an objective counts on a chip; hops are taken for a third of the tiles along each axis."""
-    figures = chip.energy
-    n = max(1, work.n_ticks)
-    active, events = float(work.active.sum()) / n, float((work.reads @ work.sent).sum()) / n
-    fired = float(work.sent[work.own].sum()) / n
-    fixed = (
-        figures.get("neuron_access_joules", 0.0) * float(work.groups.load.sum())
-        + figures.get("neuron_update_joules", 0.0) * active
-        + figures.get("fire_joules", 0.0) * fired
-        + figures.get("synaptic_event_joules", 0.0) * events
-        + figures.get("tick_joules", 0.0)
+    chips, n = math.prod(chip.chips), max(1, work.n_ticks)
+    done = Counts(
+        ticks=n,
+        chips=chips,
+        neuron_updates=n * int(work.groups.load.sum()),
+        synaptic_events=int((work.reads @ work.sent).sum()),
+        active=int(work.active.sum()),
+        fired=int(work.sent[work.own].sum()),
     )
-    hop = figures.get("hop_joules", 0.0)
-    across, along = chip.routers[0] / 3, chip.routers[1] / 3
-    ways = figures.get("hop_x_joules", hop) * across + figures.get("hop_y_joules", hop) * along
-    message = figures.get("spike_joules", 0.0) + figures.get("arrival_joules", 0.0) + ways
+    across, along = chip.routers
+    messages = Counts(ticks=0, chips=chips, spikes=3, arrivals=3, hops=across + along, hops_x=across)
+    fixed, message = (energy_of(chip, counts).joules or 0.0 for counts in (done, messages))
     powers = {"tick": (1.0, 0.0), "energy": (0.0, 1.0), "edp": (1.0, 1.0)}
-    return Rates(*powers[objective], fixed, message, figures.get("static_watts", 0.0))
+    watts = 0.0 if "static_watts" in chip.energy_included else chips * chip.energy.get("static_watts", 0.0)
+    return Rates(*powers[objective], fixed / n, message / 3, watts)
 
 
 class Balance:
@@ -101,7 +100,7 @@ class Balance:
         """Price a partition over all recorded ticks."""
         n_cores = int(core.max()) + 1
         loads, messages = self._work.loads(core, n_cores)
-        seconds = float(loads.max(axis=(0, 1)).mean()) * _PICO + self.barrier(len(np.unique(core)))
+        seconds = float(loads.max(axis=(0, 1)).mean()) * PICOSECOND + self.barrier(len(np.unique(core)))
         return self._rates.cost(seconds, float(messages.mean()))
 
     def core_counts(self, least: int, most: int) -> list[int]:
@@ -166,7 +165,7 @@ class Balance:
         loads = (busy.sum(), heard.sum())
         unit = max(1.0, float(max(loads)) / n / n_cores)
         rates = self._rates
-        still = self.barrier(n_cores) / _PICO
+        still = self.barrier(n_cores) / PICOSECOND
         price = Price(unit, still, rates.time, rates.energy, rates.fixed, rates.per_message, rates.per_second)
         return laid_out, books, price
 

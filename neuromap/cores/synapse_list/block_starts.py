@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 ROUNDS = 3
 """Times that blocks are cut: what a neuron takes to send depends on the cores that read it, which the cuts make."""
 SLACK = 1.15
-"""Shares of memory and output axons are counted so much too high: blocks are never quite even."""
+"""Shares of memory, output axons and neurons are counted so much too high: blocks are never quite even."""
 FIRST_TARGETS = 8
 """Cores that read a signal, before the first round."""
 RECEIVED = 1.3
@@ -94,15 +94,13 @@ class _Cuts:
         self._mean = 1.0
 
     def weigh(self, n_cores: int) -> None:
-        """Weigh groups by the share of a core that they take: of its time, its memory or its output axons."""
+        """Weigh groups by the share of a core that they take: of its time, its memory, output axons or neurons."""
         groups, room, targets = self._groups, self._room, self.targets[self._own]
         time = np.maximum(RECEIVED * self._heard, self._busy + self._rate[self._own] * targets * self._spike)
         self._mean = max(1.0, time.sum() / n_cores)
         memory = groups.synapses * room.synapse_bits / room.memory
-        self.weight = np.maximum(
-            time / self._mean, SLACK * np.maximum(memory, np.maximum(targets / room.output_axons, 0))
-        )
-        self.weight = np.maximum(self.weight, SLACK * groups.load / room.neurons)
+        shares = (memory, targets / room.output_axons, groups.load / room.neurons)
+        self.weight = np.maximum(time / self._mean, SLACK * np.maximum.reduce(shares))
 
     def read_by(self, block: Ints) -> Ints:
         """List the signals that a block reads, ascending."""

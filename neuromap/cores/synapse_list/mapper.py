@@ -30,6 +30,8 @@ from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
+Ints = NDArray[np.int64]
+
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
     """Put the neurons of a rollout into cores; splitters have no meaning here, and tilings are of no use."""
@@ -137,7 +139,6 @@ def _draft_places(n_cores: int, chip: ChipSpec) -> Ints:
 
 
 # Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
-Ints = NDArray[np.int64]
 
 
 def require_weights_held(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> None:

@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 Matrix = sparse.csr_matrix
 WITHOUT_FRAMES = 1024
 """Ticks that a program without inputs is run; it begins in silence, and so do they."""
-_PICO = 1e-12
+PICOSECOND = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class RecordedWork(Value):
     synapses_of: Ints  # (s,): synapses of the reader behind each of ``groups.signal``
     sent: Matrix  # (signals, T): 1 where a signal is sent
     active: Matrix  # (g, T): compartments that are computed
-    costs: Ints  # access, update, fire, spike, arrival, event in picoseconds
+    costs: Ints  # access, update, fire, spike, arrival, event in units of ``PICOSECOND``
 
     def __post_init__(self) -> None:
         for matrix in (self.sent, self.active):
@@ -121,10 +121,9 @@ def record_work(parts: ListPartition, window: SteadyWindow, program: ListProgram
     joined = sparse.csr_matrix((np.ones(len(owner), np.int64), (owner, np.arange(len(owner)))))
     reader = group_of[lists.soma[lists.target]]
     _, synapses_of = np.unique(reader * lists.n_signals + lists.signal, return_counts=True)
-    names = ("access", "update", "fire", "spike", "arrival", "event")
-    picoseconds = np.array([round(getattr(costs, name) / _PICO) for name in names], np.int64)
+    own_costs = np.array(costs.whole(PICOSECOND)[:6], np.int64)  # hops depend on places
     return RecordedWork(
-        groups, groups.neuron, synapses_of.astype(np.int64), fires, (joined @ active).tocsr(), picoseconds
+        groups, groups.neuron, synapses_of.astype(np.int64), fires, (joined @ active).tocsr(), own_costs
     )
 
 

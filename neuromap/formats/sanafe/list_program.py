@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
@@ -115,7 +116,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     if len(np.unique(list_of)) != len(list_of):
         raise _lacks(program, "an axon has two sources", "give each an axon of its own")
     each = np.diff(table.lists)[list_of]
-    synapse = np.concatenate([np.arange(0), *(np.arange(table.lists[k], table.lists[k + 1]) for k in list_of.tolist())])
+    synapse = ragged_ranges(table.lists[list_of], each)
     way = np.repeat(np.arange(len(list_of)), each)
     late = extra[way] + table.delay[synapse]
     target = number[table.list_core[list_of[way]], table.neuron[synapse]]
@@ -262,11 +263,22 @@ def n_units(cells: ListCells) -> int:
     return -(-int(np.bincount(cells.buffer_core, minlength=1).max()) // _BUFFERS)
 
 
+def list_figure(chip: ChipSpec, name: str) -> float | None:
+    """Give a figure of the chip file, or what stands for it there: an update of every neuron, a hop along any axis."""
+    table, _, key = name.partition(".")
+    stated = {"energy": chip.energy, "time": chip.timing, "router": chip.router}[table]
+    if "neuron_update" in key and key.replace("update", "access") not in stated:
+        return None  # it is that of every neuron in use, which SANA-FE calls its access
+    if key not in stated:
+        key = key.replace("access", "update").replace("hop_x", "hop").replace("hop_y", "hop")
+    return known_figure(chip, f"{table}.{key}")
+
+
 def list_architecture(cells: ListCells, chip: ChipSpec) -> str:
     """Write SANA-FE's architecture: tiles of the chip's cores, with the chip file's costs."""
 
     def cost(name: str) -> str:
-        value = known_figure(chip, name)
+        value = list_figure(chip, name)
         return "0.0" if value is None else repr(float(value))
 
     across, along = chip.tile

@@ -85,10 +85,8 @@ def read_sanafe(path: Path) -> SanafeNetwork:
         data = read_bytes(path, "network of SANA-FE (YAML)", MAX_FILE_BYTES, InputError)
         with foreign_boundary("a network of SANA-FE"):
             return _network(_plain(data))
-    except InputError as error:
+    except (InputError, NotSupportedError) as error:
         raise type(error)(f"{origin}: {error}") from None
-    except NotSupportedError as error:
-        raise NotSupportedError(f"{origin}: {error}") from None
 
 
 def _plain(data: bytes) -> Values:

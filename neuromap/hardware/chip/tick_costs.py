@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import seconds
@@ -25,8 +25,8 @@ class TickCosts(Card):
     Attributes
     ----------
     access, update : float
-        Looking at a neuron in use, in every tick; what an active one takes besides: one that holds a potential or a
-        current, has a bias, or that a synapse has reached.
+        Looking at a neuron in use, in every tick; what an active one takes besides: one whose potential is not 0, that
+        has a bias, or that a synapse has reached.
     fire, spike, arrival, event : float
         A neuron that fires; a spike sent to one core; a spike that comes in on one axon; a synapse on that axon.
     hop_x, hop_y : float
@@ -45,8 +45,12 @@ class TickCosts(Card):
     hop_y: float
     barrier: tuple[tuple[int, float], ...]
 
+    def whole(self, unit: float) -> tuple[int, ...]:
+        """Give all but the barrier as whole numbers of so many seconds, in the order above, so that sums are exact."""
+        return tuple(round(figure / unit) for figure in astuple(self)[:-1])
+
     def barrier_of(self, n_tiles: int) -> float:
-        """Time of the barrier of a program that uses so many tiles."""
+        """Seconds of the barrier of a program that uses so many tiles."""
         return max((seconds for tiles, seconds in self.barrier if tiles <= max(1, n_tiles)), default=0.0)
 
 

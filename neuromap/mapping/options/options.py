@@ -183,7 +183,7 @@ class MappingOptions(Card):
         "FILE  Tile shapes, cores, regions, splitters and cores of neurons that are fixed (TOML).", Pins()
     )
     seed: int = option(
-        "--mapping-seed N  Seed of placement and METIS; the same seed gives the same program.",
+        "--mapping-seed N  Seed of placement, METIS and annealing; the same seed gives the same program.",
         0,
         within=(0, SEEDS - 1),
         must="must be 0 or more, below 2**63",
@@ -215,13 +215,14 @@ class MappingOptions(Card):
         within=(1, MOST_WIDE_TICKS),
     )
     objective: Objective = option(
-        "WHAT  What neurons share cores for, where ticks last as long as their work: few deliveries, a short tick, "
-        "little energy, or a small product of both (edp).",
+        "WHAT  What to make small: deliveries; where ticks last as long as their work also tick (its mean time), "
+        "energy, or edp (the product of both).",
         "deliveries",
         choices=OBJECTIVES,
     )
     max_cores: int | None = option(
-        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all that work]", within=(1, None)
+        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all but dead ones]",
+        within=(1, None),
     )
     activity: Path | None = option(
         "FILE  With --objective tick, energy or edp: input frames on which the work of the cores is counted.  "

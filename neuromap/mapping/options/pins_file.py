@@ -57,7 +57,7 @@ def load_pins(path: str | Path) -> Pins:
     Parameters
     ----------
     path : str or Path
-        TOML with ``format = 1``; ``splitters``, ``[tiles]``, ``[cores]`` and ``[regions]`` are optional.
+        TOML with ``format = 1``; ``splitters``, ``[tiles]``, ``[cores]``, ``[regions]`` and ``[neurons]`` are optional.
 
     Returns
     -------

@@ -19,7 +19,8 @@ from neuromap.simulation.cost.tick_times import TickTimes
 
 Floats = NDArray[np.float64]
 Which = Literal["measured", "bound"]
-_FEMTO = 1e15
+_FEMTOSECONDS = 1e15
+"""In a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class FrameSeconds(Card):
     Attributes
     ----------
     measured, bound : ndarray of float64, shape (S, W)
-        Every tick in the event simulation, and its bound from counts; see
+        Seconds of every tick, in the event simulation and by its bound from counts; see
         :class:`neuromap.simulation.cost.tick_times.TickTimes`.
     period : int or Fraction
         Ticks between two frames of a node.
@@ -56,17 +57,17 @@ class FrameSeconds(Card):
         return int(self.measured.shape[1] / self.period)
 
     def frame_period(self, which: Which = "measured") -> Floats:
-        """Mean time from sample to sample, shape (S,)."""
-        return np.asarray(self._sums(which)[:, self.measured.shape[1]] / (self.n_frames * _FEMTO))
+        """Mean seconds from sample to sample, shape (S,)."""
+        return np.asarray(self._sums(which)[:, self.measured.shape[1]] / (self.n_frames * _FEMTOSECONDS))
 
     def _sums(self, which: Which) -> NDArray[np.int64]:
         """Add up the window twice over, shape (S, 2 W + 1), in whole femtoseconds: equal ticks make equal spans."""
         each: Floats = getattr(self, which)
-        twice = np.rint(np.concatenate([np.zeros((len(each), 1)), each, each], axis=1) * _FEMTO).astype(np.int64)
+        twice = np.rint(np.concatenate([np.zeros((len(each), 1)), each, each], axis=1) * _FEMTOSECONDS).astype(np.int64)
         return np.asarray(twice.cumsum(axis=1))
 
     def span(self, sample_tick: Time, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
-        """Mean time over the frames, shape (S,).
+        """Mean seconds of a span over the frames.
 
         Parameters
         ----------
@@ -77,7 +78,12 @@ class FrameSeconds(Card):
         which : {"measured", "bound"}
             The event simulation, or the bound from counts.
         early : int or Fraction
-            Ticks before the sample from which the span is counted, too.
+            Ticks before the sample that are counted too.
+
+        Returns
+        -------
+        ndarray of float64, shape (S,)
+            Seconds, stimulus by stimulus.
         """
         n_ticks = self.measured.shape[1]
         samples = np.array(
@@ -88,10 +94,10 @@ class FrameSeconds(Card):
         sums = self._sums(which)
         begin %= n_ticks
         spans: Floats = (sums[:, begin + rest] - sums[:, begin]).mean(axis=1)
-        return np.asarray((spans + turns * sums[:, n_ticks]) / _FEMTO)
+        return np.asarray((spans + turns * sums[:, n_ticks]) / _FEMTOSECONDS)
 
     def tick(self, number: int) -> float:
-        """Mean time of a tick of the run and of all whole turns of frames before and after it."""
+        """Mean seconds of the ticks that do what tick ``number`` of the run does: those whole frame periods apart."""
         turn = Fraction(self.period).numerator
         return float(self.measured[:, (number - self.first_tick) % turn :: turn].mean())
 
@@ -111,9 +117,9 @@ class ResponseSeconds:
         self._samples = sorted({port.sample_tick for port in program.nodes if port.kind == "input"})
 
     def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
-        """Give the time of a response, mean over frames and stimuli; of several inputs the one for which it is longest.
+        """Give the mean seconds of a response over frames and stimuli; of several inputs the longest.
 
-        None where there is no response, or ticks are timed and were not.
+        None where there is no response, or where this chip's ticks are to be timed and nothing was run.
         """
         if ticks is None:
             return None
@@ -124,7 +130,7 @@ class ResponseSeconds:
         return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
 
     def frequency(self, period: Time, which: Which = "measured") -> float | None:
-        """Give the frames that are sampled in a second."""
+        """Give the frames that are sampled in a second; None as in :meth:`of`."""
         if not self._chip.is_timed:
             return float(1 / (period * self._chip.tick_seconds))
         return None if self.frames is None else 1 / float(self.frames.frame_period(which).mean())

@@ -9,7 +9,7 @@ spike sets off belongs to the tick in which it is fired.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -24,7 +24,7 @@ from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.tick_costs import TickCosts, tick_costs
+from neuromap.hardware.chip.tick_costs import tick_costs
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.render.value import Card
@@ -133,17 +133,10 @@ class FrameWork(Card):
             fixed = TickWork({}, barrier=self.chip.tick_seconds)
             return fixed, fixed
         sums = {name: load.sum(axis=2).mean(axis=1).tolist() for name, load in loads.items()}
-        barrier = self._barrier(costs)
+        tile = math.prod(self.chip.tile)  # cores fill one tile after the other
+        barrier = [(1 + (first - 1) * tile, costs.barrier_of(first)) for first, _ in costs.barrier]
         sending, receiving = ({name: pair[k] for name, pair in sums.items()} for k in (0, 1))
         return TickWork(sending, self.n_neurons * costs.access, barrier), TickWork(receiving, 0.0, barrier)
-
-    def _barrier(self, costs: TickCosts) -> Sequence[tuple[int, float]] | float:
-        """Give the barrier by cores, which fill one tile after the other."""
-        tile = math.prod(self.chip.tile)
-        steps = {1 + (tiles - 1) * tile: seconds for tiles, seconds in costs.barrier}
-        if 1 not in steps:
-            steps[1] = 0.0
-        return sorted(steps.items())
 
     def seconds(self, rollout: Rollout, n_cores: int, output: str | None = None) -> Seconds:
         """Give the times of an output of a rollout on so many cores.

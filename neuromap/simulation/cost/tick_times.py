@@ -42,13 +42,13 @@ class TickTimes(Card):
     seconds : ndarray of float64, shape (T,)
         Each tick in the event simulation, its barrier included.
     bound : ndarray of float64, shape (T,)
-        At most so long, by counts of what every block of neurons sends to every core: never below ``seconds``.
+        At most so long, by counts of what every block of neurons sends to every core; barrier included.
     least : ndarray of float64, shape (T,)
         At least so long: the most that one core sends, or takes in, and the barrier.
     barrier : float
-        Its part of every tick.
+        Seconds of it, the same in every tick.
     sending, receiving : ndarray of float64, shape (C,)
-        Work of every core, summed over the ticks.
+        Seconds that every core works, summed over the ticks.
     critical : ndarray of int64, shape (C,)
         Ticks that each core ended, as the last one.
     active, fired, arrivals : int
@@ -95,8 +95,7 @@ class TickClock:
 
     def __init__(self, program: ChipProgram, costs: TickCosts) -> None:
         self._program = program
-        names = ("access", "update", "fire", "spike", "arrival", "event", "hop_x", "hop_y")
-        self._costs = tuple(round(getattr(costs, name) / _FEMTO) for name in names)
+        self._costs = costs.whole(_FEMTO)
         routers = program.coordinates // np.array(program.chip.tile)
         self._barrier = costs.barrier_of(len(np.unique(routers, axis=0)))
         self._first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)

@@ -7,7 +7,7 @@ def test_seconds_stand_below_the_update_steps(sr, neuromap, tmp_path):
     svg = tmp_path / "cores.svg"
     text = " ".join(neuromap("rollouts", sr, "--chip", "loihi1", "--cores", "4,1", "--svg", svg).out.split())
     assert "First response on loihi1, neurons evenly spread." in text
-    assert "streaming, windowed answers first, before sequential, windowed," in text
+    assert "streaming (windowed) answers before sequential (windowed) on" in text
     assert svg.read_text().startswith("<svg")
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import neuromap as nm
 from neuromap.cores.synapse_list import balance_cores
-from neuromap.cores.synapse_list.balance_cores import Balance, Rates
+from neuromap.cores.synapse_list.balance_cores import Balance, Rates, rates_of
 from neuromap.cores.synapse_list.balance_kernel import compiled
 from neuromap.cores.synapse_list.block_starts import Layout, block_start
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
@@ -20,6 +20,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.tick_costs import TickCosts
 from neuromap.hardware.program.structure import program_tensors
 from neuromap.mapping.options.budget import Budget
+from neuromap.simulation.cost.energy import Counts, energy_of
 
 ROOM = Room(neurons=9, axons=30, output_axons=40, memory=4000, list_bits=64, synapse_bits=25)
 COSTS = TickCosts(6e-9, 4e-9, 30e-9, 5e-9, 16e-9, 4e-9, 0.0, 0.0, ((1, 1e-7), (3, 2e-7)))
@@ -124,6 +125,33 @@ def test_blocks_are_as_many_as_cores_and_hold_every_group(seed):
         assert (np.unique(core) == np.arange(n_cores)).all()
     apart = Layout(np.arange(12), layout.place, layout.stride)
     assert block_start(apart, work, ROOM, 11) is None
+
+
+@pytest.mark.parametrize("included", [(), ("static_watts", "fire_joules")])
+def test_a_tick_is_priced_as_its_energy_is_counted(included):
+    whole = {
+        "grid.chips": [2, 1],
+        "energy.static_watts": 0.5,
+        "energy.tick_joules": 1e-8,
+        "energy.arrival_joules": 1e-11,
+    }
+    chip = replace(nm.load_chip("loihi1", whole), energy_included=included)
+    work, _ = random_work(1)
+    n, (across, along), times = work.n_ticks, chip.routers, 3 * 10
+    done = Counts(
+        ticks=n,
+        chips=2,
+        neuron_updates=n * int(work.groups.load.sum()),
+        active=int(work.active.sum()),
+        fired=int(work.sent[work.own].sum()),
+        synaptic_events=int((work.reads @ work.sent).sum()),
+        seconds=n * 1e-5,
+        spikes=times,
+        arrivals=times,
+        hops=(across + along) * times // 3,
+        hops_x=across * times // 3,
+    )
+    assert rates_of("energy", work, chip).cost(1e-5, times / n) == pytest.approx(energy_of(chip, done).joules / n)
 
 
 @pytest.fixture
