@@ -146,7 +146,7 @@ BAD = {
     "no groups": ("network: {edges: []}", InputError, "network.groups: found .*; needs a list"),
     "reset": (written(GROUP.replace("bias: 2", "reset: 0.3")), NotSupportedError, "reset = 0.3 is no multiple of 1/64"),
     "threshold": (
-        written(GROUP.replace("bias: 2", "reset_mode: soft, threshold: 0.3")),
+        written(GROUP.replace("bias: 2", "reset_mode: soft").replace("threshold: 1", "threshold: 0.3")),
         NotSupportedError,
         "threshold = 0.3 is no multiple of 1/64",
     ),
