@@ -92,7 +92,8 @@ are whole, the network keeps its own integers, and neurons have 18 bits for curr
 of 1/64, with 24. `leak_decay` becomes the nearest fraction of 4096, and the import says by how much it differs. Neurons
 of a group that a convolution reads or feeds are (row, column, feature) here and (feature, row, column) there; the
 import names these groups. Other modes, decays of inputs, leaks while a neuron rests at another value than 0, delays in
-dendrites, unknown attributes and values that are no multiples of 1/64 are refused in one line each.
+dendrites, unknown attributes and keys, what is given twice, and values that are no multiples of 1/64 (thresholds too,
+where resets are soft) are refused in one line each.
 
 The network of SANA-FE's tutorial on DVS gestures (18,678 neurons, driven by biases; data in its package) is four
 convolutions and a dense edge; `benchmarks/validation/gesture.py` makes it of the packaged arrays.

@@ -133,6 +133,10 @@ def written(group=GROUP, edge=EDGE, mapping=""):
     return f"network: {{name: n, groups: [{group}], edges: [{edge}]}}\nmappings: [{mapping}]\n"
 
 
+def pairs_of(listed):
+    return f"a -> a: {{type: sparse, source_target_pairs: {listed}, weight: [1]}}"
+
+
 BAD = {
     "no yaml": ("{", InputError, "is no YAML"),
     "a list": ("[1]", InputError, "file: found .*; needs a table"),
@@ -142,7 +146,7 @@ BAD = {
     "no groups": ("network: {edges: []}", InputError, "network.groups: found .*; needs a list"),
     "reset": (written(GROUP.replace("bias: 2", "reset: 0.3")), NotSupportedError, "reset = 0.3 is no multiple of 1/64"),
     "threshold": (
-        written(GROUP.replace("bias: 2", "reset_mode: soft, threshold: 0.3")),
+        written(GROUP.replace("bias: 2", "reset_mode: soft").replace("threshold: 1", "threshold: 0.3")),
         NotSupportedError,
         "threshold = 0.3 is no multiple of 1/64",
     ),
@@ -154,6 +158,24 @@ BAD = {
     "delay": (written(edge=EDGE.replace("{", "{delay: 2, ")), NotSupportedError, "has delays in dendrites"),
     "half": (written(edge="a.0 -> a: {weight: 1}"), InputError, "at one end only"),
     "group": (written(edge="a -> b: {type: dense, weight: [1]}"), InputError, "group 'b' does not exist"),
+    "UTF-16": (written().encode("utf-16"), InputError, "is no text in UTF-8"),
+    "alias after a colon": ('network: {"a":*x}', InputError, "has YAML anchors or aliases"),
+    "alias after a line separator": ("network: [\u2028*x]", InputError, "has YAML anchors or aliases"),
+    "same key": (written(GROUP.replace("bias", "threshold")), InputError, "'threshold' is given twice"),
+    "same attribute": (
+        written(GROUP.replace("{threshold: 1, bias: 2}", "[bias: 1, bias: 2]")),
+        InputError,
+        "'bias' is",
+    ),
+    "two weights": (written(edge=EDGE.replace("{", "{w: 1, ")), InputError, "'weight' is given twice"),
+    "underscore": (written(GROUP.replace("2}", "1_0}")), InputError, "found '1_0'; needs a number"),
+    "key of a group": (written(GROUP.replace("{name", "{size: 3, name")), NotSupportedError, "group a: key 'size'"),
+    "key of the network": (written().replace("{name: n", "{seed: 1"), NotSupportedError, "network: key 'seed'"),
+    "key of a mapping": (written(mapping="a: {core: 0.0, at: 1}"), NotSupportedError, "mappings a: key 'at'"),
+    "neuron twice": (written(GROUP.replace("0..1", "0..1, 1..1")), InputError, "neurons: found 3, not numbered"),
+    "half a neuron": (written(edge=pairs_of("[[0, 0.7]]")), InputError, "found '0.7'; needs a whole number"),
+    "three ends": (written(edge=pairs_of("[[0, 0, 1], [1, 0, 0]]")), InputError, "needs a list of pairs"),
+    "flat pairs": (written(edge=pairs_of("[0, 0]")), InputError, "needs a list of pairs"),
     "map": (written(mapping="a.7: {core: 0.0}"), InputError, "needs neurons of 2, and core"),
 }
 
@@ -162,7 +184,7 @@ BAD = {
 def test_other_files_are_refused_in_one_line(fault, tmp_path):
     text, error, message = BAD[fault]
     path = tmp_path / "bad.yaml"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(error, match=message) as refused:
         import_file(path)
     assert "\n" not in str(refused.value)

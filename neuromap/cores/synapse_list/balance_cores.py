@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.block_starts import Layout, block_start
+from neuromap.cores.synapse_list.fit_weights import NEEDS_TWO
 from neuromap.cores.synapse_list.list_network import Room
 from neuromap.cores.synapse_list.recorded_work import PICOSECOND, RecordedWork
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -44,7 +45,7 @@ HOT, COLD = 1.0, 0.006
 """Temperatures: a cost change of so many parts of a group is accepted one time in three."""
 AT_ONCE = 20_000
 """Proposals between two looks at the clock."""
-MOST_COUNTS = 2**29
+MOST_COUNTS = 2**27
 """Pairs of a signal and a core that are counted, at most: a gigabyte."""
 
 
@@ -87,10 +88,22 @@ class Balance:
     """Looks for a partition of a network that costs little."""
 
     def __init__(
-        self, layout: Layout, work: RecordedWork, room: Room, costs: TickCosts, rates: Rates, per_tile: int = 1
+        self,
+        layout: Layout,
+        work: RecordedWork,
+        room: Room,
+        costs: TickCosts,
+        rates: Rates,
+        per_tile: int = 1,
+        asks: NDArray[np.uint8] | None = None,
     ) -> None:
+        # asks: (s,): what of each of ``groups.signal`` may ask for a second run; None where lists have one run
         self._layout, self._work, self._room, self._costs, self._rates = layout, work, room, costs, rates
-        self._per_tile = per_tile
+        self._per_tile, self._asks = per_tile, asks
+        self._kind: Ints = np.ones(len(work.groups.signal), np.int64)
+        if asks is not None:
+            for k in range(3):
+                self._kind += (asks.astype(np.int64) >> k & 1) << 16 * (k + 1)
 
     def barrier(self, n_cores: int) -> float:
         """Time of the barrier of so many cores, on as few tiles as they fill."""
@@ -136,7 +149,19 @@ class Balance:
         out = np.bincount(core[sender[sender >= 0]], minlength=n)
         fits = np.bincount(core, groups.load, n) <= room.neurons
         fits &= (read <= room.axons) & (out <= room.output_axons)
-        return bool((fits & (read * room.list_bits + held * room.synapse_bits <= room.memory)).all())
+        n_runs = read + self._second_runs(core, n)
+        return bool((fits & (n_runs * room.list_bits + held * room.synapse_bits <= room.memory)).all())
+
+    def _second_runs(self, core: Ints, n_cores: int) -> Ints:
+        """Count the lists of every core that may need a second run."""
+        if self._asks is None:
+            return np.zeros(n_cores, np.int64)
+        groups = self._work.groups
+        pair = groups.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(groups.start))
+        order = np.argsort(pair)
+        begin = np.flatnonzero(np.diff(pair[order], prepend=-1))
+        need = np.bitwise_or.reduceat(self._asks[order], begin) == NEEDS_TWO
+        return np.bincount(pair[order][begin][need] % n_cores, minlength=n_cores)
 
     def books(self, core: Ints, n_cores: int, ticks: Ints) -> tuple[Work, Books, Price]:
         """Lay out a partition for the compiled search, with some of the ticks."""
@@ -150,14 +175,16 @@ class Balance:
         layout = self._layout
         laid_out = Work(
             groups.start, groups.signal, groups.sender, work.own, sent.indptr.astype(np.int64),
-            sent.indices.astype(np.int32), reader_begin, reader, busy.astype(np.int32 if narrow else np.int64),
+            sent.indices.astype(np.int32), reader_begin, reader, self._kind,
+            busy.astype(np.int32 if narrow else np.int64),
             heard.astype(np.int32 if narrow else np.int64), groups.load, groups.synapses, groups.alike,
             layout.stride, layout.population, self._room.as_array(), work.costs[3:5].copy(),
         )  # fmt: skip
         signals, everyone = groups.n_signals, len(groups)
         books = Books(
-            core.astype(np.int32), np.zeros((signals, n_cores), np.int16), np.zeros(signals, np.int64),
-            np.zeros((4, n_cores), np.int64), np.zeros((2, n_cores, n), np.int64), np.zeros((n_cores, n)), np.zeros(n),
+            core.astype(np.int32), np.zeros((signals, n_cores), np.int64),
+            np.zeros(np.diff(groups.start).max(initial=0), np.int64), np.zeros(signals, np.int64),
+            np.zeros((5, n_cores), np.int64), np.zeros((2, n_cores, n), np.int64), np.zeros((n_cores, n)), np.zeros(n),
             np.zeros(1, np.int64), np.zeros((n_cores, everyone), np.int32), np.zeros(everyone, np.int32),
             np.zeros(n_cores, np.int64), np.zeros((n_cores * n, 2), np.int32), np.full((n_cores, n), -1, np.int64),
             np.zeros(1, np.int64),

@@ -48,6 +48,8 @@ class Work(NamedTuple):
     """(signals + 1,): where the readers of a signal begin."""
     reader: Any
     """(s,): groups that read it."""
+    kind: Any
+    """(s,): 1 for every group that reads a signal, and in fields of 16 bits what may ask for a second run."""
     busy: Any
     """(g, T): what a group adds to the sending of its core, without messages."""
     heard: Any
@@ -74,11 +76,13 @@ class Books(NamedTuple):
     core: Any
     """(g,): core of every group."""
     count: Any
-    """(signals, C): groups of a core that read a signal."""
+    """(signals, C): kinds of the groups of a core that read a signal, added up."""
+    moved: Any
+    """(most,): kinds of the groups that are moved, signal by signal."""
     n_targets: Any
     """(signals,): cores that read it."""
     state: Any
-    """(4, C): compartments, axons, output axons and synapses of every core."""
+    """(5, C): compartments, axons, output axons, synapses and second runs of every core."""
     loads: Any
     """(2, C, T): sending and receiving of every core in every tick."""
     power: Any
@@ -156,7 +160,7 @@ def _root(x):  # type: ignore[no-untyped-def]
 @_part
 def _fits(work, books, run, target):  # type: ignore[no-untyped-def]
     """Ask whether a core has room for groups that read the same, output axons aside."""
-    used, read, held = books.state[0], books.state[1], books.state[3]
+    used, read, _, held, second = books.state
     room = work.room
     load, synapses, g = 0, 0, run[0]
     for h in run:
@@ -167,7 +171,7 @@ def _fits(work, books, run, target):  # type: ignore[no-untyped-def]
     fresh = 0
     for k in range(work.start[g], work.start[g + 1]):
         fresh += books.count[work.signal[k], target] == 0
-    bits = (read[target] + fresh) * room[4] + (held[target] + synapses) * room[5]
+    bits = (read[target] + second[target] + fresh) * room[4] + (held[target] + synapses) * room[5]
     return read[target] + fresh <= room[1] and bits <= room[3]
 
 
@@ -175,7 +179,7 @@ def _fits(work, books, run, target):  # type: ignore[no-untyped-def]
 def _shift_one(work, books, g, home, target):  # type: ignore[no-untyped-def]
     """Move what a group takes and sends to a core."""
     loads, sending = books.loads, work.message[SEND]
-    used, _, out, held = books.state
+    used, _, out, held, _ = books.state
     own = work.own[g]
     loads[SEND, home] -= work.busy[g]
     loads[SEND, target] += work.busy[g]
@@ -202,22 +206,42 @@ def _shift_one(work, books, g, home, target):  # type: ignore[no-untyped-def]
 
 
 @_part
+def _needs_two(kinds):  # type: ignore[no-untyped-def]
+    """Whether a list may need a second run: it has weights of both signs, and one too wide beside the other sign."""
+    return ((kinds >> 16) & 0xFFFF) > 0 and ((kinds >> 32) & 0xFFFF) > 0 and (kinds >> 48) > 0
+
+
+@_part
 def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
     """Move groups of one core that read the same to another, whether or not they fit.
 
     The powers and their sums are left as they were. Return how many places of ``touched`` are written.
     """
-    core, count, loads, read, out = books.core, books.count, books.loads, books.state[1], books.state[2]
+    core, count, loads, read, out, second = (
+        books.core,
+        books.count,
+        books.loads,
+        books.state[1],
+        books.state[2],
+        books.state[4],
+    )
     sending, receiving = work.message
-    g, home, size = run[0], books.core[run[0]], len(run)
+    g, home = run[0], books.core[run[0]]
+    degree = work.start[g + 1] - work.start[g]
+    moved = books.moved[:degree]
+    moved[:] = 0
     for h in run:
         _shift_one(work, books, h, home, target)
+        moved += work.kind[work.start[h] : work.start[h + 1]]
     for k in range(work.start[g], work.start[g + 1]):
         s = work.signal[k]
-        count[s, home] -= size
-        is_freed = count[s, home] == 0
-        is_fresh = count[s, target] == 0
-        count[s, target] += size
+        there, here, more = count[s, home], count[s, target], moved[k - work.start[g]]
+        count[s, home] -= more
+        count[s, target] += more
+        second[home] += int(_needs_two(there - more)) - int(_needs_two(there))
+        second[target] += int(_needs_two(here + more)) - int(_needs_two(here))
+        is_freed = there == more
+        is_fresh = here == 0
         if not (is_freed or is_fresh):
             continue
         if is_freed:
@@ -228,18 +252,18 @@ def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
             read[target] += 1
             for i in range(work.begin[s], work.begin[s + 1]):
                 loads[RECEIVE, target, work.tick[i]] += receiving
-        more = int(is_fresh) - int(is_freed)
-        if more == 0:
+        targets = int(is_fresh) - int(is_freed)
+        if targets == 0:
             continue
-        books.n_targets[s] += more
-        books.messages[0] += more * (work.begin[s + 1] - work.begin[s])
+        books.n_targets[s] += targets
+        books.messages[0] += targets * (work.begin[s + 1] - work.begin[s])
         if work.sender[s] < 0:
             continue
         c = core[work.sender[s]]
-        out[c] += more
+        out[c] += targets
         for i in range(work.begin[s], work.begin[s + 1]):
             t = work.tick[i]
-            loads[SEND, c, t] += more * sending
+            loads[SEND, c, t] += targets * sending
             if books.stamp[c, t] != books.clock[0]:
                 books.stamp[c, t] = books.clock[0]
                 books.touched[n, 0] = c
@@ -285,7 +309,7 @@ def _cost(books, price):  # type: ignore[no-untyped-def]
 def _recount(work, books, price):  # type: ignore[no-untyped-def]
     """Count everything anew by the cores of the groups."""
     core, count = books.core, books.count
-    used, read, out, held = books.state
+    used, read, out, held, second = books.state
     books.count[:] = 0
     books.n_targets[:] = 0
     books.state[:] = 0
@@ -308,7 +332,9 @@ def _recount(work, books, price):  # type: ignore[no-untyped-def]
                 books.n_targets[s] += 1
                 for i in range(work.begin[s], work.begin[s + 1]):
                     books.loads[RECEIVE, c, work.tick[i]] += work.message[RECEIVE]
-            count[s, c] += 1
+            second[c] -= _needs_two(count[s, c])
+            count[s, c] += work.kind[k]
+            second[c] += _needs_two(count[s, c])
     for s in range(len(books.n_targets)):
         books.messages[0] += books.n_targets[s] * (work.begin[s + 1] - work.begin[s])
         if work.sender[s] >= 0:
@@ -375,8 +401,8 @@ def _proposed(work, books, state, slow, bundle, ends):  # type: ignore[no-untype
 @_part
 def _excess(state, room, c):  # type: ignore[no-untyped-def]
     """Give the share by which a core is too full: of compartments, axons, output axons or memory."""
-    used, read, out, held = state[0, c], state[1, c], state[2, c], state[3, c]
-    memory = (read * room[4] + held * room[5]) / room[3]
+    used, read, out, held, second = state[:, c]
+    memory = ((read + second) * room[4] + held * room[5]) / room[3]
     return max(max(used / room[0], read / room[1]), max(out / room[2], memory)) - 1.0
 
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from neuromap.cores.synapse_list.balance_cores import Balance, rates_of
 from neuromap.cores.synapse_list.block_starts import layout_of
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
+from neuromap.cores.synapse_list.fit_weights import asks_for_runs
 from neuromap.cores.synapse_list.list_network import room_of
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.cores.synapse_list.recorded_work import record_work, recorded_ticks
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.cost.tick_times import tick_clock
@@ -34,12 +36,14 @@ class BalanceSearch:
     def __init__(
         self, parts: ListPartition, draft: ListProgram, chip: ChipSpec, context: MappingContext, runs: int
     ) -> None:
-        # runs: those that lists may have, for which there must be room
+        # runs: those that lists may have
         options, costs = context.options, tick_costs(chip)
         assert costs is not None, "objectives are refused where ticks are of fixed length"
         self._most = chip.n_usable_cores if options.max_cores is None else min(options.max_cores, chip.n_usable_cores)
         if parts.n_cores > self._most:
-            raise InputError(f"max_cores = {self._most}: the network takes {parts.n_cores} cores; give as many or more")
+            text = f"the network takes {count_cores(parts.n_cores)}, max_cores = {self._most}"
+            advice = Remedy("max_cores", parts.n_cores, f"max_cores = {parts.n_cores} would do")
+            raise refuse("cores", None, parts.n_cores, self._most, text, [advice])
         random = RandomFrames(max(DEFAULT_FRAMES, math.ceil(RECORDED / draft.period)), options.seed)
         has_inputs = any(port.kind == "input" for port in draft.nodes)
         if options.activity is not None and not has_inputs:
@@ -51,7 +55,9 @@ class BalanceSearch:
         self._work = record_work(parts, recorded_ticks(draft, self._frames), draft, costs)
         self._rates = rates_of(options.objective, self._work, chip)
         layout = layout_of(parts.lists, self._work.groups)
-        self._balance = Balance(layout, self._work, room_of(chip, runs), costs, self._rates, math.prod(chip.tile))
+        asks = asks_for_runs(parts.lists, self._work.groups, chip) if runs > 1 else None
+        room = room_of(chip)
+        self._balance = Balance(layout, self._work, room, costs, self._rates, math.prod(chip.tile), asks)
 
     def found(self) -> ListPartition:
         """Search; the partition with few deliveries, where none is better by what was recorded."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.list_network import ListNetwork
+from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.cores.synapse_list.program import one_run_holds
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
@@ -49,6 +49,30 @@ def held(group: Ints, weight: Ints, chip: ChipSpec) -> tuple[NDArray[np.bool_], 
         unit &= -unit  # the greatest power of two in all
         ways.append(one_run_holds(low, high, unit, chip))
     return ways[0], ways[1] & ways[2]
+
+
+BOTH_TOO_WIDE, PLUS, MINUS = 1, 2, 4
+NEEDS_TWO = BOTH_TOO_WIDE | PLUS | MINUS
+"""What the synapses of a list ask for together where it may need a second run."""
+
+
+def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> NDArray[np.uint8]:
+    """Say of every signal that a group reads which signs its weights have, and whether one is too wide for both."""
+    # A list whose weights all have one sign, or none of which is too wide beside the other sign, has one run: each is
+    # looked at with the power of two that all weights of its signal share, whichever core they lie in.
+    # shapes: returns (s,), in the order of ``groups.signal``
+    unit = np.zeros(lists.n_signals, np.int64)
+    np.bitwise_or.at(unit, lists.signal, np.abs(lists.weight))
+    step = (unit & -unit)[lists.signal]
+    wide = ~one_run_holds(np.minimum(lists.weight, -step), np.maximum(lists.weight, step), step, chip)
+    group_of = np.full(lists.n_somas, -1, np.int64)
+    group_of[groups.neuron] = np.arange(len(groups))
+    pair = group_of[lists.soma[lists.target]] * lists.n_signals + lists.signal
+    known, number = np.unique(pair, return_inverse=True)  # as the signals of the groups are ordered
+    asks = np.zeros(len(known), np.uint8)
+    flags = BOTH_TOO_WIDE * wide + PLUS * (lists.weight > 0) + MINUS * (lists.weight < 0)
+    np.bitwise_or.at(asks, number, flags.astype(np.uint8))
+    return asks
 
 
 def _held_whole(lists: ListNetwork, chip: ChipSpec) -> NDArray[np.bool_]:

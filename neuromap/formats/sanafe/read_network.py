@@ -35,8 +35,8 @@ IGNORED = frozenset(
 """Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them."""
 _CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
 _STRIDES = ("stride_width", "stride_height")
-_ANCHOR = re.compile(rb"(?:^|[\s\[{,])[&*][^\s,\]}]", re.MULTILINE)
-_NESTED = re.compile(rb"^ {200}|(?:[-?] +){32}", re.MULTILINE)
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:])[&*][^\s,\]}]")
+_NESTED = re.compile(r"^ {200}|(?:[-?] +){32}", re.MULTILINE)
 _MOST_DEEP = 32
 Values = Mapping[str, Any]
 Ints = NDArray[np.int64]
@@ -98,21 +98,35 @@ def _plain(data: bytes) -> Values:
     except ImportError:  # PyYAML without libyaml
         CBaseLoader = BaseLoader
 
-    if _ANCHOR.search(data):
+    class Loader(CBaseLoader):  # type: ignore[misc]
+        """Knows words, lists and tables, no tags; refuses what would say two things of one key."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            found = super().construct_mapping(node, deep)
+            if len(found) != len(node.value):
+                keys = [str(key.value) for key, _ in node.value]
+                raise _twice(next(key for key in keys if keys.count(key) > 1))
+            return found
+
+    try:
+        text = data.decode()  # libyaml takes UTF-16 too, in which none of these signs would be seen
+    except UnicodeDecodeError:
+        raise InputError("is no text in UTF-8; write it so") from None
+    if _ANCHOR.search(text):
         raise InputError("has YAML anchors or aliases; write out what they stand for")
     letters = np.frombuffer(data, np.uint8)
     deep = np.isin(letters, (91, 123)).astype(np.int64) - np.isin(letters, (93, 125))
-    if _NESTED.search(data) or int(np.cumsum(deep).max(initial=0)) > _MOST_DEEP:
+    if _NESTED.search(text) or int(np.cumsum(deep).max(initial=0)) > _MOST_DEEP:
         raise InputError(f"is nested more than {_MOST_DEEP} deep; a network of SANA-FE is not")
     try:
-        found = CBaseLoader(data).get_single_data()  # words, lists and tables: it knows no tags
+        found = Loader(data).get_single_data()
     except YAMLError as error:
         raise InputError(f"is no YAML ({' '.join(str(error).split())[:100]})") from None
     return _table(found, "file")
 
 
 def _network(top: Values) -> SanafeNetwork:
-    network = _table(top.get("network"), "network")
+    network = _known(_table(top.get("network"), "network"), ("name", "groups", "edges"), "network")
     groups = tuple(_group(one, k) for k, one in enumerate(_list(network.get("groups"), "network.groups")))
     by_name = {group.name: group for group in groups}
     if len(by_name) != len(groups):
@@ -137,13 +151,15 @@ def _group(entry: Any, number: int) -> Group:
     if not isinstance(name, str) or not name or not name.isprintable():
         raise InputError(f"network.groups[{number}].name: found {show(name)}; needs a name of printable characters")
     where = f"group {show_name(name)}"
+    _known(table, ("name", "attributes", "neurons"), where)
     given: list[tuple[int, int, Values]] = []
     for one in _list(table.get("neurons"), f"{where}: neurons"):
         for label, said in one.items() if isinstance(one, dict) else [(one, [])]:
             first, last = _range(label, where)
             given.append((first, last, _merged(said, f"{where}: neuron {show_name(label)}")))
     size = sum(last - first + 1 for first, last, _ in given)
-    if size > MOST_NEURONS or any(last >= size for _, last, _ in given):
+    begins, ends = (sorted(part) for part in ([one[0] for one in given], [one[1] + 1 for one in given]))
+    if size > MOST_NEURONS or begins[1:] != ends[:-1] or begins[:1] not in ([], [0]):
         raise InputError(f"{where}: neurons: found {size}, not numbered from 0 to {size - 1}; name each once")
     shared = _merged(table.get("attributes", []), f"{where}: attributes")
     attributes: dict[str, list[Any]] = {key: [value] * size for key, value in shared.items()}
@@ -164,6 +180,8 @@ def _edge(label: str, said: dict[str, Any], groups: Mapping[str, Group]) -> Conn
     delay = said.pop("delay", said.pop("d", None))
     if delay is not None and np.any(np.asarray(_floats(delay, where), float) != 0):
         raise NotSupportedError(f"{where}: has delays in dendrites, which are not taken over; leave them out")
+    if "w" in said and "weight" in said:
+        raise _twice("weight")
     weight = said.pop("w", said.pop("weight", None))
     if weight is None:
         raise InputError(f"{where}: has no weight; give one for each synapse")
@@ -179,8 +197,10 @@ def _edge(label: str, said: dict[str, Any], groups: Mapping[str, Group]) -> Conn
         needs = math.prod(sizes)
     elif kind == "sparse":
         listed = [[u, v]] if u is not None else said.pop("source_target_pairs", None)
-        pairs = np.asarray(_floats(listed, where), float).reshape(-1, 2).astype(np.int64)
-        if len(pairs) and not (pairs.min() >= 0 and (pairs < sizes).all()):
+        if not isinstance(listed, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in listed):
+            raise InputError(f"{where}: source_target_pairs: found {show(listed)}; needs a list of pairs of neurons")
+        pairs = np.array([[_whole(end, where, 0) for end in pair] for pair in listed], np.int64).reshape(-1, 2)
+        if not (pairs < sizes).all():
             raise InputError(
                 f"{where}: a pair names a neuron that its group has not; they have {sizes[0]} and {sizes[1]}"
             )
@@ -213,6 +233,7 @@ def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str,
     tile, point, core = str(said.get("core", "")).partition(".")
     if last >= size or not point:
         raise InputError(f"{where}: found {show(said.get('core'))}; needs neurons of {size}, and core: TILE.CORE")
+    _known(said, ("core", "soma", "synapse", "dendrite", *IGNORED), where)
     table = cores.setdefault(name, np.full((size, 2), -1, np.int64))
     table[first : last + 1] = (_whole(tile, where, 0), _whole(core, where, 0))
 
@@ -223,11 +244,23 @@ def _merged(said: Any, where: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for table in tables:
         for key, value in ({} if table == "" else _table(table, where)).items():
-            if key in ("soma", "synapse", "dendrite") and not isinstance(value, str):
-                found |= _merged(value, where)
-            else:
-                found[key] = value
+            is_unit = key in ("soma", "synapse", "dendrite") and not isinstance(value, str)
+            more = _merged(value, where) if is_unit else {key: value}
+            if both := found.keys() & more.keys():
+                raise InputError(f"{where}: {_twice(min(both))}")
+            found |= more
     return found
+
+
+def _known(table: Values, keys: tuple[str, ...], where: str) -> Values:
+    """Refuse other keys, which would say something that is not read."""
+    if unknown := sorted(table.keys() - set(keys)):
+        raise NotSupportedError(f"{where}: key {show(unknown[0])} is not taken over; leave it out")
+    return table
+
+
+def _twice(key: str) -> InputError:
+    return InputError(f"{show(key)} is given twice; give it once")
 
 
 def _range(text: str, where: str) -> tuple[int, int]:
@@ -255,6 +288,8 @@ def number(value: Any, where: str) -> float:
     """Make a number of a word."""
     try:
         found = float(value)
+        if "_" in value or not value.isascii():  # which Python takes for a number, and nobody else
+            found = math.nan
     except (TypeError, ValueError):
         found = math.nan
     if not math.isfinite(found):

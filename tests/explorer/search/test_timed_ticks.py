@@ -242,7 +242,7 @@ def test_rows_on_up_to_so_many_cores_are_those_of_the_mapper(net, list_chip, spr
         most = row.candidate.spread
         if row.status == "does not fit":
             assert most == 2
-            assert row.message.startswith("max_cores = 2: the network takes 3 cores")
+            assert row.message.startswith("the network takes 3 cores, max_cores = 2 (1 too many)")
         if row.status != "mapped":
             continue
         seen.add((most, row.cores))

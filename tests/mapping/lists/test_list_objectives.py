@@ -14,12 +14,22 @@ from neuromap.cores.synapse_list import balance_cores
 from neuromap.cores.synapse_list.balance_cores import Balance, Rates, rates_of
 from neuromap.cores.synapse_list.balance_kernel import compiled
 from neuromap.cores.synapse_list.block_starts import Layout, block_start
-from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
+from neuromap.cores.synapse_list.fill_cores import with_slots
+from neuromap.cores.synapse_list.fit_weights import asks_for_runs
+from neuromap.cores.synapse_list.list_network import NeuronGroups, Room, list_network, neuron_groups
+from neuromap.cores.synapse_list.mapper import synapse_table
 from neuromap.cores.synapse_list.recorded_work import RecordedWork
-from neuromap.errors import InputError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.tick_costs import TickCosts
 from neuromap.hardware.program.structure import program_tensors
+from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
+from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import Budget
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.transforms import Dense
 from neuromap.simulation.cost.energy import Counts, energy_of
 
 ROOM = Room(neurons=9, axons=30, output_axons=40, memory=4000, list_bits=64, synapse_bits=25)
@@ -226,3 +236,55 @@ def test_the_activity_of_another_network_is_refused(brief, digits, tmp_path):
     with pytest.raises(nm.errors.StimulusError) as refused:
         nm.map_rollout(nm.Rollout(digits, "streaming"), "loihi1", objective="tick", activity=tmp_path / "frames.npz")
     assert "\n" not in str(refused.value)
+
+
+def test_too_few_cores_are_a_network_that_does_not_fit(digits):
+    rollout, chip = nm.Rollout(digits, "streaming"), nm.load_chip("loihi1", {"core.neurons": 32})
+    taken = nm.map_rollout(rollout, chip).n_cores
+    with pytest.raises(DoesNotFitError, match=rf"^the network takes {taken} cores, max_cores = 1 \(") as refused:
+        nm.map_rollout(rollout, chip, objective="tick", max_cores=1)
+    found = refused.value.infeasibility
+    assert (found.limit, found.demand, found.bound) == ("cores", taken, 1)
+    request = Request(rollout, chip, nm.MappingOptions(objective="tick", max_cores=1))
+    assert apply_remedy(request, found, found.remedies[0]).options.max_cores == taken
+
+
+def test_activity_needs_inputs_that_take_frames(tmp_path):
+    nodes = {"S": Node("S", (1, 1, 2), neuron=CurrentNeuron(threshold=64, voltage_decay=0, bias=65))}
+    nodes["O"] = Node("O", (1, 1, 1), neuron=CurrentNeuron(threshold=64))
+    edges = {("S", "O"): Edge("S", "O", Dense((1, 1, 2), (1, 1, 1), weights=np.array([[64, 64]])))}
+    np.savez(tmp_path / "frames.npz", S=np.ones((4, 2), bool))
+    how = {"objective": "tick", "activity": tmp_path / "frames.npz"}
+    with pytest.raises(InputError, match=r"alone has no inputs that take frames; leave it out$"):
+        nm.map_rollout(nm.Rollout(Network("alone", nodes, edges), "streaming"), "loihi1", **how)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, 127, 160, 255]))
+@settings(deadline=None, max_examples=25)
+def test_second_runs_are_counted_for_the_lists_that_may_need_one(seed, greatest):
+    rng, chip = np.random.default_rng(seed), nm.load_chip("loihi1")
+    weights = rng.integers(-greatest, greatest + 1, (12, 5)) * rng.choice([-1, 0, 1, 1], (12, 5))
+    nodes = {"I": Node("I", (1, 1, 5)), "O": Node("O", (1, 1, 12), neuron=CurrentNeuron(threshold=64))}
+    edge = Edge("I", "O", Dense((1, 1, 5), (1, 1, 12), weights=weights * 64))
+    lists = list_network(legalise(nm.Rollout(Network("n", nodes, {("I", "O"): edge}), "streaming"), chip), chip)
+    groups, core = neuron_groups(lists), rng.integers(0, 3, 12)
+    nothing = sparse.csr_matrix((groups.n_signals, 2), dtype=np.int64)
+    active = sparse.csr_matrix((12, 2), dtype=np.int64)
+    ones = np.ones(len(groups.signal), np.int64)
+    work = RecordedWork(groups, groups.neuron, ones, nothing, active, np.ones(6, np.int64))
+    layout = Layout(np.zeros(12, np.int64), np.zeros((12, 3), np.int64), np.ones((12, 2), np.int64))
+    balance = Balance(layout, work, ROOM, COSTS, RATES["tick"], asks=asks_for_runs(lists, groups, chip))
+    laid_out, books, price = balance.books(core, 3, np.arange(2))
+    compiled().recount(laid_out, books, price)
+    compiled().anneal(laid_out, books, price, np.array([seed], np.uint64), 1.0, 9)
+    again = books.core.astype(np.int64)
+    table = synapse_table(with_slots(lists, groups, again))[0]
+    needed = np.bincount(table.list_core, table.runs(chip) - 1, 3)
+    assert (books.state[4] >= needed).all()
+    _, anew, _ = balance.books(again, 3, np.arange(2))
+    compiled().recount(laid_out, anew, price)
+    assert (books.state[4] == anew.state[4]).all()
+    full = replace(ROOM, neurons=12, memory=max(int(m) for m in table.bits(chip)) + 64 * int(books.state[4].sum()))
+    assert Balance(layout, work, full, COSTS, RATES["tick"], asks=balance._asks).is_legal(again)
+    if greatest <= 127:  # beside the other sign, a weight lacks one bit of eight
+        assert not books.state[4].any()
