@@ -20,7 +20,7 @@ def mapped(networks, patterns, chip, list_chip):
         rollout = nm.Rollout(network, draw(patterns(network)), draw(st.sampled_from(["windowed", "pipelined"])))
         of_lists = draw(st.booleans()) if lists is None else lists
         spec = list_chip() if of_lists else chip(neurons=12, delay=(1, 4))
-        return rollout, nm.map_rollout(rollout, spec, packing=draw(st.booleans()))
+        return rollout, nm.map_rollout(rollout, spec, **({} if of_lists else {"packing": draw(st.booleans())}))
 
     return draw_mapped
 

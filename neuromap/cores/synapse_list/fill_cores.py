@@ -70,7 +70,7 @@ def fill_cores(
     # in_boxes: whether layers are cut into boxes that share lists
     # gives deliveries are at most those in the order of the neurons
     groups, room = neuron_groups(lists), room_of(chip, runs)
-    _require_groups_fit(lists, groups, chip)
+    _require_groups_fit(lists, groups, chip, room)
 
     def fill(some: NeuronGroups) -> Ints:
         if by_number:
@@ -100,9 +100,10 @@ def _around(groups: NeuronGroups, label: Ints, fill: Callable[[NeuronGroups], In
     return core
 
 
-def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> None:
+def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec, room: Room) -> None:
+    # with the runs that there is room for: a neuron that no core holds would be tried without end
     axons = np.diff(groups.start)
-    bits = axons * chip.lists.list_bits + groups.synapses * chip.lists.synapse_bits
+    bits = axons * room.list_bits + groups.synapses * chip.lists.synapse_bits
     wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > chip.lists.synapse_memory_bits)
     if not wrong.any():
         return

@@ -8,7 +8,8 @@ spikes in the same ticks where its arithmetic commutes with that:
 - rails and wrapping scale too. They do where current and voltage are declared as many bits narrower than the chip's as
   the power has: the chip wraps at 2^k times the network's bound, and stops within 2^k of 2^k times the network's rail,
   which no comparison tells apart, since a spike sets the voltage anew. Else no value may ever meet them; nor may
-  voltages from which spikes take the threshold off, which keep what the upper rail has cut.
+  voltages from which spikes take the threshold off, which keep what the upper rail has cut, nor those of neurons whose
+  threshold is the rail, which none of the network's passes and the chip's would.
 """
 
 from __future__ import annotations
@@ -39,11 +40,15 @@ def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tu
     power = narrower.pop() if len(narrower) == 1 else -1
     if power < 0 or neuron.decay_bits != chip.lists.decay_bits or (power and not _commutes(neuron)):
         return neuron, 0  # which is refused for its widths
-    if power:
-        if neuron.subtract and not _stays_inside(neuron, chip, power, into, below=False):
-            raise _refuse_subtract(population.name, chip)
-        return _times(neuron, chip, power), power
     step = 1 << chip.lists.threshold_shift
+    if power:
+        rail = (1 << neuron.voltage_bits - 1) - 1
+        at_rail = bool((neuron.threshold >= rail).any())
+        if (neuron.subtract or at_rail) and not _stays_inside(neuron, chip, power, into, below=False):
+            raise _refuse_at_rail(population.name, chip, rail if at_rail else None)
+        if (neuron.threshold << power & step - 1).any():
+            raise _refuse_widths(population.name, neuron, chip, power)
+        return _times(neuron, chip, power), power
     unit = int(np.gcd.reduce(neuron.threshold, initial=step))
     power = chip.lists.threshold_shift - (unit.bit_length() - 1)
     if power and not (_commutes(neuron) and _stays_inside(neuron, chip, power, into)):
@@ -98,10 +103,20 @@ def _stays_inside(
     return int(np.maximum(low, high).max(initial=0)) << power <= bound
 
 
-def _refuse_subtract(name: str, chip: ChipSpec) -> DoesNotFitError:
-    text = f"scaled to {chip.name}, a voltage from which spikes take the threshold off might meet its rail"
-    advice = "drives up to the threshold in a tick, or subtract = 0, would do"
-    return refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, advice)])
+def _refuse_at_rail(name: str, chip: ChipSpec, rail: int | None) -> DoesNotFitError:
+    what, advice = "from which spikes take the threshold off", "drives up to the threshold in a tick, or subtract = 0,"
+    if rail is not None:
+        what, advice = f"with a threshold of {rail}, its rail, which it never passes,", f"a threshold below {rail}"
+    text = f"scaled to {chip.name}, a voltage {what} might meet its rail"
+    return refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, f"{advice} would do")])
+
+
+def _refuse_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:
+    step = 1 << chip.lists.threshold_shift
+    odd = int(neuron.threshold[(neuron.threshold << power) % step != 0][0])
+    text = f"threshold {odd}, times {1 << power} as its widths say, is no multiple of {step}, as {chip.name} holds them"
+    near = odd // (step >> power) * (step >> power)
+    return refuse("potential", name, (odd << power) % step, 0, text, [Remedy("neuron", near, f"{near} would do")])
 
 
 def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:

@@ -145,6 +145,8 @@ TIMING_KEYS = {
 _INT32 = 2**31 - 1
 _LEAST_RATE = 1e-30
 """Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
+_LEAST_TICK = 1e-15
+"""Least time of a tick that is timed, in whole femtoseconds: frames and joules per second are divided by it."""
 # key: (least, greatest); the bounds keep every value inside the dtypes of programs
 CORE_BOUNDS = {
     "axons": (1, 65536),
@@ -281,6 +283,19 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     values["defects"] = defects_from_table(tables["defects"])
     if values["tile"] != (1, 1) and (values["defects"].routers or values["defects"].links):
         raise ChipError("defects: routers and links are those of single cores; name the dead cores of a tile instead")
+    always = "neuron_access_seconds" if "neuron_access_seconds" in values["timing"] else "neuron_update_seconds"
+    if values["is_timed"] and max(values["barrier_seconds"][0][1], values["timing"].get(always, 0.0)) < _LEAST_TICK:
+        raise ChipError(
+            f"time.barrier_seconds: a tick in which nothing happens would take no time; give the barrier or {always} "
+            f"{_LEAST_TICK:g} s or more"
+        )
+    for part, figures in (("time", values["timing"]), ("router", values["router"])):
+        for key in (key for key in figures if values["is_timed"] and key in _IN_TICKS):
+            if figures[key] > _MOST_EACH:
+                raise ChipError(
+                    f"{part}.{key}: found {figures[key]:g}; where ticks are timed an event takes at most "
+                    f"{_MOST_EACH:g} s"
+                )
     apart = [key for key in _OF_TIMED if key in values["energy"]]
     if apart and not values["is_timed"]:
         raise ChipError(f'energy.{apart[0]}: is counted where ticks are timed; say ticks = "timed", or delete it')
@@ -299,21 +314,24 @@ def _barrier(time: TomlTable, is_timed: bool) -> tuple[tuple[int, float], ...]:
             raise ChipError('time: ticks = "timed" needs barrier_seconds, such as [[1, 6e-7]]: tiles in use, seconds')
         return ()
     steps = time.values["barrier_seconds"]
-    allowed = "is a list of [tiles, seconds], tiles from 1 on and rising, seconds from 0 to 1"
+    allowed = "is a list of [tiles, seconds], tiles from 1 on and rising, seconds from 0 to 1e-3 that do not fall"
     if not is_timed:
         raise ChipError('time.barrier_seconds: means nothing where ticks are fixed; say ticks = "timed", or delete it')
     if not isinstance(steps, list) or not steps or not all(isinstance(step, list) and len(step) == 2 for step in steps):
         raise time.wrong("barrier_seconds", allowed)
-    known = 0
+    known, before = 0, 0.0
     for tiles, seconds in steps:
         is_whole = isinstance(tiles, int) and not isinstance(tiles, bool)
-        is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= 1
+        is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and before <= seconds <= _MOST_EACH
         if not is_whole or not is_time or not known < tiles <= MAX_CORES or (known == 0 and tiles != 1):
             raise time.wrong("barrier_seconds", allowed)
-        known = tiles
+        known, before = tiles, seconds
     return tuple((tiles, float(seconds)) for tiles, seconds in steps)
 
 
+_IN_TICKS = (*TIMING_KEYS, "hop_seconds", "hop_x_seconds", "hop_y_seconds")
+_MOST_EACH = 1e-3
+"""Greatest time of one event or barrier: whole femtoseconds of all in a run stay inside 64 bits."""
 _OF_TIMED = ("neuron_access_joules", "fire_joules", "arrival_joules")
 """Figures of what is counted only where ticks are timed."""
 

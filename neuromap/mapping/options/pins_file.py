@@ -170,6 +170,8 @@ def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
         if not 1 <= cores <= size:
             raise InputError(f"pins: cores.{node}: found {cores}; allowed are 1 to {size}, the neurons of the node")
     for node, of_neuron in pins.neurons.items():
+        if node in pins.cores:
+            raise InputError(f"pins: {node}: has both cores.{node} and neurons.{node}, which says all; leave one out")
         _check_table(node, np.asarray(of_neuron), network, chip)
     for node, region in pins.regions.items():
         _check_region(node, region, chip)

@@ -114,7 +114,7 @@ class ResponseSeconds:
 
     def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
         self._chip, self.frames = program.chip, frames
-        self._samples = sorted({port.sample_tick for port in program.nodes if port.kind == "input"})
+        self._samples = _samples(program)
 
     def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
         """Give the mean seconds of a response over frames and stimuli; of several inputs the longest.
@@ -130,19 +130,25 @@ class ResponseSeconds:
         return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
 
     def frequency(self, period: Time, which: Which = "measured") -> float | None:
-        """Give the frames that are sampled in a second; None as in :meth:`of`."""
+        """Give the frames that are sampled in a second; None as in :meth:`of`, and where a frame takes no time."""
         if not self._chip.is_timed:
             return float(1 / (period * self._chip.tick_seconds))
-        return None if self.frames is None else 1 / float(self.frames.frame_period(which).mean())
+        each = None if self.frames is None else float(self.frames.frame_period(which).mean())
+        return 1 / each if each else None
 
 
 def frame_seconds(program: ChipProgram, times: TickTimes, n_stimuli: int, first_frame: int) -> FrameSeconds:
     """Cut the ticks of several stimuli, windows of equal length, into those of each."""
-    first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
     return FrameSeconds(
         times.seconds.reshape(n_stimuli, -1),
         times.bound.reshape(n_stimuli, -1),
         program.period,
         first_frame,
-        tick_of_frame(first_input, program.period, first_frame),
+        tick_of_frame(_samples(program)[0], program.period, first_frame),
     )
+
+
+def _samples(program: ChipProgram) -> list[Time]:
+    """List the ticks in which the inputs' frame 0 is sampled, rising; without inputs, those of what is computed."""
+    ticks = {port.sample_tick for port in program.nodes if port.kind == "input"}
+    return sorted(ticks or {port.sample_tick for port in program.nodes})

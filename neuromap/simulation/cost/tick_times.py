@@ -80,7 +80,7 @@ class TickTimes(Card):
             "mean tick": seconds(float(self.seconds.mean())),
             "longest tick": seconds(float(self.seconds.max())),
             "barrier": seconds(self.barrier),
-            "bound": f"{self.bound.sum() / self.seconds.sum() - 1:.1%} above",
+            "bound": f"{self.bound.sum() / (self.seconds.sum() or 1.0) - bool(self.seconds.any()):.1%} above",
         }
 
 

@@ -138,7 +138,9 @@ def test_optional_tables(timed):
     ]
     of_timed = ("neuron_access_joules", "fire_joules", "arrival_joules", "hop_x_joules", "hop_y_joules")
     energy = [key for key in ENERGY_KEYS if key not in (("hop_joules",) if timed else of_timed)]
-    document["router"] = dict.fromkeys(router, 1)
+    document["router"] = dict.fromkeys(router, 1) | dict.fromkeys(
+        (key for key in router if key.startswith("hop_")), 1e-4
+    )
     document["energy"] = {**dict.fromkeys(energy, 2.5), "included": list(ENERGY_TERM_KEYS)}
     document["time"] |= dict.fromkeys(TIMING_KEYS, 3e-9)
     document["time"] |= {"ticks": "timed", "barrier_seconds": [[1, 1e-6], [3, 2e-6]]} if timed else {}

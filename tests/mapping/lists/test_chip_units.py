@@ -138,3 +138,26 @@ def test_kernels_are_stored_once_per_core_and_the_checker_counts_them_again(list
     assert [v.rule for v in check_program(replace(program, chip=tight))] == ["synapse-memory"]
     exact = replace(chip, core_figures=replace(chip.lists, synapse_memory_bits=most))
     assert check_program(replace(program, chip=exact)) == []
+
+
+def test_a_threshold_at_the_rail_is_not_scaled_to_where_the_chip_passes_it(list_chip):
+    # the network's voltage stops at 131,071 and never passes it; the chip's stops at 131,071 * 64 + 63
+    at_rail = {"threshold": 2**17 - 1, "voltage_decay": 0, "bias": 9000}
+    with pytest.raises(DoesNotFitError, match="a threshold of 131071, its rail, which it never passes, might meet"):
+        nm.map_rollout(nm.Rollout(two_layers(0, np.array([[3]]), **at_rail), "streaming"), list_chip())
+
+
+def test_widths_too_near_the_chips_are_refused_with_the_threshold(list_chip):
+    network = two_layers(0, np.array([[3]]), threshold=20, current_bits=22, voltage_bits=22)
+    with pytest.raises(
+        DoesNotFitError, match=r"threshold 20, times 4 as its widths say, is no multiple of 64.*; 16 wou"
+    ):
+        nm.map_rollout(nm.Rollout(network, "streaming"), list_chip())
+
+
+def test_a_neuron_whose_lists_fit_no_core_in_two_runs_is_refused(list_chip):
+    # two neurons fit a core with a run a list, which their signs do not; with two runs no neuron fits one
+    weights = np.where(np.arange(20)[:, None] % 2, 255, -253) * np.ones((1, 60), int)
+    chip = list_chip(synapse_memory_bits=60 * (64 + 2 * 25))
+    with pytest.raises(DoesNotFitError, match="weights of both signs up to"):
+        nm.map_rollout(nm.Rollout(two_layers(0, weights), "streaming"), chip)

@@ -66,6 +66,7 @@ def test_a_node_has_cores_of_its_own_in_a_region(rollout):
 @pytest.mark.parametrize(
     ("pins", "message"),
     [
+        ({"neurons": {"A": [0] * 8}, "cores": {"A": 2}}, "pins: A: has both cores.A and neurons.A, which says all"),
         ({"neurons": {"A": [0] * 7}}, "pins: neurons.A: holds 7 numbers; the node has 8 neurons, give one for each"),
         ({"neurons": {"A": [0] * 7 + [128]}}, "pins: neurons.A: neuron 7 is in core 128; loihi1 has 0 to 127"),
         ({"neurons": {"I": [0] * 3}}, "pins: neurons.I: is an input"),

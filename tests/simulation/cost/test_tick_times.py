@@ -168,6 +168,10 @@ def test_energy_has_a_term_for_every_event() -> None:
     [
         ({"time.barrier_seconds": [[2, 1e-6]]}, "time.barrier_seconds"),
         ({"time.barrier_seconds": [[1, 1e-6], [1, 2e-6]]}, "time.barrier_seconds"),
+        ({"time.barrier_seconds": [[1, 2e-6], [4, 1e-6]]}, "seconds from 0 to 1e-3 that do not fall"),
+        ({"time.barrier_seconds": [[1, 0.0]], "time.neuron_access_seconds": 0.0}, "would take no time"),
+        ({"time.fire_seconds": 1e20}, "time.fire_seconds: found 1e+20; where ticks are timed an event takes at most"),
+        ({"router.hop_x_seconds": 2.0}, "router.hop_x_seconds: found 2; where ticks are timed"),
         ({"time.ticks": "fixed"}, "means nothing where ticks are fixed"),
         ({"time.ticks": "quick"}, 'allowed are "fixed", "timed"'),
         ({"grid.tile": [3, 2]}, "must divide the cores"),
@@ -180,3 +184,12 @@ def test_figures_that_do_not_go_together_are_refused(figures: dict[str, object],
         with_figures(nm.load_chip("loihi1"), figures)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_network_without_inputs_has_seconds_from_its_sources_on() -> None:
+    nodes = {"S": Node("S", (1, 1, 1), neuron=CurrentNeuron(threshold=64, voltage_decay=0, bias=65))}
+    nodes["O"] = Node("O", (1, 1, 1), neuron=CurrentNeuron(threshold=0))
+    edges = {("S", "O"): Edge("S", "O", Dense((1, 1, 1), (1, 1, 1), weights=np.array([[64]])), delay=3)}
+    (row,) = nm.latency_report(Network("sources", nodes, edges), chip="loihi1").rows
+    assert row.predicted.first_response_ticks == 3
+    assert row.predicted.first_response_seconds == pytest.approx(3 / row.sampling_frequency_hz, rel=0.5)
