@@ -68,7 +68,7 @@ def map_family(family: Family, graph: Hypergraph) -> dict[str, Any]:
     groups = groups_of(graph)
     room = Room(family.neurons, family.axons, _NO_LIMIT, _NO_LIMIT, 0, 0)
     begun = time.process_time()
-    part = partition_groups(groups, room, _layers(graph))
+    part = partition_groups(groups, room, layers_of(graph))
     divided = time.process_time() - begun
     source, target = _ways(graph, part)
     begun = time.process_time()
@@ -125,7 +125,7 @@ def groups_of(graph: Hypergraph) -> NeuronGroups:
     return NeuronGroups(itself, graph.start, graph.source.astype(np.int32), alone, np.diff(graph.start), itself.copy())
 
 
-def _layers(graph: Hypergraph) -> list[Layer]:
+def layers_of(graph: Hypergraph) -> list[Layer]:
     first = np.cumsum([0, *(rows * columns * features for rows, columns, features in graph.shapes)]).tolist()
     return [(n, shape) for n, shape in zip(first, graph.shapes, strict=False) if shape[0] * shape[1] > 1]
 
