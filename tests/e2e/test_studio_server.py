@@ -150,6 +150,7 @@ def test_a_network_that_cannot_be_shown_gives_a_page_that_says_why(
         assert "refused" in page.inner_text("#status")
         assert_accessible(page)
         shoot(page, "studio-refused")
+        page.close()  # it would ask once more while the server ends
     finally:
         server.end()
 
