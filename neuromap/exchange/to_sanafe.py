@@ -61,16 +61,7 @@ def export_sanafe(
         name=program.name,
         format="sanafe",
         contents=contents,
-        figures={
-            "cores": program.n_cores,
-            "neurons": cells.n_neurons,
-            "synapses": len(cells.pre) - n_ways,
-            "buffers for delays": len(cells.buffer_core),
-            "input neurons": len(cells.generator_core),
-            "input frames": run.n_frames,
-            "steps to run": steps,
-            "run it": "python run.py",
-        },
+        figures=_figures(run, cells, n_ways, steps),
         kept=kept,
         approximated=approximated,
         refused=refused,
@@ -108,20 +99,24 @@ def _of_lists(run: ProgramRun, program: ListProgram) -> Exported:
             "run.py": runner_script(steps, "detailed"),
             "README.md": _readme(run, steps, cells.lead),
         },
-        figures={
-            "cores": program.n_cores,
-            "neurons": cells.n_neurons,
-            "synapses": len(cells.pre) - n_ways,
-            "buffers for delays": len(cells.buffer_core),
-            "input neurons": len(cells.generator_core),
-            "input frames": run.n_frames,
-            "steps to run": steps,
-            "run it": "python run.py",
-        },
+        figures=_figures(run, cells, n_ways, steps),
         kept=kept,
         approximated=tuple(approximated),
         refused=(),
     )
+
+
+def _figures(run: ProgramRun, cells: SanafeCells | ListCells, n_ways: int, steps: int) -> dict[str, int | str]:
+    return {
+        "cores": run.program.n_cores,
+        "neurons": cells.n_neurons,
+        "synapses": len(cells.pre) - n_ways,
+        "buffers for delays": len(cells.buffer_core),
+        "input neurons": len(cells.generator_core),
+        "input frames": run.n_frames,
+        "steps to run": steps,
+        "run it": "python run.py",
+    }
 
 
 def _neurons(program: ChipProgram, cells: SanafeCells | ListCells) -> str:

@@ -19,7 +19,15 @@ from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
-from neuromap.formats.sanafe.network import MOST_SYNAPSES, known_figure, list_words, range_words, ranks_of, runs_of
+from neuromap.formats.sanafe.network import (
+    MOST_SYNAPSES,
+    input_lines,
+    known_figure,
+    list_words,
+    range_words,
+    ranks_of,
+    runs_of,
+)
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import HostSpikes
 from neuromap.network.spiking_neuron import NO_FLOOR
@@ -224,13 +232,7 @@ def _buffers(cells: ListCells) -> Iterator[str]:
 
 
 def _inputs(cells: ListCells) -> Iterator[str]:
-    yield "    - name: inputs"
-    yield "      attributes: {synapse_hw_name: synapses}"
-    yield "      neurons:"
-    trains = np.zeros((len(cells.generator_core), cells.n_ticks), np.uint8)
-    trains[cells.fed_generator, cells.fed_tick] = 1
-    for k, train in enumerate(trains):
-        yield f"        - {k}: {{soma: {{spikes: [{', '.join('01'[spike] for spike in train)}]}}}}"
+    return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
 
 
 _GROUPS = {"neurons": _neurons, "buffers": _buffers, "inputs": _inputs}

@@ -111,11 +111,16 @@ def _buffers(cells: SanafeCells) -> Iterator[str]:
 
 
 def _inputs(cells: SanafeCells) -> Iterator[str]:
+    return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
+
+
+def input_lines(n_inputs: int, n_ticks: int, generator: _Ints, tick: _Ints) -> Iterator[str]:
+    """Write the group of input neurons, each with the train of spikes that the host feeds."""
     yield "    - name: inputs"
     yield "      attributes: {synapse_hw_name: synapses}"
     yield "      neurons:"
-    trains = np.zeros((len(cells.generator_core), cells.n_ticks), np.uint8)
-    trains[cells.fed_generator, cells.fed_tick] = 1
+    trains = np.zeros((n_inputs, n_ticks), np.uint8)
+    trains[generator, tick] = 1
     for k, train in enumerate(trains):
         yield f"        - {k}: {{soma: {{spikes: [{', '.join('01'[spike] for spike in train)}]}}}}"
 
