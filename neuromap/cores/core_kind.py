@@ -1,7 +1,8 @@
 """CoreKind: what the rest of neuromap asks a kind of core, and how a kind is found by its name.
 
 A kind is a package whose modules are its parts: ``structure``, ``program``, ``rules``, ``mapper``, ``engines``,
-``faults`` and, where the general one is too slow or too coarse, ``wave`` and ``shared_engine``. A part offers what its
+``faults``, ``proof`` where programs can be proven and, where the general one is too slow or too coarse, ``wave`` and
+``shared_engine``. A part offers what its
 protocol below says; it is imported when it is first asked. The registry names ours; others have an entry point of the
 group ``neuromap.core_kinds`` with the kind's name and its package.
 """
@@ -132,6 +133,18 @@ class FaultsPart(Protocol):
         """Change the weight of a connection to some neurons."""
 
 
+class ProofPart(Protocol):
+    """What a neuron computes, for proofs: N neurons of a core, given the least and greatest sum that reaches them."""
+
+    def forgetting(self, program: Any, core: int, low: Ints, high: Ints) -> tuple[Ints, NDArray[np.uint8]]:
+        """Give the sum from which each spikes, and why it does not forget (``proof/codes.py``); 0 where it does."""
+
+    def remembering(
+        self, program: Any, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints
+    ) -> NDArray[np.uint8]:
+        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is."""
+
+
 class Wave(Protocol):
     """How the dependency wave and the counting of work walk a program."""
 
@@ -160,7 +173,8 @@ class CoreKind:
     mapper: Mapper
     engines: Engines
     faults: FaultsPart
-    # ``wave`` and ``shared_engine`` are None where the package has none
+    # ``proof``, ``wave`` and ``shared_engine`` are None where the package has none
+    proof: ProofPart | None
     wave: Wave | None
     shared_engine: SharedEngine | None
 
@@ -193,10 +207,11 @@ _PARTS: Mapping[str, type] = {
     "mapper": Mapper,
     "engines": Engines,
     "faults": FaultsPart,
+    "proof": ProofPart,
     "wave": Wave,
     "shared_engine": SharedEngine,
 }
-_OPTIONAL = ("wave", "shared_engine")
+_OPTIONAL = ("proof", "wave", "shared_engine")
 
 
 CORE_KINDS: Registry[CoreKind] = Registry(

@@ -52,7 +52,7 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
         )
 
 
-def _rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
+def rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
     """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
     period = whole(rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step))
     lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
@@ -123,7 +123,7 @@ def hold_against_reference(
     require_legal(program, indices_only=True)
     violations = check_program(program)
     checked, _ = choose_frames(rollout.network, frames, random)
-    period = _rollout_period(rollout, program)
+    period = rollout_period(rollout, program)
     expected = reference(rollout, checked)
     trace = record_run(program, checked, choice)
 

@@ -1,0 +1,84 @@
+"""What a neuron of a crossbar computes, for the checker of certificates (``docs/theorems/program-proofs.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.crossbar.program import Program
+from neuromap.proof.codes import PARAMETERS, RAILS, RANDOM, REST
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.uint8]
+
+
+def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
+    """Give the sum from which each neuron spikes, and why it is no neuron that forgets; 0 where it is (Lemma 3)."""
+    neurons = program.neurons
+    alpha, beta, leak, reset = (
+        table[core].astype(np.int64)
+        for table in (neurons.threshold, neurons.negative_threshold, neurons.leak, neurons.reset)
+    )
+    gamma, kappa = neurons.reset_mode[core], neurons.saturate_negative[core]
+    least, most = low + leak, high + leak
+    # from which potential on it is below the negative threshold
+    under = -beta if program.chip.rules.negative_comparison == "<=" else -beta - 1
+    # Every potential that a tick can leave must be 0: after a spike, below the negative threshold, and in between.
+    spike_leaves = np.where(
+        gamma == 0, reset == 0, _only(np.maximum(alpha, least), most, np.where(gamma == 1, alpha, 0))
+    )
+    below = np.minimum(under, np.minimum(most, alpha - 1))
+    below_leaves = np.where(
+        kappa, beta == 0, np.where(gamma == 0, reset == 0, _only(least, below, np.where(gamma == 1, -beta, 0)))
+    )
+    between = _only(np.maximum(under + 1, least), np.minimum(alpha - 1, most), np.zeros_like(alpha))
+    forgets = (spike_leaves | (most < alpha)) & (below_leaves | (least > below)) & between
+    found = np.zeros(len(alpha), np.uint8)
+    found[~forgets | (neurons.potential[core] != 0) | (neurons.leak_reversal[core] & (leak != 0))] = REST
+    rails = program.chip.potential_range
+    found[(low < rails[0]) | (high > rails[1]) | (least < rails[0]) | (most > rails[1])] = RAILS
+    found[_random(program, core)] = RANDOM
+    return alpha - leak, found
+
+
+def _only(low: Ints, high: Ints, value: Ints) -> NDArray[np.bool_]:
+    """Whether nothing but a value lies between two bounds."""
+    return (low > high) | ((low == high) & (low == value))
+
+
+def _random(program: Program, core: int) -> NDArray[np.bool_]:
+    neurons = program.neurons
+    random = np.zeros(program.shape[1], np.bool_)
+    if neurons.stochastic_weight is not None:
+        random |= neurons.stochastic_weight[core].any(axis=1)
+    if neurons.stochastic_leak is not None:
+        random |= neurons.stochastic_leak[core]
+    if neurons.noise_bits is not None:
+        random |= neurons.noise_bits[core] > 0
+    return random
+
+
+def remembering(program: Program, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints) -> Codes:
+    """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemma 7)."""
+    neurons, found = program.neurons, np.zeros(program.shape[1], np.uint8)
+    has = {"threshold": neurons.threshold, "leak": neurons.leak, "floor": neurons.negative_threshold}
+    has |= {"potential": neurons.potential, "subtract": neurons.reset_mode}
+    if set(has) != set(wanted):
+        return np.full_like(found, PARAMETERS)
+    differs = (power != 0) | ~neurons.saturate_negative[core] | (neurons.reset[core] != 0)
+    differs |= neurons.leak_reversal[core] & (neurons.leak[core] != 0)
+    for name, table in has.items():
+        differs |= table[core] != wanted[name]
+    # From below the threshold a tick adds at most ``high``; where that exceeds a threshold which spikes take off, the
+    # potential grows without end.
+    start = np.maximum(wanted["threshold"] - 1, wanted["potential"])
+    gain = np.maximum(high + np.maximum(wanted["leak"], 0), 0)
+    grows = (wanted["subtract"] == 1) & (gain > wanted["threshold"])
+    rails = program.chip.potential_range
+    deepest = np.minimum(-wanted["floor"], wanted["potential"]) + low + np.minimum(wanted["leak"], 0)
+    found[grows | (start + gain > rails[1]) | (deepest < rails[0])] = RAILS
+    found[differs] = PARAMETERS
+    found[_random(program, core)] = RANDOM
+    return found

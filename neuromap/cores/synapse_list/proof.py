@@ -1,0 +1,112 @@
+"""What a neuron of a synapse-list core computes, for the checker of certificates (``docs/theorems/program-proofs.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.uint8]
+_VALUES = ("current_decay", "voltage_decay", "threshold", "bias", "refractory", "current", "voltage")
+_OPTIONS = {"reset": 0, "floor": 2**31 - 1, "subtract": 0}
+_SCALED = ("threshold", "bias", "current", "voltage", "reset")
+
+
+def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
+    """Give the sum from which each neuron spikes, and why it is no neuron that forgets; 0 where it is (Lemma 3)."""
+    neurons, lists = program.neurons, program.chip.lists
+    whole = 1 << lists.decay_bits
+    threshold, bias = neurons.threshold[core].astype(np.int64), neurons.bias[core].astype(np.int64)
+    found = np.zeros(len(threshold), np.uint8)
+    forgets = (neurons.current_decay[core] == whole) & (neurons.voltage_decay[core] == whole)
+    forgets &= neurons.refractory[core] == 0
+    if neurons.joined is not None:
+        joined = neurons.joined[core]
+        forgets &= joined < 0
+        forgets[joined[joined >= 0]] = False
+    found[~forgets] = REST
+    bound = lists.greatest_sum
+    least, most = low + np.minimum(bias, 0), high + np.maximum(bias, 0)
+    found[(low < -bound) | (high > bound) | (lists.sum_wraps & ((least < -bound) | (most > bound)))] = RAILS
+    rail = (1 << program.chip.potential_bits - 1) - 1
+    # A voltage is stopped at the rail, and no threshold of it or above is ever passed.
+    return np.where(threshold >= rail, most + 1, threshold + 1 - bias), found
+
+
+def remembering(
+    program: ListProgram, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints
+) -> Codes:
+    """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemmas 7 and 8)."""
+    neurons, chip = program.neurons, program.chip
+    found = np.zeros(program.shape[1], np.uint8)
+    if "current_decay" not in wanted:
+        return np.full_like(found, PARAMETERS)
+    has = {name: getattr(neurons, name)[core].astype(np.int64) for name in _VALUES}
+    for name, idle in _OPTIONS.items():
+        table = getattr(neurons, name)
+        has[name] = np.full(len(found), idle) if table is None else table[core].astype(np.int64)
+    widths = {"current_bits": chip.lists.current_bits, "voltage_bits": chip.potential_bits}
+    rail = (1 << wanted["voltage_bits"] - 1) - 1
+    differs = wanted["decay_bits"] != chip.lists.decay_bits
+    differs |= wanted["sum_wraps"] != int(chip.lists.sum_wraps)
+    for name, value in has.items():
+        right = wanted[name] << power if name in _SCALED else wanted[name]
+        if name == "floor":  # a floor at the rail or below is none
+            right = np.minimum(((right + 1) << power) - 1, ((rail + 1) << power) - 1)
+            value = np.minimum(value, (1 << chip.potential_bits - 1) - 1)
+        differs |= value != right
+    narrower = wanted["current_bits"] + power == widths["current_bits"]
+    narrower &= wanted["voltage_bits"] + power == widths["voltage_bits"]
+    sums = np.minimum(wanted["accumulator_bits"], wanted["current_bits"])
+    narrower &= sums + power == min(chip.lists.accumulator_bits, chip.lists.current_bits)
+    decays = [wanted[name] for name in wanted if "decay" in name and name != "decay_bits"]
+    whole = 1 << chip.lists.decay_bits
+    commutes = np.all([(decay == 0) | (decay == whole) | (decay == ABSENT) for decay in decays], axis=0)
+    exact = narrower & ((power == 0) | (commutes & (wanted["subtract"] == 0) & (wanted["threshold"] < rail)))
+    inside = commutes & _inside(wanted, power, low, high, min(chip.lists.greatest_sum, rail_of(chip.potential_bits)))
+    found[~exact & ~inside] = RAILS
+    return np.where(differs | _currents_differ(program, core, wanted), PARAMETERS, found).astype(np.uint8)
+
+
+def rail_of(bits: int) -> int:
+    """Give the greatest voltage of a width."""
+    return int((1 << bits - 1) - 1)
+
+
+def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]) -> NDArray[np.bool_]:
+    """Whether a neuron has other further currents; they are joined to it in the order of their numbers."""
+    joined = program.neurons.joined
+    more = [wanted[name] for name in sorted(wanted, key=lambda name: (len(name), name)) if name.startswith("more_")]
+    differs = np.zeros(program.shape[1], np.bool_)
+    if joined is None:
+        return np.any([differs, *(decay != ABSENT for decay in more)], axis=0)
+    for n in range(program.shape[1]):
+        mine = np.flatnonzero(joined[core] == n)
+        has = program.neurons.current_decay[core, mine].tolist()
+        differs[n] = (
+            has != [int(decay[n]) for decay in more if decay[n] != ABSENT] or program.neurons.current[core, mine].any()
+        )
+    return differs
+
+
+def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> NDArray[np.bool_]:
+    """Whether no current wraps and no voltage meets a rail, of chip or network, whatever arrives (Lemma 8)."""
+    keeps = np.any([wanted[name] == 0 for name in wanted if "current_decay" in name], axis=0)
+    endless = keeps & ((low < 0) | (high > 0) | (wanted["current"] != 0))
+    adds_up = wanted["voltage_decay"] == 0
+    bias, current, voltage = (wanted[name] << power for name in ("bias", "current", "voltage"))
+    down = -low + np.maximum(-bias, 0) + np.maximum(-current, 0)
+    up = high + np.maximum(bias, 0) + np.maximum(current, 0)
+    floor = np.where(wanted["floor"] >= rail_of(32), rail_of(62), (wanted["floor"] + 1) << power)
+    endless |= adds_up & (down > 0) & (floor == rail_of(62))
+    endless |= adds_up & (wanted["subtract"] == 1) & (up > wanted["threshold"] << power)
+    deepest = np.minimum(down + np.maximum(-voltage, 0), floor)
+    top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
+    limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
+    limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
+    return ~endless & (np.maximum(deepest, top) <= limit)

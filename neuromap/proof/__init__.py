@@ -1,0 +1,1 @@
+"""Proofs that a program computes its network, for every input."""

@@ -1,0 +1,394 @@
+"""The checker of certificates: whether a program computes a network in ticks, for every input and all time.
+
+It is meant to be read whole. It imports NumPy and what reads programs, no mapper, no simulator, no rollout; the lemmas
+that it rests on are proven in ``docs/theorems/program-proofs.md``, under the numbers given here.
+
+A *claim* says of a neuron on the chip: it spikes in the ticks of frames i >= 1 in which ``neuron`` of the network is 1,
+and in no other tick; frame i of it is in tick floor((begin + i p) / q) for a frame period of p / q ticks (Lemma 1).
+Claims are taken for granted one tick back and shown for the next: all delays are one tick or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import BIAS
+from neuromap.proof.codes import (
+    ALIGNED,
+    CLIPPED,
+    EARLY,
+    EQUAL,
+    EXACT,
+    FIRST,
+    FORM,
+    GAP,
+    PROVEN,
+    REASONS,
+    SHARED,
+    STATE,
+    STRAY,
+    THRESHOLD,
+    UNCLAIMED,
+)
+
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+NOBODY = -1
+"""Claim of neurons of which nothing is claimed; source of axons that nothing feeds."""
+_CLASH = -2
+"""Source of axons of which two different signals, or one of which nothing is claimed, arrive."""
+_CLOCK = -3
+"""Source of axons that the host feeds in every frame."""
+
+_DENSE = 1 << 22
+"""Entries of a table of all sums of a core, up to which one is made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A network in ticks, and what is claimed of a program; G neurons of the network, T terms of their sums."""
+
+    # names, kinds, first: nodes, whether each is "input", "hidden" or "output", and the number of its first neuron;
+    # first has one more, G
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    first: Ints
+    # start, source, lag, current, weight: neuron g sums terms ``start[g]`` to ``start[g + 1] - 1``: ``weight`` for a 1
+    # of ``source`` ``lag`` frames before, into its ``current``
+    start: Ints
+    source: NDArray[np.int32]
+    lag: NDArray[np.int16]
+    current: NDArray[np.int8]
+    weight: NDArray[np.int32]
+    # (G,): a neuron without state is 1 iff its sum reaches it
+    threshold: Ints
+    # parameters of neurons with state, shape (G,) each; none where neurons forget
+    state: Mapping[str, Ints]
+    # neuron, begin: (C, N): the claim of every neuron on the chip, and tick of frame 0 in parts of a tick
+    neuron: Ints
+    begin: Ints
+    part: Ints  # (C, N): which current of that neuron it holds
+    relay: Bools  # (C, N): whether it hands on that neuron's value; else it computes it
+    power: Ints  # (C, N): k where all that it adds up and compares is the network's times 2^k
+    silent: Bools  # (G,): neurons that are never 1
+    # program, network: digests of what this is about
+    program: str = ""
+    network: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What the neurons of a core add up in a frame, beside what they should."""
+
+    # (N,): least and greatest sum, and what the host adds in every frame
+    low: Ints
+    high: Ints
+    clock: Ints
+    found: NDArray[np.uint8]  # (N,): what is wrong with what reaches them; 0 for nothing
+    # neuron, source, lag, current, weight, wanted: terms that differ; weight on the chip and in the network
+    neuron: Ints
+    source: Ints
+    lag: Ints
+    current: Ints
+    weight: Ints
+    wanted: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """What the checker found."""
+
+    found: NDArray[np.uint8]  # (C, N): of every neuron on the chip, one of the codes above
+    faults: tuple[str, ...]  # what is wrong beside neurons, one line each
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that reaches an output is proven."""
+        return not self.faults
+
+
+class Checker:
+    """One program beside one certificate."""
+
+    def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
+        self.program, self.certificate = program, certificate
+        self._p, self._q = program.period.numerator, program.period.denominator
+        self._axons = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
+        self._greatest = int(certificate.lag.max(initial=0))
+        self._place = np.full(int(certificate.first[-1]), -1, np.int64)
+        self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
+        self._feed()
+
+    def _feed(self) -> None:
+        """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
+        program, host, mine = self.program, self.program.host, self.certificate
+        wires = program.wires
+        names = {name: k for k, name in enumerate(mine.names)}
+        port = np.array([mine.first[names[port.name]] for port in program.nodes] + [0], np.int64)
+        fed = np.where(host.node == BIAS, _CLOCK, port[host.node] + host.index)
+        source = mine.neuron[wires.core, wires.neuron]
+        row = np.concatenate([self._axons[wires.target_core] + wires.target_axon, self._axons[host.core] + host.axon])
+        signal = np.stack(
+            [
+                np.concatenate([np.where(source == NOBODY, _CLASH, source), fed]),
+                np.concatenate([mine.begin[wires.core, wires.neuron] + wires.delay * self._q, self._arrivals()]),
+                np.concatenate([np.ones(len(source), np.int64), host.first_frame.astype(np.int64)]),
+            ]
+        )
+        self._signal = np.full((3, self._axons[-1]), NOBODY, np.int64)
+        self._signal[:, row] = signal  # the last of several; where another differs, they clash
+        self._signal[0, row[(self._signal[:, row] != signal).any(axis=0)]] = _CLASH
+
+    def _arrivals(self) -> Ints:
+        host = self.program.host
+        return host.arrival.astype(np.int64) * self._q + (0 if host.part is None else host.part)
+
+    def sums(self, core: int) -> Sums:
+        """Compare what the neurons of a core add up with what they should (Lemma 2)."""
+        program, mine, n = self.program, self.certificate, self.program.shape[1]
+        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
+        synapses = program.synapses_of(np.full(len(axons), core), axons)
+        some = np.flatnonzero(synapses.weight)
+        source, begin, first = self._signal[:, self._axons[core] + axons[synapses.row[some]]]
+        neuron, weight = synapses.neuron[some], synapses.weight[some]
+        soma = self._soma[core, neuron]
+        late = begin + synapses.delay[some] * self._q - mine.begin[core, soma]
+        lag, off = np.divmod(late, self._p)
+        low = np.bincount(soma, np.minimum(weight, 0), n).astype(np.int64)
+        high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64)
+        found = np.zeros(n, np.uint8)
+        is_clock, is_input = source == _CLOCK, self._input(source)
+        # What comes first is the least of what may be wrong, so that the last to be written is the one to be told.
+        found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = FIRST
+        found[soma[(off != 0) | (lag < 0)]] = ALIGNED
+        found[soma[source == _CLASH]] = SHARED
+        clock = np.bincount(soma[is_clock], weight[is_clock], n).astype(np.int64)
+        good = (source >= 0) & (off == 0) & (lag >= 0)
+        good[good] = ~mine.silent[source[good]]
+        chip = (soma[good], source[good], lag[good], mine.part[core, neuron[good]], weight[good])
+        return Sums(low, high, clock, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
+
+    def _input(self, source: Ints) -> Bools:
+        node = np.searchsorted(self.certificate.first, source, side="right") - 1
+        kinds = np.array([kind == "input" for kind in self.certificate.kinds] + [False])
+        return np.where(source >= 0, kinds[node], False)
+
+    def _differences(self, core: int, chip: tuple[Ints, ...], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """List the terms whose weights on the chip and in the network differ."""
+        mine = self.certificate
+        claimed = np.flatnonzero((mine.neuron[core] != NOBODY) & (self._soma[core] == np.arange(self.program.shape[1])))
+        wanted = self._wanted(core, claimed, most)
+        neuron, source, lag, current, weight = (np.concatenate(pair) for pair in zip(chip, wanted, strict=True))
+        split = len(chip[0])
+        sources = np.unique(source)
+        self._place[sources] = np.arange(len(sources))
+        # one number for every pair of a neuron and a term: small, so that a table of them all can be added up
+        lags, currents = np.unique(lag), int(current.max(initial=0)) + 1
+        column = (self._place[source] * len(lags) + np.searchsorted(lags, lag)) * currents + current
+        key = neuron * (len(sources) * len(lags) * currents) + column
+        size = self.program.shape[1] * len(sources) * len(lags) * currents
+        if size <= _DENSE:
+            shown, kept = key, np.arange(size)
+        else:
+            kept, shown = np.unique(key, return_inverse=True)
+        there = np.bincount(shown[:split], weight[:split], len(kept)).astype(np.int64)
+        here = np.bincount(shown[split:], weight[split:], len(kept)).astype(np.int64)
+        differs = np.flatnonzero(there != here)
+        rest, which = np.divmod(kept[differs], currents)
+        rest, at = np.divmod(rest, max(1, len(lags)))
+        neuron, place = np.divmod(rest, max(1, len(sources)))
+        return neuron, sources[place], lags[at], which, there[differs], here[differs]
+
+    def _wanted(self, core: int, claimed: Ints, most: Ints) -> tuple[Ints, ...]:
+        """List the terms of the neurons that are claimed; a relay has one, its own neuron, of any weight."""
+        mine = self.certificate
+        number = mine.neuron[core, claimed]
+        length = np.where(mine.relay[core, claimed], 0, mine.start[number + 1] - mine.start[number])
+        ends = np.cumsum(length)
+        term = np.repeat(mine.start[number] - (ends - length), length) + np.arange(ends[-1] if len(ends) else 0)
+        term_neuron = np.repeat(claimed, length)
+        heard = ~mine.silent[mine.source[term]]
+        term, term_neuron = term[heard], term_neuron[heard]
+        relay = claimed[mine.relay[core, claimed] & ~mine.silent[number]]
+        nothing = np.zeros(len(relay), np.int64)
+        columns = [(term_neuron, relay), (mine.source[term], mine.neuron[core, relay]), (mine.lag[term], nothing)]
+        columns += [(mine.current[term], nothing), (mine.weight[term], most[relay])]
+        wanted = [np.concatenate(pair).astype(np.int64) for pair in columns]
+        wanted[-1] <<= np.where(mine.relay[core, wanted[0]], 0, mine.power[core, wanted[0]])
+        return tuple(wanted)
+
+    def core(self, core: int) -> NDArray[np.uint8]:
+        """Decide the claims of a core, shape (N,)."""
+        mine, sums, kind = self.certificate, self.sums(core), self.program.chip.kind.proof
+        number = mine.neuron[core]
+        claimed = (number != NOBODY) & (self._soma[core] == np.arange(len(number)))
+        keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
+        reaches, found = kind.forgetting(self.program, core, sums.low, sums.high)
+        found[claimed & (reaches <= 0)] = STRAY
+        # Where something is wrong with what reaches a neuron, no threshold mends that.
+        found = np.where(sums.found, sums.found, found)
+        differs = np.zeros(len(number), np.bool_)
+        differs[sums.neuron] = True
+        low, high = sums.low - np.minimum(sums.clock, 0), sums.high - np.maximum(sums.clock, 0)
+        reaches = reaches - sums.clock
+        wanted = np.where(mine.relay[core], np.clip(reaches, 1, high), mine.threshold[number] << mine.power[core])
+        same = np.where(reaches == wanted, EQUAL, 0)
+        same[(reaches != wanted) & (((reaches > high) & (wanted > high)) | ((reaches <= low) & (wanted <= low)))] = (
+            CLIPPED
+        )
+        same[differs] = 0
+        for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
+            same[n] = self._decide(core, n, int(reaches[n]), int(wanted[n]), sums)
+        found = np.where(found == 0, same, found).astype(np.uint8)
+        if keeps.any():
+            values = {name: array[number] for name, array in mine.state.items()}
+            code = kind.remembering(self.program, core, values, mine.power[core], sums.low, sums.high)
+            code[differs | (sums.clock != 0)] = FORM
+            found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
+        found[claimed & (mine.begin[core] + self._p < 0)] = EARLY
+        return np.where(claimed, found, UNCLAIMED).astype(np.uint8)
+
+    def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
+        """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
+        here = self.terms(core, n, sums)
+        if (sums.neuron == n).any():
+            both = [(int(a), int(b)) for *_, a, b in here]
+            if (
+                disagreement(both, reaches, wanted) is None
+                and disagreement([(b, a) for a, b in both], wanted, reaches) is None
+            ):
+                return EXACT
+            return FORM
+        weights = [int(a) for *_, a, _ in here]
+        low, high = sorted((reaches, wanted))
+        return GAP if not reachable(weights, low, high) else THRESHOLD
+
+    def terms(self, core: int, n: int, sums: Sums | None = None) -> list[tuple[int, int, int, int, int]]:
+        """List what a neuron adds up: source, lag, current, weight on the chip, and in the network."""
+        sums = self.sums(core) if sums is None else sums
+        mask = sums.neuron == n
+        columns = (sums.source, sums.lag, sums.current, sums.weight, sums.wanted)
+        other = list(zip(*(column[mask].tolist() for column in columns), strict=True))
+        _, source, lag, current, weight = self._wanted(core, np.array([n]), sums.high - np.maximum(sums.clock, 0))
+        told = {term[:3] for term in other}
+        same = zip(source.tolist(), lag.tolist(), current.tolist(), weight.tolist(), strict=True)
+        return other + [(s, b, c, w, w) for s, b, c, w in same if (s, b, c) not in told]
+
+    def examine(self) -> Examined:
+        """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
+        found = np.stack([self.core(core) for core in range(self.program.n_cores)])
+        faults = [*self._silence(), *self._ports(), *self._outputs()]
+        if (found[self.certificate.neuron != NOBODY] > PROVEN).any() or not faults:
+            needed = self.needed(found)
+            wrong = needed & ((found > PROVEN) | (found == UNCLAIMED))
+            faults += [f"core {c}, neuron {n}: {REASONS[int(found[c, n])]}" for c, n in np.argwhere(wrong).tolist()]
+        return Examined(found, tuple(faults))
+
+    def needed(self, found: NDArray[np.uint8]) -> Bools:
+        """Find the neurons on which an output depends, shape (C, N); all that is claimed where all of it is proven."""
+        program, outputs = self.program, self.program.outputs
+        needed = np.zeros(program.shape, np.bool_)
+        needed[outputs.core, outputs.neuron] = True
+        if (found[self.certificate.neuron != NOBODY] <= PROVEN).all():
+            return needed  # a proven neuron reads claimed ones only
+        wires = program.wires
+        axon = self._axons[wires.target_core] + wires.target_axon
+        order = np.argsort(axon, kind="stable")
+        axon, sender = axon[order], (wires.core[order], wires.neuron[order])
+        todo = set(outputs.core.tolist())
+        looked = np.zeros(program.shape, np.bool_)
+        while todo:
+            core = todo.pop()
+            axons = np.arange(self._axons[core + 1] - self._axons[core])
+            synapses = program.synapses_of(np.full(len(axons), core), axons)
+            new = needed[core] & ~looked[core]
+            looked[core] |= new
+            read = np.unique(synapses.row[(synapses.weight != 0) & new[self._soma[core, synapses.neuron]]])
+            first, last = (np.searchsorted(axon, self._axons[core] + read, side=side) for side in ("left", "right"))
+            for k in np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [first]).tolist():
+                if not needed[sender[0][k], sender[1][k]]:
+                    needed[sender[0][k], sender[1][k]] = True
+                    todo.add(int(sender[0][k]))
+        return needed
+
+    def _silence(self) -> Iterator[str]:
+        """Neurons that are said to be never 1 must not be, given that the others of them are not (Lemma 6)."""
+        mine = self.certificate
+        if not mine.silent.any():
+            return
+        heard = np.where(mine.silent[mine.source], 0, np.maximum(mine.weight, 0)).astype(np.float64)
+        most = np.diff(np.append(0, np.cumsum(heard))[mine.start])
+        for number in np.flatnonzero(mine.silent & ((most >= mine.threshold) | self._input(np.arange(len(most))))):
+            yield f"neuron {number} of the network: is said to be never 1, and may be"
+
+    def _ports(self) -> Iterator[str]:
+        program, mine, host = self.program, self.certificate, self.program.host
+        expected = [
+            (n, int(b - a), k)
+            for n, a, b, k in zip(mine.names, mine.first[:-1], mine.first[1:], mine.kinds, strict=True)
+        ]
+        if [(port.name, port.size, port.kind) for port in program.nodes] != expected:
+            yield "the nodes of program and certificate differ"
+        first = (self._arrivals() + host.first_frame.astype(np.int64) * self._p) // self._q
+        for row in np.flatnonzero(first < 0).tolist():
+            yield f"host row {row}: its first frame comes before tick 0"
+
+    def _outputs(self) -> Iterator[str]:
+        program, mine, outputs = self.program, self.certificate, self.program.outputs
+        sample = np.array([int(port.sample_tick * self._q) for port in program.nodes])
+        number = mine.first[outputs.node] + outputs.index
+        claim, begin = mine.neuron[outputs.core, outputs.neuron], mine.begin[outputs.core, outputs.neuron]
+        for row in np.flatnonzero((claim != number) | (begin != sample[outputs.node])).tolist():
+            yield f"output row {row}: nothing says that the neuron it reads is the one it names, in that tick"
+        for row in np.flatnonzero(np.bincount(number, minlength=int(mine.first[-1])) > 1).tolist():
+            yield f"neuron {row} of the network: is read out twice"
+        for node, kind in enumerate(mine.kinds):
+            mute = np.setdiff1d(np.arange(*mine.first[node : node + 2]), number) if kind == "output" else number[:0]
+            if len(mute) and not mine.silent[mute].all():
+                yield f"node {mine.names[node]}: {len(mute)} neurons are not read out and may be 1"
+
+
+def reachable(weights: list[int], low: int, high: int) -> bool:
+    """Whether a sum of some of the weights lies from ``low`` to ``high - 1`` (Lemma 4)."""
+    base = sum(w for w in weights if w < 0)
+    sums = 1  # bit k: whether base + k is a sum of some of those looked at
+    for weight in weights:
+        sums |= sums << abs(weight)
+    return bool(sums >> max(0, low - base) & ((1 << max(0, high - max(low, base))) - 1))
+
+
+def disagreement(weights: list[tuple[int, int]], first: int, second: int) -> Bools | None:
+    """Find which of the pairs to add up so that the left sum reaches ``first`` and the right one stays below ``second``.
+
+    None where there is no such choice (Lemma 5).
+    """
+    base = sum(w for _, w in weights if w < 0)
+    span = sum(abs(w) for _, w in weights) + 1
+    none = np.iinfo(np.int64).min // 2
+    best = np.full(span, none)  # greatest left sum for every right sum, base + k
+    best[-base if base < 0 else 0] = 0
+    taken = np.zeros((len(weights), span), np.bool_)
+    for k, (left, right) in enumerate(weights):
+        moved = np.full(span, none)
+        if right >= 0:
+            moved[right:] = best[: span - right] + left
+        else:
+            moved[:right] = best[-right:] + left
+        taken[k] = moved > best
+        best = np.maximum(best, moved)
+    allowed = best[: max(0, second - base)]
+    if not len(allowed) or int(allowed.max()) < first:
+        return None
+    at, chosen = int(np.argmax(allowed)), np.zeros(len(weights), np.bool_)
+    for k in range(len(weights) - 1, -1, -1):
+        if taken[k, at]:
+            chosen[k] = True
+            at -= weights[k][1]
+    return chosen

@@ -1,0 +1,37 @@
+"""What a proof says of a neuron on the chip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+
+# What is found of a neuron. Those up to PROVEN hold; what follows does not, or is not decided.
+ABSENT = -(1 << 40)
+"""Parameter of neurons with state that have no such."""
+
+UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE = range(6)
+PROVEN = STATE
+ALIGNED, SHARED, FIRST, FORM, THRESHOLD, REST, RAILS, RANDOM, PARAMETERS, EARLY, STRAY = range(10, 21)
+
+REASONS: Mapping[int, str] = ReadOnlyMapping(
+    {
+        UNCLAIMED: "nothing is claimed of it",
+        EQUAL: "equal sums, equal thresholds",
+        CLIPPED: "thresholds that no sum passes, or every sum",
+        GAP: "no sum lies between the thresholds",
+        EXACT: "other sums, which pass their thresholds together",
+        STATE: "equal sums, the same neuron with state",
+        ALIGNED: "reads a spike outside the ticks of its frames",
+        SHARED: "reads an axon of two signals, or of a neuron of which nothing is claimed",
+        FIRST: "reads frames of the host that the network does not, or not all",
+        FORM: "adds up other weights",
+        THRESHOLD: "compares with another threshold",
+        REST: "remembers more than a frame",
+        RAILS: "may meet the rails of its potential",
+        RANDOM: "draws at random",
+        PARAMETERS: "is another neuron with state",
+        EARLY: "has its frame 1 before tick 0",
+        STRAY: "spikes although nothing arrives",
+    }
+)

@@ -1,0 +1,157 @@
+"""Prove a program: claim of every neuron what its label says, and let the checker decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.parts_of_ticks import in_parts
+from neuromap.files.argument_checks import needs, refuse_swapped
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.proof.checker import NOBODY, Certificate, Checker, Examined
+from neuromap.proof.codes import REASONS
+from neuromap.proof.tick_network import TickNetwork, tick_network
+from neuromap.render.value import Card
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.verification.law import require_belongs, rollout_period
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Proof(Card):
+    """Whether a program computes its rollout for every input and all time, and what shows it."""
+
+    proven: bool
+    faults: tuple[str, ...]  # why not, one line each
+    lemmas: Mapping[str, int]  # neurons on the chip, by what shows that they compute what they should
+    certificate: Certificate
+    examined: Examined
+
+
+def prove(rollout: Rollout, program: ChipProgram) -> Proof:
+    """Prove that a program computes its rollout, for every input and all time, or say where it may not."""
+    refuse_swapped("prove(rollout, program)", rollout, Rollout, program)
+    needs("prove", rollout, Rollout)
+    needs("prove", program, ChipProgram)
+    require_belongs(rollout, program)
+    require_legal(program, indices_only=True)
+    certificate = claims_of(program, tick_network(rollout))
+    examined = Checker(program, certificate).examine()
+    if not examined.holds:
+        silent = silent_neurons(certificate)
+        if silent.any():
+            certificate = replace(certificate, silent=silent)
+            examined = Checker(program, certificate).examine()
+    faults = [*_clocks(rollout, program), *examined.faults]
+    counts = np.bincount(examined.found.ravel(), minlength=max(REASONS) + 1)
+    lemmas = {REASONS[code]: int(counts[code]) for code in REASONS if counts[code]}
+    return Proof(not faults, tuple(faults), lemmas, certificate, examined)
+
+
+def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
+    """Compare the frame period with the rollout's, and ask that inputs are sampled before they are delivered."""
+    period, faults = rollout_period(rollout, program), []
+    if period not in (None, program.period):
+        faults.append(f"frame period: {program.period} ticks; the rollout has {period}")
+    sample = in_parts((port.sample_tick for port in program.nodes), program.period)
+    host = program.host
+    early = (host.node >= 0) & (host.exact_arrival(program.period) < sample[host.node] + program.period.denominator)
+    faults += [
+        f"host row {row}: delivers a frame before its input is sampled" for row in np.flatnonzero(early).tolist()
+    ]
+    return faults
+
+
+def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
+    """Claim of every neuron what its label says."""
+    node, index, soma = program.neuron_node, program.neuron_index, program.soma.reshape(program.shape)
+    neuron = np.where(node >= 0, network.first[node] + index, NOBODY).ravel()[soma]
+    sample = in_parts((port.sample_tick for port in program.nodes), program.period)
+    begin = np.where(node >= 0, sample[node], 0).ravel()[soma]
+    scale = np.array([program.scales.get(port.name, 0) for port in program.nodes] + [0])
+    power = np.where(program.is_relay, 0, scale[node]).ravel()[soma]
+    part = np.zeros(program.shape, np.int64)
+    if program.joined is not None:
+        core, compartment = np.nonzero(program.joined >= 0)
+        key = soma[core, compartment]
+        order = np.argsort(key, kind="stable")
+        heads = np.searchsorted(key[order], key[order])
+        part[core[order], compartment[order]] = np.arange(len(order)) - heads + 1
+    state, silent = dict(network.state), np.zeros(int(network.first[-1]), np.bool_)
+    fields = {name: getattr(network, name) for name in vars(network)} | {"state": state}
+    claims = Certificate(
+        **fields, neuron=neuron, begin=begin, part=part, relay=program.is_relay, power=power, silent=silent
+    )
+    claims = replace(claims, begin=_begin_of_relays(program, claims))
+    return claims if claims.state else replace(claims, power=_powers(program, claims))
+
+
+def _powers(program: ChipProgram, claims: Certificate) -> Ints:
+    """Guess, from one neuron of every node, the power of two by which the chip's weights are larger."""
+    checker, power = Checker(program, claims), np.zeros(len(program.nodes) + 1, np.int64)
+    node = np.where(claims.relay, -1, program.neuron_node)
+    for number in np.unique(node[node >= 0]).tolist():
+        core, n = (int(k) for k in np.argwhere(node == number)[0])
+        *_, weight, wanted = next(iter(checker.terms(core, n)), (0, 0))
+        ratio = weight // wanted if wanted else 1
+        power[number] = (
+            ratio.bit_length() - 1 if ratio > 1 and wanted * ratio == weight and not ratio & ratio - 1 else 0
+        )
+    return power[node]
+
+
+def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:
+    """Let relays begin when the spikes that they hand on arrive: from relay to relay, as far as a chain is long."""
+    begin, n = claims.begin.copy(), program.shape[1]
+    wires = program.wires
+    axons = np.append(0, np.cumsum(program.axon_counts))
+    sender = np.full(int(axons[-1]), NOBODY, np.int64)
+    sender[axons[wires.target_core] + wires.target_axon] = wires.core * n + wires.neuron
+    delay = np.zeros(int(axons[-1]), np.int64)
+    delay[axons[wires.target_core] + wires.target_axon] = wires.delay
+    reader, axon, late = [], [], []
+    for core in np.flatnonzero(claims.relay.any(axis=1)).tolist():
+        fed = np.flatnonzero(sender[axons[core] : axons[core + 1]] != NOBODY)
+        synapses = program.synapses_of(np.full(len(fed), core), fed)
+        some = (synapses.weight > 0) & claims.relay[core, synapses.neuron]
+        reader.append(core * n + synapses.neuron[some])
+        axon.append(axons[core] + fed[synapses.row[some]])
+        late.append(synapses.delay[some])
+    if not reader:
+        return begin
+    relay, which = np.unique(np.concatenate(reader), return_index=True)
+    axon_of = np.concatenate(axon)[which]
+    leg = (delay[axon_of] + np.concatenate(late)[which]) * program.period.denominator
+    flat, known = begin.ravel(), ~claims.relay.ravel()
+    while len(relay):
+        ready = known[sender[axon_of]]
+        if not ready.any():
+            break  # relays in a ring
+        flat[relay[ready]] = flat[sender[axon_of[ready]]] + leg[ready]
+        known[relay[ready]] = True
+        relay, axon_of, leg = relay[~ready], axon_of[~ready], leg[~ready]
+    return flat.reshape(program.shape)
+
+
+def silent_neurons(claims: Certificate) -> NDArray[np.bool_]:
+    """Find the most neurons that are never 1: all but the inputs, less those whose other sources may reach them."""
+    n = int(claims.first[-1])
+    silent = np.ones(n, np.bool_)
+    for node, kind in enumerate(claims.kinds):
+        silent[slice(*claims.first[node : node + 2])] = kind != "input"
+    if claims.state:
+        return np.zeros(n, np.bool_)
+    row = np.repeat(np.arange(n), np.diff(claims.start))
+    excites = np.flatnonzero(claims.weight > 0)
+    while True:
+        heard = excites[~silent[claims.source[excites]]]
+        most = np.bincount(row[heard], claims.weight[heard], n)
+        still = silent & (most < claims.threshold)
+        if (still == silent).all():
+            return silent
+        silent = still
