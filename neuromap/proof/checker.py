@@ -281,6 +281,22 @@ class Checker:
         same = zip(source.tolist(), lag.tolist(), current.tolist(), weight.tolist(), strict=True)
         return other + [(s, b, c, w, w) for s, b, c, w in same if (s, b, c) not in told]
 
+    def odd_signals(self, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
+        """List what a neuron reads that is no frame of one neuron: axon, source, lag, rest, first frame, and wanted."""
+        # source: None for the host's spike of every frame, NOBODY for several signals or one of which nothing is claimed
+        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
+        synapses = self.program.synapses_of(np.full(len(axons), core), axons)
+        some = np.flatnonzero((synapses.weight != 0) & (self._soma[core, synapses.neuron] == n))
+        axon = axons[synapses.row[some]]
+        source, begin, first = self._signal[:, self._axons[core] + axon]
+        late = begin + synapses.delay[some] * self._q - self.certificate.begin[core, n]
+        lag, off = np.divmod(late, self._p)
+        wanted = np.where(self._input(source), np.maximum(0, 1 - lag), np.where(source == _CLOCK, 1 - lag, first))
+        odd = (source == _CLASH) | (off != 0) | (lag < 0) | (first != wanted)
+        for one, *rest in zip(*(v[odd].tolist() for v in (source, axon, lag, off, first, wanted)), strict=True):
+            who = None if one == _CLOCK else max(one, NOBODY)
+            yield rest[0], who, *rest[1:]
+
     def examine(self) -> Examined:
         """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
         found = np.stack([self.core(core) for core in range(self.program.n_cores)])

@@ -1,0 +1,372 @@
+"""Counterexamples: input frames for which a program's outputs differ from what its rollout defines.
+
+They are shown by simulation, so nothing here needs to be trusted. Searched are, cheapest first, random sequences of
+many densities side by side, sequences that make the sums of a faulty neuron disagree, all sequences where there are
+few, and the solutions of an integer programme (``unrolled.py``). What is found is made short and sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.files.argument_checks import needs, refuse_swapped
+from neuromap.files.messages import counted
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.proof.checker import Checker, disagreement
+from neuromap.proof.explanations import wrong_neurons
+from neuromap.proof.prove import Proof
+from neuromap.proof.unrolled import Unrolled
+from neuromap.render.value import Card
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.simulation.stimulus import fed_sizes
+from neuromap.verification.law import verify
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+MOST_FRAMES = 64
+"""Frames of a counterexample at most."""
+_AT_ONCE = 1 << 24
+"""Neurons times ticks times stimuli that are run side by side."""
+_FEW_BITS = 12
+"""Input bits, of all frames together, up to which all sequences are tried."""
+_AIMED = 8
+"""Faulty neurons that sequences are aimed at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample(ReadOnly, Card):
+    """Input frames, and the first spike in which the outputs of chip and network differ."""
+
+    frames: Mapping[str, Bools]  # by input node, shape (n_frames, size); row 0 is frame 0
+    node: str  # output node
+    frame: int | None  # None where the chip's spike belongs to no frame
+    index: int  # neuron within the node
+    # core, neuron: where on the chip it is read out; None where it is not
+    core: int | None
+    neuron: int | None
+    tick: int
+    # chip, network: its value
+    chip: bool
+    network: bool
+
+    @property
+    def n_frames(self) -> int:
+        """Frames, frame 0 included."""
+        return len(next(iter(self.frames.values())))
+
+    @property
+    def message(self) -> str:
+        """What it shows, in one line."""
+        ones = sum(int(rows.sum()) for rows in self.frames.values())
+        where = "read out nowhere" if self.core is None else f"core {self.core}, neuron {self.neuron}"
+        when = "outside all frames" if self.frame is None else f"frame {self.frame}"
+        return (
+            f"{counted(self.n_frames, 'frame')} with {counted(ones, 'spike')}: {self.node}[{self.index}] ({where}), "
+            f"{when}, tick {self.tick}: chip {int(self.chip)}, network {int(self.network)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Card):
+    """What a search for a counterexample found."""
+
+    counterexample: Counterexample | None
+    n_sequences: int  # sequences of frames that were simulated
+    all_of: int  # number of frames of which all sequences were tried; 0 for none
+    why: str  # where none was found, what that means; else empty
+
+
+def find_counterexample(
+    rollout: Rollout, program: ChipProgram, proof: Proof | None = None, *, n_sequences: int = 1024, seed: int = 0
+) -> Search:
+    """Look for input frames for which the outputs of a program differ from what a rollout defines.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        What should be computed.
+    program : ChipProgram
+        What is loaded onto the simulated chip.
+    proof : Proof, optional
+        What :func:`neuromap.prove` found; its faults say where to look.
+    n_sequences, seed : int
+        Random sequences at most, and what they are drawn from; the same seed gives the same result.
+
+    Returns
+    -------
+    Search
+        The counterexample, as few frames and as few spikes as a greedy search leaves, or why there is none.
+
+    Raises
+    ------
+    InputError
+        If an argument is none of these, or the program's outputs cannot be simulated.
+    """
+    refuse_swapped("find_counterexample(rollout, program)", rollout, Rollout, program)
+    needs("find_counterexample", rollout, Rollout)
+    needs("find_counterexample", program, ChipProgram)
+    trial = Trial(rollout, program)
+    if not trial.width:
+        found = trial.shown(np.zeros((MOST_FRAMES, 0), np.bool_))
+        why = "" if found else f"the network has no inputs, and {MOST_FRAMES} frames show no difference"
+        return Search(found, 1, MOST_FRAMES, why)
+    all_of = 0
+    aim = None if proof is None else _Aim(trial, proof)
+    for stimuli, complete in _portions(trial, aim, np.random.default_rng(seed), n_sequences):
+        hit = np.flatnonzero(trial.differs(stimuli))
+        all_of = max(all_of, complete)
+        if len(hit):
+            found = trial.shown(shrunk(trial, stimuli[hit[0]]))
+            return Search(found, trial.n_sequences, all_of, "")
+    reasons = [f"{counted(trial.n_sequences, 'sequence')} of frames show no difference"]
+    if all_of:
+        reasons.append(f"among them all of {counted(all_of, 'frame')}")
+    if aim is not None and aim.unseen:
+        reasons.append(f"nor does any of {counted(aim.unseen, 'frame')}, by integer programming")
+    reasons.append("the fault may be unobservable")
+    return Search(None, trial.n_sequences, all_of, "; ".join(reasons))
+
+
+def _portions(
+    trial: Trial, aim: _Aim | None, rng: np.random.Generator, n_sequences: int
+) -> Iterator[tuple[Bools, int]]:
+    """Make sequences, cheapest first; with the number of frames, where they are all there are."""
+    short, long = min(MOST_FRAMES, trial.depth + 8), MOST_FRAMES
+    first = min(n_sequences, 32)
+    yield draw(rng, first, short, trial.width), 0
+    if aim is not None:
+        for stimuli in aim.at_sums(rng, short):
+            yield stimuli, 0
+    for n_frames in range(2, _FEW_BITS // trial.width + 1):
+        yield every(n_frames, trial.width), n_frames
+    if n_sequences > first:
+        yield draw(rng, (n_sequences - first + 1) // 2, short, trial.width), 0
+        yield draw(rng, (n_sequences - first) // 2, long, trial.width), 0
+    if aim is not None:
+        for solution in aim.by_programme():
+            yield solution[None], 0
+
+
+class Trial:
+    """Runs sequences of frames on the chip and by definition; a sequence has shape (n_frames, inputs)."""
+
+    def __init__(self, rollout: Rollout, program: ChipProgram) -> None:
+        self.rollout, self.program = rollout, program
+        self.sizes = fed_sizes(rollout.network)
+        self.width = sum(self.sizes.values())
+        self.n_sequences = 0
+        reach = [max(t.delay for t in edge.terms) for edge in rollout.network.edges.values()]
+        lags = reach if rollout.network.is_spiking else [rollout.pattern[key] for key in rollout.network.edges]
+        self.depth = 2 + sum(sorted(lags)[-len(rollout.network.nodes) :])
+
+    def frames(self, bits: Bools) -> dict[str, Bools]:
+        """Take the bits of the nodes apart; the last axis is that of the inputs."""
+        ends = np.cumsum(list(self.sizes.values()))
+        parts = np.split(bits, ends[:-1], axis=-1)
+        return dict(zip(self.sizes, parts, strict=True))
+
+    def differs(self, stimuli: Bools) -> Bools:
+        """Which of some sequences show a difference, or a spike that belongs to no frame."""
+        found = np.zeros(len(stimuli), np.bool_)
+        ticks = stimuli.shape[1] * float(self.program.period) + 1
+        at_once = max(1, int(_AT_ONCE // (ticks * self.program.neuron_node.size)))
+        for first in range(0, len(stimuli), at_once):
+            some = stimuli[first : first + at_once]
+            found[first : first + at_once] = self._differ(some)
+            if found.any():  # the first will do
+                break
+        return found
+
+    def _differ(self, stimuli: Bools) -> Bools:
+        self.n_sequences += len(stimuli)
+        frames = self.frames(stimuli)
+        batch = simulate_batch(self.program, frames, threads=1)
+        wanted = references(self.rollout, frames)
+        found = np.zeros(len(stimuli), np.bool_)
+        for port in batch.nodes:
+            found |= (batch.frames(port.name) != wanted[port.name]).any(axis=(1, 2)) | (batch.strays(port.name) > 0)
+        return found
+
+    def shown(self, bits: Bools) -> Counterexample | None:
+        """Simulate one sequence and tell the first difference."""
+        frames = self.frames(bits) if self.width else dict.fromkeys(self.sizes, bits)
+        seen = verify(self.rollout, self.program, frames, threads=1)
+        differs, stray = seen.first_mismatch, seen.first_stray
+        if differs is None and stray is None:
+            return None
+        outputs, names = self.program.outputs, [port.name for port in self.program.nodes]
+        if stray is not None and (differs is None or stray.tick < differs.tick):
+            node, frame, index, tick, chip, network = stray.node, None, stray.neuron, stray.tick, True, False
+        else:
+            assert differs is not None
+            node, frame, index, tick = differs.node, differs.frame, differs.neuron, differs.tick
+            chip, network = differs.chip, differs.reference
+        row = np.flatnonzero((outputs.node == names.index(node)) & (outputs.index == index))
+        core, neuron = (int(table[row[0]]) if len(row) else None for table in (outputs.core, outputs.neuron))
+        return Counterexample(frames, node, frame, index, core, neuron, tick, chip, network)
+
+
+def references(rollout: Rollout, stimuli: Mapping[str, Bools]) -> dict[str, Bools]:
+    """Compute what a rollout defines of many sequences side by side, as ``reference`` does of one."""
+    # shapes: stimuli (S, n_frames, size)
+    network, pattern = rollout.network, rollout.pattern
+    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
+    if network.is_spiking:
+        each = [reference(rollout, {name: rows[s] for name, rows in stimuli.items()}) for s in range(n_stimuli)]
+        return {name: np.stack([found[name] for found in each]) for name in network.nodes}
+    within = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
+    within.add_nodes_from(network.nodes)
+    order = [name for name in nx.topological_sort(within) if name not in stimuli]
+    x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
+    for name, rows in stimuli.items():
+        x[name][:] = rows.transpose(1, 2, 0)
+    edges: dict[str, list[tuple[str, int, csr_array]]] = {name: [] for name in order}
+    for (u, v), edge in network.edges.items():
+        edges[v].append((u, pattern[u, v], edge.matrix()))
+    for i in range(1, n_frames):
+        for name in order:
+            drive = np.zeros_like(x[name][i])
+            for u, r, matrix in edges[name]:
+                if r <= i:
+                    drive += matrix @ x[u][i - r]
+            x[name][i] = drive >= np.asarray(network.nodes[name].threshold)[:, None]
+    return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
+
+
+def draw(rng: np.random.Generator, n: int, n_frames: int, width: int) -> Bools:
+    """Draw sequences of mixed densities: of every frame, of the whole sequence, held frames, single frames."""
+    each, whole = rng.beta(0.4, 0.4, (n, n_frames, 1)), rng.beta(0.4, 0.4, (n, 1, 1))
+    noise = rng.random((n, n_frames, width))
+    kind = np.arange(n)[:, None, None] % 4
+    held = np.repeat(noise[:, :1], n_frames, axis=1) < whole
+    rare = (noise < whole) & (rng.random((n, n_frames, 1)) < 0.3)
+    return np.select([kind == 0, kind == 1, kind == 2], [noise < each, noise < whole, held], rare)
+
+
+def every(n_frames: int, width: int) -> Bools:
+    """Make all sequences of so many frames."""
+    bits = n_frames * width
+    numbers = np.arange(1 << bits, dtype=np.int64)[:, None] >> np.arange(bits) & 1
+    return numbers.reshape(-1, n_frames, width).astype(np.bool_)
+
+
+def shrunk(trial: Trial, bits: Bools) -> Bools:
+    """Take frames and ones away from a sequence for as long as it shows a difference."""
+    bits = _shortest(trial, bits)
+    while True:
+        fewer = [bits[1:]] if len(bits) > 2 else []
+        inside = [np.delete(bits, k, axis=0) for k in range(1, len(bits))] if len(bits) > 2 else []
+        kept = _first_that_differs(trial, np.stack(fewer + inside)) if fewer else None
+        if kept is None:
+            break
+        bits = kept
+    size = max(1, int(bits.sum()) // 2)
+    while bits.any():
+        ones = np.flatnonzero(bits)
+        parts = [ones[k : k + size] for k in range(0, len(ones), size)]
+        without = np.repeat(bits.reshape(1, -1), len(parts), axis=0)
+        for row, part in zip(without, parts, strict=True):
+            row[part] = False
+        kept = _first_that_differs(trial, without.reshape(-1, *bits.shape))
+        if kept is not None:
+            bits = kept
+        elif size == 1:
+            break
+        size = max(1, min(size, int(bits.sum())) // (1 if kept is not None else 2))
+    return bits
+
+
+def _shortest(trial: Trial, bits: Bools) -> Bools:
+    """Cut a sequence behind the first frame that shows a difference."""
+    low, high = 2, len(bits)
+    while low < high:  # a sequence shows what a longer one shows by then, but for strays after its end
+        middle = (low + high) // 2
+        if trial.differs(bits[None, :middle])[0]:
+            high = middle
+        else:
+            low = middle + 1
+    return bits[:high]
+
+
+def _first_that_differs(trial: Trial, stimuli: Bools) -> Bools | None:
+    hit = np.flatnonzero(trial.differs(stimuli))
+    return stimuli[hit[0]] if len(hit) else None
+
+
+class _Aim:
+    """Sequences that make a faulty neuron's sums disagree."""
+
+    def __init__(self, trial: Trial, proof: Proof) -> None:
+        self._trial, self._proof = trial, proof
+        self._checker = Checker(trial.program, proof.certificate)
+        self.unseen = 0  # frames of which no sequence shows the faults
+
+    def at_sums(self, rng: np.random.Generator, n_frames: int) -> Iterator[Bools]:
+        """Set the inputs that a faulty neuron reads as its sums disagree; the others are drawn."""
+        mine, program = self._proof.certificate, self._trial.program
+        kind = program.chip.kind.proof
+        column = self._columns()
+        if mine.state or kind is None:
+            return
+        for core, n in wrong_neurons(self._checker, self._proof.examined)[:_AIMED]:
+            if mine.neuron[core, n] < 0:
+                continue
+            sums = self._checker.sums(core)
+            terms = self._checker.terms(core, n, sums)
+            if not terms or any(column[source] < 0 for source, *_ in terms) or len(terms) > 2000:
+                continue
+            reaches = int(kind.forgetting(program, core, sums.low, sums.high)[0][n] - sums.clock[n])
+            most = int(sums.high[n] - max(0, sums.clock[n]))
+            number = mine.neuron[core, n]
+            wanted = int(mine.threshold[number]) << int(mine.power[core, n])
+            wanted = min(max(reaches, 1), most) if mine.relay[core, n] else wanted
+            both = [(a, b) for *_, a, b in terms]
+            for pairs, one, other in ((both, reaches, wanted), ([(b, a) for a, b in both], wanted, reaches)):
+                if (sum(abs(b) for _, b in pairs) + 1) * len(pairs) > _AT_ONCE:
+                    continue
+                chosen = disagreement(pairs, one, other)
+                if chosen is None:
+                    continue
+                stimuli = draw(rng, 32, n_frames, self._trial.width)
+                last = max(lag for _, lag, *_ in terms)
+                for frame in (last + 1, min(n_frames - 1, max(last + 1, n_frames // 2))):
+                    for (source, lag, *_), is_one in zip(terms, chosen.tolist(), strict=True):
+                        if 0 <= frame - lag < n_frames:
+                            stimuli[:, frame - lag, column[source]] = is_one
+                yield stimuli
+
+    def by_programme(self) -> Iterator[Bools]:
+        """Solve for sequences that bring a difference to an output."""
+        model = Unrolled.of(self._trial.program, self._checker, self._proof.examined)
+        if model is None:
+            return
+        column = self._columns()
+        for n_frames in range(2, 7):
+            found, none = model.solve(n_frames)
+            if found is not None:
+                bits = np.zeros((n_frames, self._trial.width), np.bool_)
+                for source, frame in found:
+                    bits[frame, column[source]] = True
+                yield bits
+            elif none:
+                self.unseen = n_frames
+
+    def _columns(self) -> NDArray[np.int64]:
+        """Give the bit of every input neuron of the network; -1 for the others."""
+        mine = self._proof.certificate
+        column = np.full(int(mine.first[-1]), -1, np.int64)
+        start = dict(zip(self._trial.sizes, np.cumsum([0, *self._trial.sizes.values()]).tolist(), strict=False))
+        for name, kind, a, b in zip(mine.names, mine.kinds, mine.first[:-1], mine.first[1:], strict=True):
+            if kind == "input":
+                column[a:b] = start[name] + np.arange(b - a)
+        return column
