@@ -249,7 +249,7 @@ class Checker:
         found = np.where(found == 0, same, found).astype(np.uint8)
         if keeps.any():
             values = {name: array[number] for name, array in mine.state.items()}
-            code = kind.remembering(self.program, core, values, mine.power[core], sums.low, sums.high)
+            code = kind.remembering(self.program, core, values, mine.part[core], mine.power[core], sums.low, sums.high)
             code[differs | (sums.clock != 0)] = FORM
             found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
         found[claimed & (mine.begin[core] + self._p < 0)] = EARLY

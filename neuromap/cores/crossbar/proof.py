@@ -60,7 +60,9 @@ def _random(program: Program, core: int) -> NDArray[np.bool_]:
     return random
 
 
-def remembering(program: Program, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints) -> Codes:
+def remembering(
+    program: Program, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
+) -> Codes:
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemma 7)."""
     neurons, found = program.neurons, np.zeros(program.shape[1], np.uint8)
     has = {"threshold": neurons.threshold, "leak": neurons.leak, "floor": neurons.negative_threshold}
