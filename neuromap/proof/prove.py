@@ -43,8 +43,8 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     require_legal(program, indices_only=True)
     if program.chip.kind.proof is None:
         raise NotSupportedError(
-            f"program {program.name}: no proof says what neurons of {program.chip.core_model} cores compute; verify it, "
-            "or give the kind of core a part `proof`"
+            f"program {program.name}: no proof says what neurons of {program.chip.core_model} cores compute; "
+            "verify it, or give the kind of core a part `proof`"
         )
     certificate = claims_of(program, tick_network(rollout))
     examined = Checker(program, certificate).examine()
@@ -120,7 +120,8 @@ def _powers(program: ChipProgram, claims: Certificate) -> Ints:
         power[number] = (
             ratio.bit_length() - 1 if ratio > 1 and wanted * ratio == weight and not ratio & ratio - 1 else 0
         )
-    return power[node]
+    guessed: Ints = power[node]
+    return guessed
 
 
 def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:

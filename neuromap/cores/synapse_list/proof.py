@@ -1,4 +1,4 @@
-"""What a neuron of a synapse-list core computes, for the checker of certificates (``docs/theorems/program-proofs.md``)."""
+"""What a neuron of a synapse-list core computes: lemmas of ``docs/theorems/program-proofs.md``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[
     threshold, bias = neurons.threshold[core].astype(np.int64), neurons.bias[core].astype(np.int64)
     found = np.zeros(len(threshold), np.uint8)
     forgets = (neurons.current_decay[core] == whole) & (neurons.voltage_decay[core] == whole)
-    forgets &= neurons.refractory[core] == 0
+    forgets &= (neurons.refractory[core] == 0) & (threshold >= 0)
     if neurons.joined is not None:
         joined = neurons.joined[core]
         forgets &= joined < 0
@@ -111,4 +111,5 @@ def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, boun
     top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
     limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
     limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
-    return ~endless & (np.maximum(deepest, top) <= limit)
+    inside: NDArray[np.bool_] = ~endless & (np.maximum(deepest, top) <= limit)
+    return inside
