@@ -18,7 +18,7 @@ from neuromap.proof.codes import REASONS
 from neuromap.proof.tick_network import TickNetwork, tick_network
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.verification.law import require_belongs, rollout_period
+from neuromap.simulation.belongs import require_belongs, rollout_period
 
 Ints = NDArray[np.int64]
 

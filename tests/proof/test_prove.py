@@ -27,7 +27,7 @@ def test_reachable_sums_are_those_of_all_choices(weights, low, high):
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=7), st.integers(-20, 20), st.integers(-20, 20)
 )
-@settings(max_examples=300)
+@settings(max_examples=1000, deadline=None)
 def test_two_neurons_disagree_where_some_choice_does(weights, first, second):
     def differs(chosen):
         left, right = (sum(pair[k] for pair, x in zip(weights, chosen, strict=True) if x) for k in (0, 1))
