@@ -140,9 +140,12 @@ class ProofPart(Protocol):
         """Give the sum from which each spikes, and why it does not forget (``proof/codes.py``); 0 where it does."""
 
     def remembering(
-        self, program: Any, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints
+        self, program: Any, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
     ) -> NDArray[np.uint8]:
-        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is."""
+        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is.
+
+        ``part`` says which of a neuron's currents each holds.
+        """
 
 
 class Wave(Protocol):
