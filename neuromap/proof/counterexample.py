@@ -20,13 +20,14 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.network.network import Network
 from neuromap.proof.checker import Checker, disagreement
 from neuromap.proof.explanations import wrong_neurons
 from neuromap.proof.prove import Proof
 from neuromap.proof.unrolled import Unrolled
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.reference_frames import start, step
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.simulation.stimulus import fed_sizes
 from neuromap.verification.law import verify
@@ -221,15 +222,15 @@ def references(rollout: Rollout, stimuli: Mapping[str, Bools]) -> dict[str, Bool
     # shapes: stimuli (S, n_frames, size)
     network, pattern = rollout.network, rollout.pattern
     n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
-    if network.is_spiking:
-        each = [reference(rollout, {name: rows[s] for name, rows in stimuli.items()}) for s in range(n_stimuli)]
-        return {name: np.stack([found[name] for found in each]) for name in network.nodes}
-    within = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
-    within.add_nodes_from(network.nodes)
-    order = [name for name in nx.topological_sort(within) if name not in stimuli]
     x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
     for name, rows in stimuli.items():
         x[name][:] = rows.transpose(1, 2, 0)
+    if network.is_spiking:
+        _step_all(network, x)
+        return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
+    within = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
+    within.add_nodes_from(network.nodes)
+    order = [name for name in nx.topological_sort(within) if name not in stimuli]
     edges: dict[str, list[tuple[str, int, csr_array]]] = {name: [] for name in order}
     for (u, v), edge in network.edges.items():
         edges[v].append((u, pattern[u, v], edge.matrix()))
@@ -241,6 +242,26 @@ def references(rollout: Rollout, stimuli: Mapping[str, Bools]) -> dict[str, Bool
                     drive += matrix @ x[u][i - r]
             x[name][i] = drive >= np.asarray(network.nodes[name].threshold)[:, None]
     return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
+
+
+def _step_all(network: Network, x: dict[str, NDArray[np.int64]]) -> None:
+    """Let neurons with state step, one for every sequence."""
+    # shapes: x (n_frames, size, S)
+    n_frames, _, n_stimuli = next(iter(x.values())).shape
+    neurons = {}
+    for name, node in network.nodes.items():
+        if node.neuron is not None:
+            neurons[name] = node.neuron.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
+    states = {name: start(neuron) for name, neuron in neurons.items()}
+    terms = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
+    for i in range(1, n_frames):
+        drive = {name: np.zeros((n.n_currents, len(n.threshold)), np.int64) for name, n in neurons.items()}
+        for u, v, term in terms:
+            if i >= term.delay:
+                drive[v][term.current] += (term.matrix @ x[u][i - term.delay]).ravel()
+        for name, neuron in neurons.items():
+            states[name], spikes = step(neuron, states[name], drive[name])
+            x[name][i] = spikes.reshape(-1, n_stimuli)
 
 
 def draw(rng: np.random.Generator, n: int, n_frames: int, width: int) -> Bools:
