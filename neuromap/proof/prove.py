@@ -59,6 +59,11 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     return Proof(not faults, tuple(faults), lemmas, certificate, examined)
 
 
+def is_proven(rollout: Rollout, program: ChipProgram) -> bool | None:
+    """Whether a program is proven; None where its kind of core has no proof."""
+    return None if program.chip.kind.proof is None else prove(rollout, program).proven
+
+
 def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
     """Compare the frame period with the rollout's, and ask that inputs are sampled before they are delivered."""
     period, faults = rollout_period(rollout, program), []
