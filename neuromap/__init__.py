@@ -40,6 +40,7 @@ _HOMES = {
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.cost.measure_activity",
     "measure_steady_activity": "simulation.cost.steady_figures",
+    "prove": "proof.prove",
     "random_frames": "simulation.stimulus",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from neuromap.network.transforms import Identity as Identity
     from neuromap.network.transforms import Pool as Pool
     from neuromap.network.weights import SeededWeights as SeededWeights
+    from neuromap.proof.prove import prove as prove
     from neuromap.render.schemas import list_schemas as list_schemas
     from neuromap.render.schemas import load_schema as load_schema
     from neuromap.report.latency import latency_report as latency_report

@@ -31,7 +31,7 @@ _EPILOG = """\
 \b
 Exit codes:
   0 ok   2 usage or bad input   3 does not fit the chip   4 not supported
-  5 verification failed   130 interrupted
+  5 verification failed, not proven   130 interrupted
 \b
 Examples:
   neuromap rollouts examples/structures/sr.toml
@@ -62,6 +62,7 @@ COMMANDS = {
     "simulate": "Run a program on input frames.",
     "watch": "Watch a run in the terminal.",
     "verify": "Check that the chip computes the rollout.",
+    "prove": "Prove a program for every input.",
     "report": "Compare patterns: responses, cores, energy.",
     "explore": "Find the best rollouts: Pareto fronts.",
     "sweep": "Run many combinations into one store.",

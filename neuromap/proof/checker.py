@@ -285,7 +285,7 @@ class Checker:
 
     def odd_signals(self, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
         """List what a neuron reads that is no frame of one neuron: axon, source, lag, rest, first frame, and wanted."""
-        # source: None for the host's spike of every frame, NOBODY for several signals or one of which nothing is claimed
+        # source: None for the host's spike of every frame, NOBODY for several signals or one of no claim
         axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero((synapses.weight != 0) & (self._soma[core, synapses.neuron] == n))

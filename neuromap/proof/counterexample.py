@@ -27,9 +27,12 @@ from neuromap.proof.prove import Proof
 from neuromap.proof.unrolled import Unrolled
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import start, step
-from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.simulation.run.chips import Chips
+from neuromap.simulation.run.simulate_batch import BatchJob, run_parts
 from neuromap.simulation.stimulus import fed_sizes
+from neuromap.simulation.trace.recording import Recording
 from neuromap.verification.law import verify
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -88,7 +91,13 @@ class Search(Card):
 
 
 def find_counterexample(
-    rollout: Rollout, program: ChipProgram, proof: Proof | None = None, *, n_sequences: int = 1024, seed: int = 0
+    rollout: Rollout,
+    program: ChipProgram,
+    proof: Proof | None = None,
+    *,
+    n_sequences: int = 1024,
+    seed: int = 0,
+    shrink: bool = True,
 ) -> Search:
     """Look for input frames for which the outputs of a program differ from what a rollout defines.
 
@@ -102,11 +111,13 @@ def find_counterexample(
         What :func:`neuromap.prove` found; its faults say where to look.
     n_sequences, seed : int
         Random sequences at most, and what they are drawn from; the same seed gives the same result.
+    shrink : bool
+        Whether what is found is made short and sparse.
 
     Returns
     -------
     Search
-        The counterexample, as few frames and as few spikes as a greedy search leaves, or why there is none.
+        The counterexample, with as few frames and spikes as a greedy search leaves, or why there is none.
 
     Raises
     ------
@@ -127,7 +138,8 @@ def find_counterexample(
         hit = np.flatnonzero(trial.differs(stimuli))
         all_of = max(all_of, complete)
         if len(hit):
-            found = trial.shown(shrunk(trial, stimuli[hit[0]]))
+            bits = stimuli[hit[0]]
+            found = trial.shown(shrunk(trial, bits) if shrink else bits)
             return Search(found, trial.n_sequences, all_of, "")
     reasons = [f"{counted(trial.n_sequences, 'sequence')} of frames show no difference"]
     if all_of:
@@ -143,16 +155,18 @@ def _portions(
 ) -> Iterator[tuple[Bools, int]]:
     """Make sequences, cheapest first; with the number of frames, where they are all there are."""
     short, long = min(MOST_FRAMES, trial.depth + 8), MOST_FRAMES
-    first = min(n_sequences, 32)
+    first = n_sequences // 2 if aim is None else min(n_sequences // 2, 32)
     yield draw(rng, first, short, trial.width), 0
     if aim is not None:
         for stimuli in aim.at_sums(rng, short):
             yield stimuli, 0
-    for n_frames in range(2, _FEW_BITS // trial.width + 1):
+    n_frames = _FEW_BITS // trial.width
+    if n_frames > 1:  # shorter ones are the beginnings of these
         yield every(n_frames, trial.width), n_frames
-    if n_sequences > first:
-        yield draw(rng, (n_sequences - first + 1) // 2, short, trial.width), 0
-        yield draw(rng, (n_sequences - first) // 2, long, trial.width), 0
+    if n_sequences > 1:
+        yield draw(rng, n_sequences // 2, long, trial.width), 0
+        if n_sequences // 2 > first:
+            yield draw(rng, n_sequences // 2 - first, short, trial.width), 0
     if aim is not None:
         for solution in aim.by_programme():
             yield solution[None], 0
@@ -166,6 +180,8 @@ class Trial:
         self.sizes = fed_sizes(rollout.network)
         self.width = sum(self.sizes.values())
         self.n_sequences = 0
+        self._job = BatchJob.of(program, Recording(), keep_frames=True)
+        self._chips = Chips(program, EngineChoice(threads=1))  # loaded once, for all sequences
         reach = [max(t.delay for t in edge.terms) for edge in rollout.network.edges.values()]
         lags = reach if rollout.network.is_spiking else [rollout.pattern[key] for key in rollout.network.edges]
         self.depth = 2 + sum(sorted(lags)[-len(rollout.network.nodes) :])
@@ -191,11 +207,13 @@ class Trial:
     def _differ(self, stimuli: Bools) -> Bools:
         self.n_sequences += len(stimuli)
         frames = self.frames(stimuli)
-        batch = simulate_batch(self.program, frames, threads=1)
         wanted = references(self.rollout, frames)
-        found = np.zeros(len(stimuli), np.bool_)
-        for port in batch.nodes:
-            found |= (batch.frames(port.name) != wanted[port.name]).any(axis=(1, 2)) | (batch.strays(port.name) > 0)
+        right = np.concatenate([wanted[port.name] for port in self._job.neurons.nodes], axis=2)
+        found, first = np.zeros(len(stimuli), np.bool_), 0
+        for part, *_ in run_parts(self._job, self._chips, [frames], 1):
+            some = slice(first, first := first + len(part.counts))
+            differs: Bools = np.not_equal(part.frames, right[some])
+            found[some] = differs.any(axis=(1, 2)) | part.strays.any(axis=1)
         return found
 
     def shown(self, bits: Bools) -> Counterexample | None:

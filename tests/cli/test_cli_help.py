@@ -30,6 +30,7 @@ def test_the_commands():
         "simulate",
         "watch",
         "verify",
+        "prove",
         "report",
         "explore",
         "sweep",

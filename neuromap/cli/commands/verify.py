@@ -7,8 +7,9 @@ from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
+from neuromap.cli.arguments.given_program import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, given_program
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip, read_pattern, read_rollout
+from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import text_console
@@ -29,13 +30,8 @@ Examples:
 @command
 def verify(
     network: Path = NETWORK,
-    pattern: str | None = option(
-        "PATTERN  Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  [default: that of --program, else "
-        "streaming]"
-    ),
-    execution: str | None = option(
-        "EXECUTION  windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]"
-    ),
+    pattern: str | None = PATTERN_OR_ITS_OWN,
+    execution: str | None = EXECUTION_OR_ITS_OWN,
     chip: str | None = CHIP,
     program_file: Path | None = option("--program FILE  Verify this program instead of mapping."),
     *,
@@ -50,7 +46,6 @@ def verify(
     chip, or its frame period is another one.
     """
     import neuromap as nm
-    from neuromap.mapping.map_rollout import map_with_stages
     from neuromap.render.numbers import as_number, intervals
     from neuromap.simulation.choose_frames import choose_frames
     from neuromap.verification.law import require_verified
@@ -59,19 +54,8 @@ def verify(
     flags.require_none(program_file)
     check_run_length(fed.n_frames)
     net = nm.load_network(network)
-    program = None if program_file is None else nm.load_program(program_file)
-    if program is not None and program_file is not None:
-        rollout, spec = read_rollout(net, program, program_file, pattern, execution), program.chip
-    else:
-        named = read_pattern(net, "streaming" if pattern is None else pattern)
-        rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
-        spec = flags.chip(chip)
     frames, made = choose_frames(net, fed.frames, fed.random())
-    if program is None:
-        options = flags.options(net, spec)
-        with progress_bar("mapping") as progress:
-            mapping = map_with_stages(rollout, spec, options, progress)
-        rollout, program = mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks
+    rollout, program = given_program(net, pattern, execution, chip, program_file, flags)
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames, **engine)
@@ -80,7 +64,7 @@ def verify(
         rolled = found.rollout_period_ticks
         document = {
             "network": net.name,
-            "chip": spec.name,
+            "chip": program.chip.name,
             "pattern": rollout.pattern.name,
             "execution": rollout.execution,
             **asdict(found),
@@ -93,7 +77,7 @@ def verify(
     elif found.verified:
         console = text_console()
         console.print(
-            f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {spec.name}: verified", markup=False
+            f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}: verified", markup=False
         )
         console.print(found.message, markup=False)
     require_verified(found)

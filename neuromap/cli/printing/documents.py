@@ -168,6 +168,30 @@ _SHOWN = _LABELS | {
     "ticks": COUNT,
     "file": FILE,
 }
+PROOF = document(
+    "proof",
+    _LABELS,
+    proven=FLAG,
+    lemmas=by_name(COUNT),
+    n_faults=COUNT,
+    explanations=each(TEXT),
+    counterexample=record(
+        node=TEXT,
+        frame=COUNT.or_null,
+        index=COUNT,
+        core=COUNT.or_null,
+        neuron=COUNT.or_null,
+        tick=INTEGER,
+        chip=FLAG,
+        network=FLAG,
+        n_frames=COUNT,
+        spikes=by_name(each(pair(COUNT))),
+        frames=FILE,
+    ).or_null,
+    n_sequences=COUNT,
+    why=TEXT,
+    message=TEXT,
+)
 SIMULATE = document(
     "simulate",
     any_of(

@@ -1,0 +1,1 @@
+"""Programs with one fault each, and whether a proof is ever given that it must not be."""

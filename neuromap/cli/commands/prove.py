@@ -1,0 +1,117 @@
+"""``neuromap prove``: decide whether a program computes its rollout for every input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuromap.cli.arguments.command import command
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.given_program import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, given_program
+from neuromap.cli.arguments.mapping_flags import SeededMappingFlags
+from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chip_file_of, chosen_chip
+from neuromap.cli.printing.pattern_figures import print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import print_line, print_written, text_console
+from neuromap.errors import VerificationError
+from neuromap.files.messages import counted
+from neuromap.options import option
+
+if TYPE_CHECKING:
+    from neuromap.proof.counterexample import Search
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap prove examples/digits/sr.toml
+  neuromap prove examples/digits/sr.toml --pattern hybrid --execution pipelined
+  neuromap prove examples/digits/sr.toml --program sr.nmp --frames differs.safetensors
+  neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus differs.safetensors
+"""
+
+
+@command
+def prove(
+    network: Path = NETWORK,
+    pattern: str | None = PATTERN_OR_ITS_OWN,
+    execution: str | None = EXECUTION_OR_ITS_OWN,
+    chip: str | None = CHIP,
+    program_file: Path | None = option("--program FILE  Prove this program instead of mapping."),
+    *,
+    frames: str | None = option(
+        "FILE  Write the input frames of a counterexample to this file (safetensors); verify --stimulus FILE shows it."
+    ),
+    flags: SeededMappingFlags,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Prove that a program computes its rollout for every input and all time, or say where it may not.
+
+    Fails with exit code 5 where it is not proven: with a line for each fault, and with input frames for which chip and
+    network differ, if a search finds some.
+    """
+    import neuromap as nm
+    from neuromap.cli.printing.documents import PROOF
+    from neuromap.proof.codes import REASONS
+    from neuromap.proof.counterexample import Search, find_counterexample
+    from neuromap.proof.explanations import explain
+    from neuromap.simulation.stimulus import save_frames
+
+    chip = chosen_chip(chip, program_file)
+    flags.require_none(program_file)
+    read = {"network file": network, "program file": program_file, "chip file": chip_file_of(chip), **flags.files}
+    check_destinations({"--frames": frames}, read)
+    net = nm.load_network(network)
+    rollout, program = given_program(net, pattern, execution, chip, program_file, flags)
+    with progress_bar("proving"):
+        proof = nm.prove(rollout, program)
+    searched, explanations, written = Search(None, 0, 0, ""), [], None
+    if not proof.proven:
+        explanations = explain(program, proof)
+        with progress_bar("looking for a counterexample"):
+            searched = find_counterexample(rollout, program, proof)
+    if frames is not None and searched.counterexample is not None:
+        save_frames(frames, searched.counterexample.frames)
+        written = frames
+
+    title = f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}"
+    message = "proven for every input" if proof.proven else _message(len(proof.faults), searched)
+    if as_json:
+        labels = {"network": net.name, "chip": program.chip.name, "pattern": rollout.pattern.name}
+        found = {
+            "proven": proof.proven,
+            "lemmas": proof.lemmas,
+            "n_faults": len(proof.faults),
+            "explanations": explanations,
+            "counterexample": _counterexample(searched, written),
+            "n_sequences": searched.n_sequences,
+            "why": searched.why,
+            "message": message,
+        }
+        print_json(PROOF.of(labels | {"execution": rollout.execution} | found))
+    else:
+        console = text_console()
+        print_line(console, f"{title}: {'proven for every input' if proof.proven else 'not proven'}")
+        shown = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
+        for line in explanations or shown:
+            print_line(console, line)
+        print_written(console, written)
+    if not proof.proven:
+        raise VerificationError(f"not proven: {message}")
+
+
+def _message(n_faults: int, searched: Search) -> str:
+    found = searched.counterexample
+    shown = f"no counterexample: {searched.why}" if found is None else f"they differ in {found.message}"
+    return f"{counted(n_faults, 'fault')}; {shown}"
+
+
+def _counterexample(searched: Search, written: str | None) -> dict[str, Any] | None:
+    found = searched.counterexample
+    if found is None:
+        return None
+    spikes = {
+        name: [[*at] for at in zip(*(axis.tolist() for axis in rows.nonzero()), strict=True)]
+        for name, rows in found.frames.items()
+    }
+    fields = ("node", "frame", "index", "core", "neuron", "tick", "chip", "network", "n_frames")
+    return {name: getattr(found, name) for name in fields} | {"spikes": spikes, "frames": written}
