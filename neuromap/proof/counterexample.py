@@ -212,7 +212,7 @@ class Trial:
         found, first = np.zeros(len(stimuli), np.bool_), 0
         for part, *_ in run_parts(self._job, self._chips, [frames], 1):
             some = slice(first, first := first + len(part.counts))
-            differs: Bools = np.not_equal(part.frames, right[some])
+            differs: Bools = np.not_equal(np.asarray(part.frames), right[some])
             found[some] = differs.any(axis=(1, 2)) | part.strays.any(axis=1)
         return found
 
