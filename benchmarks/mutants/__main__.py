@@ -16,10 +16,12 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutants.fates import PROVEN, REFUSED, SHOWN, UNSHOWN, WRONG, campaign
+from benchmarks.mutants.fates import PROVEN, REFUSED, SHOWN, UNSHOWN, WRONG, Fate, fates
 from neuromap.files.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,36 +115,46 @@ def main() -> int:
     parser.add_argument("--per-program", type=int, default=400)
     parser.add_argument("--sequences", type=int, default=128, help="random sequences of frames for each mutant")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--from", dest="source", type=Path, help="write the page of these results")
     asked = parser.parse_args()
     if asked.source is not None:
         found = json.loads(asked.source.read_text(encoding="utf-8"))
     else:
-        found = run(asked.programs, asked.per_program, asked.seed, asked.sequences)
+        found = run(asked.programs, asked.per_program, asked.seed, asked.sequences, asked.processes)
         write_whole(RESULTS, json.dumps(found, indent=1) + "\n")
     write_whole(PAGE, page(found))
     print("\n".join(table(_by(found["rows"], "family"), "program")))
     return int(bool(found["wrong"]))
 
 
-def run(n_programs: int, per_program: int, seed: int, n_sequences: int) -> dict[str, Any]:
+def run(n_programs: int, per_program: int, seed: int, n_sequences: int, processes: int) -> dict[str, Any]:
     """Run the campaign, and count."""
-    began = time.process_time()
     counts: Counter[tuple[str, str, str, str]] = Counter()
     wrong: list[str] = []
-    for k, (family, fate) in enumerate(campaign(n_programs, per_program, seed, n_sequences), 1):
-        counts[family, fate.mutation.kind, fate.outcome, "" if fate.outcome == SHOWN else fate.why] += 1
-        if fate.outcome == WRONG:
-            wrong.append(f"{family}: {fate.mutation.kind}: {fate.mutation.what}: {fate.why}: {fate.shown}")
-            print(wrong[-1], flush=True)
-        if k % per_program == 0:
-            print(f"{k} mutants, {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
+    job = partial(_of_program, per_program=per_program, seed=seed, n_sequences=n_sequences)
+    seconds = 0.0
+    with ProcessPoolExecutor(processes) as pool:
+        for k, (found, took) in enumerate(pool.map(job, range(n_programs)), 1):
+            seconds += took
+            for fate in found:
+                why = "" if fate.outcome == SHOWN else fate.why
+                counts[fate.family, fate.fault, fate.outcome, why] += 1
+                if fate.outcome == WRONG:
+                    wrong.append(f"{fate.family}: {fate.fault}: {fate.what}: {fate.why}: {fate.shown}")
+                    print(wrong[-1], flush=True)
+            print(f"{k} programs, {seconds:.0f} s of CPU", file=sys.stderr, flush=True)
     rows = [
         {"family": family, "fault": fault, "outcome": outcome, "why": why, "mutants": count}
         for (family, fault, outcome, why), count in sorted(counts.items())
     ]
     asked = {"programs": n_programs, "per_program": per_program, "seed": seed, "sequences": n_sequences}
-    return {"asked": asked, "cpu_seconds": round(time.process_time() - began), "wrong": wrong, "rows": rows}
+    return {"asked": asked, "cpu_seconds": round(seconds), "wrong": wrong, "rows": rows}
+
+
+def _of_program(k: int, per_program: int, seed: int, n_sequences: int) -> tuple[list[Fate], float]:
+    began = time.process_time()
+    return list(fates(k, per_program, seed, n_sequences)), time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 import neuromap as nm
 from benchmarks.mutants.faults import Mutation, mutate
-from benchmarks.mutants.programs import programs
+from benchmarks.mutants.programs import program_of
 from neuromap.errors import NeuromapError
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -25,22 +25,37 @@ REFUSED, SHOWN, UNSHOWN, PROVEN, WRONG = "refused", "shown", "unshown", "proven"
 class Fate:
     """What became of a mutant."""
 
-    mutation: Mutation
+    family: str  # what kind of program
+    fault: str  # what kind of fault
+    what: str  # the fault, in words
     outcome: str  # one of the five words above
     why: str  # what refuses it, what is found of it, or by what it is proven
     shown: str = ""  # the counterexample
 
 
-def fate(
-    rollout: nm.Rollout, program: ChipProgram, before: Proof, mutation: Mutation, n_sequences: int, seed: int
-) -> Fate:
-    """Prove a mutant, and hold the proof against simulation."""
-    mutant = mutation.program
+def fates(
+    k: int, per_program: int, seed: int, n_sequences: int, make: Callable[..., Mutation] = mutate
+) -> Iterator[Fate]:
+    """Break program ``k`` of a seed in many ways, and tell what becomes of each."""
+    family, rollout, program = program_of(k, seed)
+    before = prove(rollout, program)
+    assert before.proven, f"{family}: program {k} of seed {seed} is not proven: {before.faults[:1]}"
+    rng = np.random.default_rng([seed, k, 1])
+    for _ in range(per_program):
+        mutation = make(program, rng)
+        found = _outcome(rollout, before, mutation.program, n_sequences, seed)
+        yield Fate(family, mutation.kind, mutation.what, *found)
+
+
+def _outcome(
+    rollout: nm.Rollout, before: Proof, mutant: ChipProgram, n_sequences: int, seed: int
+) -> tuple[str, str, str]:
+    """Prove a mutant, and hold the proof against simulation: what comes out, why, and a counterexample."""
     try:
         require_legal(mutant, indices_only=True)
         proof = prove(rollout, mutant)
     except NeuromapError as error:
-        return Fate(mutation, REFUSED, f"the checker of programs ({type(error).__name__})")
+        return REFUSED, f"the checker of programs ({type(error).__name__})", ""
     # Rules of chips are no matter of what is computed; what breaks only them has to compute the network all the same.
     rules = {broken.message for broken in check_program(mutant)}
     faults = [fault for fault in proof.faults if fault not in rules]
@@ -48,11 +63,11 @@ def fate(
         aim = proof if faults else None
         found = find_counterexample(rollout, mutant, aim, n_sequences=n_sequences, seed=seed, shrink=not faults)
     except NeuromapError as error:  # frames of outputs that lie before tick 0 cannot be simulated
-        return Fate(mutation, REFUSED if faults else WRONG, f"the simulator ({type(error).__name__})")
+        return REFUSED if faults else WRONG, f"the simulator ({type(error).__name__})", ""
     why = _kind_of_fault(faults[0]) if faults else _lemma(before, proof, bool(rules))
     if found.counterexample is not None:
-        return Fate(mutation, SHOWN if faults else WRONG, why, found.counterexample.message)
-    return Fate(mutation, UNSHOWN if faults else PROVEN, why)
+        return SHOWN if faults else WRONG, why, found.counterexample.message
+    return UNSHOWN if faults else PROVEN, why, ""
 
 
 def _kind_of_fault(fault: str) -> str:
@@ -68,13 +83,3 @@ def _lemma(before: Proof, proof: Proof, breaks_rules: bool) -> str:
     wrong = [name for name in proof.lemmas if name not in (*good, REASONS[0])]
     shown = more[-1] if more else "no output depends on it" if wrong else "equal sums, equal thresholds"
     return shown + (" (breaks a rule of the chip)" if breaks_rules else "")
-
-
-def campaign(n_programs: int, per_program: int, seed: int, n_sequences: int) -> Iterator[tuple[str, Fate]]:
-    """Make mutants and tell what became of each, with the kind of its program."""
-    for k, (family, rollout, program) in enumerate(programs(n_programs, seed)):
-        before = prove(rollout, program)
-        assert before.proven, f"{family}: program {k} of seed {seed} is not proven: {before.faults[:1]}"
-        rng = np.random.default_rng([seed, k, 1])
-        for _ in range(per_program):
-            yield family, fate(rollout, program, before, mutate(program, rng), n_sequences, seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -155,21 +155,18 @@ FAMILIES: Mapping[str, Callable[[np.random.Generator], Any]] = {
 """What makes a rollout, a chip and options of the mapper."""
 
 
-def programs(n: int, seed: int) -> Iterator[tuple[str, nm.Rollout, ChipProgram]]:
-    """Map random networks, one of each kind in turn."""
-    kinds = list(FAMILIES)
-    for k in range(n):
-        rng = np.random.default_rng([seed, k])
-        while True:
-            rollout, chip, options = FAMILIES[kinds[k % len(kinds)]](rng)
-            if not _is_lively(rollout):  # few faults would matter
-                continue
-            try:
-                found = map_with_stages(rollout, chip, MappingOptions(placer="row-major", **options))
-            except DoesNotFitError:
-                continue
-            yield kinds[k % len(kinds)], found.rollout, found.program
-            break
+def program_of(k: int, seed: int) -> tuple[str, nm.Rollout, ChipProgram]:
+    """Map a random network; numbers take all kinds in turn."""
+    family, rng = list(FAMILIES)[k % len(FAMILIES)], np.random.default_rng([seed, k])
+    while True:
+        rollout, chip, options = FAMILIES[family](rng)
+        if not _is_lively(rollout):  # few faults would matter
+            continue
+        try:
+            found = map_with_stages(rollout, chip, MappingOptions(placer="row-major", **options))
+        except DoesNotFitError:
+            continue
+        return family, found.rollout, found.program
 
 
 def _is_lively(rollout: nm.Rollout) -> bool:
