@@ -87,7 +87,7 @@ def test_a_chip_is_known_by_its_name(rollout):
 
 def test_a_placer_places(rollout, dense_chip):
     for chip in ("truenorth", dense_chip):
-        chip = nm.load_chip(chip, {"core.neurons": 4})
+        chip = nm.load_chip(chip, {"core.neurons": 4, "core.axons": 60})  # of one word, as kernels that are there
         program = nm.map_rollout(rollout, chip, placer="last-first")
         assert program.n_cores > 4
         assert program.coordinates[0].tolist() == [chip.columns - 1, chip.rows - 1]
