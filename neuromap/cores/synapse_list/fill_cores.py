@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import distinct, ragged_ranges
+from neuromap.arrays.packed_rows import distinct
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
 from neuromap.cores.synapse_list.kernel_blocks import boxes
@@ -361,9 +361,9 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
     kept = kept[used[kept] < room.neurons]
     if int(np.diff(groups.start)[moved].sum()) * len(kept) > WORK:
         return core
-    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in kept.tolist()}
+    reads = {c: set(groups.read_by(np.flatnonzero(core == c)).tolist()) for c in kept.tolist()}
     for g in moved.tolist():
-        mine = _reads(np.array([g]), groups)
+        mine = set(groups.signal[groups.start[g] : groups.start[g + 1]].tolist())
         target, least = -1, room.axons + 1
         for c, known in reads.items():
             fresh = len(mine - known)
@@ -382,15 +382,9 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
 
 def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
     """Mark the signals that some groups read, a bit each."""
-    length = groups.start[mine + 1] - groups.start[mine]
     is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
-    is_read[groups.signal[ragged_ranges(groups.start[mine], length)]] = True
+    is_read[groups.read_by(mine)] = True
     return np.packbits(is_read).view(np.uint64)
-
-
-def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
-    length = groups.start[mine + 1] - groups.start[mine]
-    return set(groups.signal[ragged_ranges(groups.start[mine], length)].tolist())
 
 
 def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
-from neuromap.arrays.packed_rows import distinct
+from neuromap.arrays.packed_rows import distinct, entries_of_rows, grouped_by
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -82,14 +82,12 @@ class NeuronGroups(Value):
 
     def readers(self) -> tuple[Ints, SmallInts]:
         """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
-        order = np.argsort(self.signal, kind="stable")
         reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
-        return self.begins(), reader[order]
+        return grouped_by(self.signal, reader, self.n_signals)
 
-    def begins(self) -> Ints:
-        """Count where the readers of every signal begin, shape (signals + 1,)."""
-        counts = np.bincount(self.signal, minlength=self.n_signals)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    def read_by(self, some: Ints) -> SmallInts:
+        """List the signals that some groups read, group by group."""
+        return self.signal[entries_of_rows(self.start, some)]
 
     def deliveries(self, core: Ints) -> int:
         """Count the distinct pairs of a signal and a core that reads it."""
