@@ -327,7 +327,6 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
         as_list_neurons(p, chip, (link.matrix for link in fed if link.target == number))
         for number, p in enumerate(network.populations)
     )
-    _require_one_floor(network, neurons, chip)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
@@ -349,18 +348,16 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     )
 
 
-def _require_one_floor(network: Legalised, neurons: tuple[ListNeurons, ...], chip: ChipSpec) -> None:
-    """Refuse different floors where all neurons of a core have the same; which share one is not known yet."""
-    pairs = zip(network.populations, neurons, strict=True)
-    found = [(p.name, n.neuron.floor) for p, n in pairs if isinstance(p.neuron, CurrentNeuron)]
-    if chip.lists.floors != "shared" or not found:
-        return
-    first = int(found[0][1].flat[0])
-    for name, floors in found:
-        if other := [int(floor) for floor in np.unique(floors) if floor != first]:
-            said = [f"{floor}" if floor != NO_FLOOR else "none" for floor in (other[0], first)]
-            text = f"its voltages have a floor of {said[0]} and others one of {said[1]}; a core of {chip.name} has one"
-            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "one floor for all nodes would do")])
+def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
+    """Give the floor of every neuron's core, where a core has one and neurons differ; relays go with the least."""
+    # shapes: returns (n_somas,)
+    if chip.lists.floors != "shared":
+        return None
+    pairs = zip(lists.neurons, np.diff(lists.offset).tolist(), strict=True)
+    floor = np.concatenate([np.broadcast_to(n.neuron.floor, size) for n, size in pairs]).astype(np.int64)
+    is_relay = np.repeat([p.neuron is None for p in lists.network.populations], np.diff(lists.offset))
+    floor[is_relay] = floor.min(initial=NO_FLOOR)  # they stay above 0
+    return floor if len(np.unique(floor)) > 1 else None
 
 
 class _Compartments:
