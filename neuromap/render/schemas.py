@@ -26,7 +26,7 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "faults": "faults.forms.DOCUMENT",
         "import": "exchange.of_imports.DOCUMENT",
         "map": "cli.printing.documents.MAP",
-        "proof": "cli.printing.documents.PROOF",
+        "prove": "cli.printing.documents.PROVE",
         "quantisation": "quantise.forms.DOCUMENT",
         "report": "report.document.DOCUMENT",
         "rollouts": "cli.printing.documents.ROLLOUTS",

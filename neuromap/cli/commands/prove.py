@@ -26,7 +26,6 @@ Examples:
   neuromap prove examples/digits/sr.toml
   neuromap prove examples/digits/sr.toml --pattern hybrid --execution pipelined
   neuromap prove examples/digits/sr.toml --program sr.nmp --frames differs.safetensors
-  neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus differs.safetensors
 """
 
 
@@ -50,7 +49,7 @@ def prove(
     network differ, if a search finds some.
     """
     import neuromap as nm
-    from neuromap.cli.printing.documents import PROOF
+    from neuromap.cli.printing.documents import PROVE
     from neuromap.proof.codes import REASONS
     from neuromap.proof.counterexample import Search, find_counterexample
     from neuromap.proof.explanations import explain
@@ -87,7 +86,7 @@ def prove(
             "why": searched.why,
             "message": message,
         }
-        print_json(PROOF.of(labels | {"execution": rollout.execution} | found))
+        print_json(PROVE.of(labels | {"execution": rollout.execution} | found))
     else:
         console = text_console()
         print_line(console, f"{title}: {'proven for every input' if proof.proven else 'not proven'}")

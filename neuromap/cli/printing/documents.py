@@ -168,8 +168,8 @@ _SHOWN = _LABELS | {
     "ticks": COUNT,
     "file": FILE,
 }
-PROOF = document(
-    "proof",
+PROVE = document(
+    "prove",
     _LABELS,
     proven=FLAG,
     lemmas=by_name(COUNT),
