@@ -35,7 +35,7 @@ HEAD = """\
 <!-- Written by `python -m benchmarks.mutants`; edit benchmarks/mutants/__main__.py instead. -->
 
 A checker that accepts everything would accept every program of the mapper, too. So programs are broken: {programs}
-random networks of ten kinds, mapped onto both kinds of cores, {each} mutants of each, in each of which one value is
+random networks of {kinds} kinds, mapped onto both kinds of cores, {each} mutants of each, in each of which one value is
 changed: a weight, a bit, a delay, a target, a row of the host, a label, a clock. {total} mutants (seed {seed}).
 
 - *Refused*: indices point outside the program, or its frames cannot be simulated.
@@ -87,9 +87,14 @@ def page(found: Mapping[str, Any]) -> str:
     for row in rows:
         every[row["outcome"]] += row["mutants"]
     head = HEAD.format(
-        programs=asked["programs"], each=asked["per_program"], total=f"{every.total():,}", seed=asked["seed"],
-        sequences=asked["sequences"], wrong=every[WRONG],
-    )  # fmt: skip
+        programs=asked["programs"],
+        kinds=len(_by(rows, "family")),
+        each=asked["per_program"],
+        total=f"{every.total():,}",
+        seed=asked["seed"],
+        sequences=asked["sequences"],
+        wrong=every[WRONG],
+    )
     lines = [head, *table({**_by(rows, "family"), "all": every}, "program")]
     lines += ["", "## By kind of fault", "", *table(_by(rows, "fault"), "fault")]
     lines += ["", "## Not proven, and no counterexample", ""]

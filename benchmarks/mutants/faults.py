@@ -331,7 +331,7 @@ CROSSBAR_FAULTS: Mapping[str, Change] = SHARED_FAULTS | {
     "weight": _neuron("weights", -255, 255),
     "leak": _neuron("leak", -255, 255),
     "leak reversal": _neuron("leak_reversal", 0, 1),
-    "threshold": _neuron("threshold", 0, 2**18 - 1),
+    "threshold": _neuron("threshold", -(2**17), 2**18 - 1),
     "negative threshold": _neuron("negative_threshold", 0, 2**18 - 1),
     "negative mode": _neuron("saturate_negative", 0, 1),
     "reset value": _neuron("reset", -(2**18), 2**18),
@@ -344,7 +344,7 @@ CROSSBAR_FAULTS: Mapping[str, Change] = SHARED_FAULTS | {
     "target axon": _wire("target_axon"),
 }
 LIST_FAULTS: Mapping[str, Change] = SHARED_FAULTS | {
-    "threshold": _neuron("threshold", 0, 2**17 * STEP),
+    "threshold": _neuron("threshold", -(2**10), 2**17 * STEP),
     "bias": _neuron("bias", -_INT, _INT),
     "current decay": _neuron("current_decay", 0, 4096),
     "voltage decay": _neuron("voltage_decay", 0, 4096),

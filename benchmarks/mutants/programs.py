@@ -10,7 +10,7 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
@@ -28,13 +28,21 @@ STEP = 64
 
 
 def crossbar_chip(rng: np.random.Generator, **changes: Any) -> ChipSpec:
-    """TrueNorth's core, small."""
+    """TrueNorth's core, small; every other one reads the neuron's equations in another way."""
     axons, neurons = ((48, 12), (64, 20), (40, 16))[rng.integers(3)]
     figures = {
         "name": "small-crossbars", "cores": (8, 8), "chips": (1, 1), "axons": axons, "neurons": neurons,
         "axon_types": 4, "weight_bits": 9, "leak_bits": 9, "threshold_bits": 18, "potential_bits": 20, "delay": (1, 5),
         "tick_seconds": 1e-3,
     }  # fmt: skip
+    if rng.random() < 0.5:
+        figures["rules"] = NeuronRules(
+            number_format=str(rng.choice(["sign_magnitude", "twos_complement"])),
+            overflow=str(rng.choice(["saturate", "wrap"])),
+            negative_comparison=str(rng.choice(["<", "<="])),
+            signed_threshold=bool(rng.random() < 0.5),
+        )
+        figures["potential_bits"] = int(rng.choice([10, 20]))
     return ChipSpec(**(figures | changes))
 
 
@@ -42,6 +50,7 @@ def list_chip(rng: np.random.Generator, **changes: Any) -> ChipSpec:
     """Loihi's core, small."""
     chip = nm.load_chip("loihi1")
     figures = {"neurons": int(rng.choice([5, 9, 16])), "axons": 96, "delay": (1, 63), "tile": (1, 1)}
+    figures["potential_bits"] = changes.pop("potential_bits", chip.potential_bits)
     return replace(chip, name="small-lists", **figures, core_figures=replace(chip.lists, **changes))
 
 
@@ -112,13 +121,14 @@ def leak_neuron(rng: np.random.Generator, size: int) -> LeakNeuron:
     )  # fmt: skip
 
 
-def current_neuron(rng: np.random.Generator, size: int) -> CurrentNeuron:
+def current_neuron(rng: np.random.Generator, size: int, **more: Any) -> CurrentNeuron:
     """Neurons of synapse lists."""
     return CurrentNeuron(
         threshold=rng.integers(0, 10, size) * STEP, current_decay=rng.choice([4096, 2048, 1000, 0], size),
         more_current_decays=[rng.choice([4096, 3000], size) for _ in range(rng.integers(0, 2))],
         voltage_decay=rng.choice([4096, 512, 100], size), bias=rng.integers(-60, 100, size),
         refractory=rng.integers(0, 3, size), current=rng.integers(-50, 50, size), voltage=rng.integers(-50, 50, size),
+        **more,
     )  # fmt: skip
 
 
@@ -137,7 +147,24 @@ def _leaks(rng: np.random.Generator) -> Any:
 
 
 def _currents(rng: np.random.Generator) -> Any:
+    if rng.random() < 0.5:
+        return _optional(rng)
     return nm.Rollout(spiking_network(rng, current_neuron, STEP), "streaming"), list_chip(rng), {}
+
+
+def _optional(rng: np.random.Generator) -> Any:
+    """Make a chip and neurons of it with resets, floors, narrow widths and sums that wrap."""
+    sums = {"accumulator_bits": int(rng.choice([32, 11])), "sum_wraps": int(rng.integers(2))}
+    widths = {"current_bits": int(rng.choice([12, 24])), "voltage_bits": int(rng.choice([13, 24]))}
+
+    def neuron(rng: np.random.Generator, size: int) -> CurrentNeuron:
+        subtract, floor = int(rng.integers(2)), rng.choice([100, 700, 2**31 - 1], size)
+        reset = 0 if subtract else rng.integers(-100, 100, size)
+        return current_neuron(rng, size, subtract=subtract, floor=floor, reset=reset, **sums, **widths)
+
+    figures = {"soft_reset": True, "reset_values": True, "floors": "any", **sums, "sum_wraps": bool(sums["sum_wraps"])}
+    figures |= {"current_bits": widths["current_bits"], "potential_bits": widths["voltage_bits"]}
+    return nm.Rollout(spiking_network(rng, neuron, STEP), "streaming"), list_chip(rng, **figures), {}
 
 
 FAMILIES: Mapping[str, Callable[[np.random.Generator], Any]] = {

@@ -1,12 +1,12 @@
 """Bugs that a mapper could have, made by hand: a proof finds each, and says where and for which input.
 
-``verify`` runs 32 random frames by default. It sees a bias that is there from frame 0 on (a spike too early), a relay that
-is a tick short (spikes outside the ticks of frames; the rules of the chip see it, too) and two axons that are swapped (any
-frame in which the two sources differ). It misses what only few inputs show, where weights, labels and clocks keep all
-rules of the chip:
+``verify`` runs 32 random frames by default. It sees a bias that is there from frame 0 on (a spike too early), a relay
+that is a tick short (spikes outside the ticks of frames; the rules of the chip see it, too) and two axons that are
+swapped (any frame in which the two sources differ). It misses what only few inputs show, where weights, labels and
+clocks keep all rules of the chip:
 
-- a threshold clipped one too far makes a neuron that is never 1 spike for the one input in 2^24 that sets all sources of
-  positive weight and none of negative weight;
+- a threshold clipped one too far makes a neuron that is never 1 spike for the one input in 2^24 that sets all sources
+  of positive weight and none of negative weight;
 - a digit that is dropped from the weight of one source is felt only where the sum meets the threshold exactly, for one
   input in 2^12.
 """
