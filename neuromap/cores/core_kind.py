@@ -144,6 +144,9 @@ class ProofPart(Protocol):
     ) -> NDArray[np.uint8]:
         """Say why each is not the neuron with these parameters, times 2^power; 0 where it is."""
 
+    def counting(self, program: Any, core: int, neuron: int) -> Any:
+        """Read a neuron as one that keeps its potential and can ``step``; None where it is none."""
+
 
 class Wave(Protocol):
     """How the dependency wave and the counting of work walk a program."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,3 +83,38 @@ def remembering(program: Program, core: int, wanted: Mapping[str, Ints], power: 
     found[differs] = PARAMETERS
     found[_random(program, core)] = RANDOM
     return found
+
+
+class Counting(NamedTuple):
+    """A neuron of which nothing is random: what it does is a function of its potential."""
+
+    potential: int
+    leak: int
+    threshold: int
+    below: int  # potential from which on it is below the negative threshold
+    after_spike: int  # where a spike leaves it, or how much it takes off
+    after_below: int
+    gamma: int
+    kappa: bool
+
+    def step(self, total: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Give potentials after a tick, and spikes, for potentials to which all has been added that arrives."""
+        total = total + self.leak
+        spikes = total >= self.threshold
+        below = ~spikes & (total <= self.below)
+        kept = np.zeros_like(total) if self.gamma == 0 else total
+        after = np.where(spikes, kept + self.after_spike, total)
+        return np.where(below, (0 if self.kappa else kept) + self.after_below, after), spikes
+
+
+def counting(program: Program, core: int, neuron: int) -> Counting | None:
+    """Read a neuron as one that counts; None where it draws at random, or leaks by the sign of its potential."""
+    neurons = program.neurons
+    names = ("potential", "leak", "threshold", "negative_threshold", "reset", "reset_mode")
+    potential, leak, alpha, beta, reset, gamma = (int(getattr(neurons, name)[core, neuron]) for name in names)
+    if _random(program, core)[neuron] or (neurons.leak_reversal[core, neuron] and leak):
+        return None
+    kappa = bool(neurons.saturate_negative[core, neuron])
+    under = -beta if program.chip.rules.negative_comparison == "<=" else -beta - 1
+    after_spike, after_below = {0: (reset, -reset), 1: (-alpha, beta)}.get(gamma, (0, 0))
+    return Counting(potential, leak, alpha, under, after_spike, -beta if kappa else after_below, gamma, kappa)

@@ -73,6 +73,10 @@ def remembering(
     return np.where(differs | _currents_differ(program, core, wanted), PARAMETERS, found).astype(np.uint8)
 
 
+def counting(program: ListProgram, core: int, neuron: int) -> None:
+    """Read a neuron as one that counts parts of a sum: lists have any fan-in, and none does."""
+
+
 def rail_of(bits: int) -> int:
     """Give the greatest voltage of a width."""
     return int((1 << bits - 1) - 1)
