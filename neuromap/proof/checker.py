@@ -41,7 +41,7 @@ from neuromap.proof.codes import (
     THRESHOLD,
     UNCLAIMED,
 )
-from neuromap.proof.partial_sums import PartialSums, Rows
+from neuromap.proof.partial_sums import PartialSums
 
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -139,29 +139,21 @@ class Checker:
         begin = np.where(holds, 0, mine.begin[wires.core, wires.neuron])
         number = np.where(holds, wires.core * program.shape[1] + wires.neuron, 1)
         row = np.concatenate([self._axons[wires.target_core] + wires.target_axon, self._axons[host.core] + host.axon])
-        signal = np.stack(
-            [
-                np.concatenate([np.where(holds, PART, np.where(source == NOBODY, CLASH, source)), fed]),
-                np.concatenate([begin + wires.delay * self._q, self._arrivals()]),
-                np.concatenate([number, host.first_frame.astype(np.int64)]),
-            ]
-        )
+        sent = (np.where(holds, PART, np.where(source == NOBODY, CLASH, source)), begin + wires.delay * self._q, number)
+        given = (fed, host.exact_arrival(program.period), host.first_frame.astype(np.int64))
+        signal = np.concatenate([np.stack(sent), np.stack(given)], axis=1)
         self._signal = np.full((3, self._axons[-1]), NOBODY, np.int64)
         self._signal[:, row] = signal  # the last of several; where another differs, they clash
         self._signal[0, row[(self._signal[:, row] != signal).any(axis=0)]] = CLASH
 
-    def _arrivals(self) -> Ints:
-        host = self.program.host
-        return host.arrival.astype(np.int64) * self._q + (0 if host.part is None else host.part)
-
-    def _synapses(self, core: int) -> tuple[Ints, Ints, Rows]:
+    def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
         """List the somata and neurons that the synapses of a core feed, and what comes over each."""
         axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
         source, begin, first = self._signal[:, self._axons[core] + axons[synapses.row[some]]]
         neuron, arrival = synapses.neuron[some], begin + synapses.delay[some] * self._q
-        return self._soma[core, neuron], neuron, Rows(source, arrival, first, synapses.weight[some])
+        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
 
     def sums(self, core: int) -> Sums:
         """Compare what the neurons of a core add up with what they should (Lemma 2)."""
@@ -264,10 +256,10 @@ class Checker:
         if keeps.any():
             values = {name: array[number] for name, array in mine.state.items()}
             code = kind.remembering(self.program, core, values, mine.power[core], sums.low, sums.high)
-            code[differs | (sums.clock != 0)] = FORM
+            code[differs | (sums.clock != 0) | asked] = FORM
             found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
         found[claimed & (mine.begin[core] + self._p < 0)] = EARLY
-        return np.where(claimed, found, self._parts.codes(core)).astype(np.uint8)
+        return np.where(claimed, found, self._parts.found(core)).astype(np.uint8)
 
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
         """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
@@ -350,7 +342,7 @@ class Checker:
         ]
         if [(port.name, port.size, port.kind) for port in program.nodes] != expected:
             yield "the nodes of program and certificate differ"
-        first = (self._arrivals() + host.first_frame.astype(np.int64) * self._p) // self._q
+        first = (host.exact_arrival(program.period) + host.first_frame.astype(np.int64) * self._p) // self._q
         for row in np.flatnonzero(first < 0).tolist():
             yield f"host row {row}: its first frame comes before tick 0"
 
