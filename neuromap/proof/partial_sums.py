@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +85,8 @@ class PartialSums:
         self._inverse = pow(self._q, -1, self._p)
         self._parts: dict[int, Part | int] = {}
         self._runs: dict[tuple[Any, ...], tuple[Ints, list[int]]] = {}
-        self._synapses = lru_cache(16)(lambda core: _by_neuron(*synapses(core)[::2]))
+        self._synapses, self._read = synapses, np.zeros(program.n_cores, np.bool_)
+        self._waiting: dict[int, Ints] = {}
 
     def found(self, core: int) -> NDArray[np.uint8]:
         """Decide the parts of a core; shape (N,), 0 for others."""
@@ -98,18 +98,31 @@ class PartialSums:
 
     def _part(self, number: int, depth: int = 0) -> Part | int:
         """Show what a part does, or say why that fails."""
-        if number not in self._parts:
-            core, neuron = divmod(number, self._program.shape[1])
+        core, neuron = divmod(number, self._program.shape[1])
+        if not self._read[core]:
+            self._read_core(core)
+        if number in self._waiting:
+            rows = self._waiting.pop(number)
             self._parts[number] = codes.REST  # what parts in a ring find of each other
             try:
-                rows = self._synapses(core).get(neuron, np.zeros((4, 0), np.int64))
-                _require(rows.shape[1] > 0, codes.FORM)
                 _require((rows[0] != codes.CLASH).all(), codes.SHARED)
                 counter, merges = self._counter(core, neuron), (rows[0] == codes.PART).any()
                 self._parts[number] = self._merger(counter, rows, depth + 1) if merges else self._slice(counter, rows)
             except NotShown as why:
                 self._parts[number] = why.code
-        return self._parts[number]
+        return self._parts.get(number, codes.FORM)  # where it has no synapse
+
+    def _read_core(self, core: int) -> None:
+        """Decide the slices of a core; what its mergers read waits until they are asked for."""
+        self._read[core], (neuron, _, rows) = True, self._synapses(core)
+        order, first = np.argsort(neuron, kind="stable"), core * self._program.shape[1]
+        some, starts = np.unique(neuron[order], return_index=True)
+        read = zip(some.tolist(), np.split(rows[:, order], starts[1:], axis=1), strict=True)
+        held = {first + k: mine for k, mine in read if self._holds[core, k]}
+        self._waiting |= held
+        for number, mine in held.items():
+            if not (mine[0] == codes.PART).any():
+                self._part(number)
 
     def _shown(self, numbers: Ints, depth: int = 0) -> list[Part]:
         _require(depth < _DEEP, codes.LARGE)
@@ -290,12 +303,6 @@ class PartialSums:
 def _require(holds: bool | np.bool_, code: int) -> None:
     if not holds:
         raise NotShown(code)
-
-
-def _by_neuron(neuron: Ints, rows: Ints) -> dict[int, Ints]:
-    order = np.argsort(neuron, kind="stable")
-    some, starts = np.unique(neuron[order], return_index=True)
-    return dict(zip(some.tolist(), np.split(rows[:, order], starts[1:], axis=1), strict=True))
 
 
 def _joined(rows: Ints) -> Ints:

@@ -97,7 +97,7 @@ def _powers(program: ChipProgram, claims: Certificate) -> Ints:
     """Guess, from one neuron of every node, the power of two by which the chip's weights are larger."""
     checker, power = Checker(program, claims), np.zeros(len(program.nodes) + 1, np.int64)
     node = np.where(claims.relay | claims.holds, -1, program.neuron_node)
-    for number in np.unique(node[node >= 0]).tolist():
+    for number in np.setdiff1d(node[node >= 0], program.neuron_node[claims.holds]).tolist():
         core, n = (int(k) for k in np.argwhere(node == number)[0])
         *_, weight, wanted = next(iter(checker.terms(core, n)), (0, 0))
         ratio = weight // wanted if wanted else 1
