@@ -136,16 +136,18 @@ class FaultsPart(Protocol):
 class ProofPart(Protocol):
     """What a neuron computes, for proofs: N neurons of a core, given the least and greatest sum that reaches them."""
 
+    # may offer ``counting(program, core, neuron)`` too, where neurons hold parts of sums: what can ``step``, or None
+
     def forgetting(self, program: Any, core: int, low: Ints, high: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Give the sum from which each spikes, and why it does not forget (``proof/codes.py``); 0 where it does."""
 
     def remembering(
-        self, program: Any, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints
+        self, program: Any, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
     ) -> NDArray[np.uint8]:
-        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is."""
+        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is.
 
-    def counting(self, program: Any, core: int, neuron: int) -> Any:
-        """Read a neuron as one that keeps its potential and can ``step``; None where it is none."""
+        ``part`` says which of a neuron's currents each holds.
+        """
 
 
 class Wave(Protocol):

@@ -115,6 +115,7 @@ _ROW = record(
     ),
     energy_bound_joules=AMOUNT.or_null(at="energy_bound"),
     verified=FLAG.or_null,
+    proven=FLAG.or_null.added,
     cut_short=each(TEXT),
     on_front=FLAG,
     on_class_front=FLAG,

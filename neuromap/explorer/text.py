@@ -184,7 +184,7 @@ def _cores(row: ExploredRow) -> str:
 def _verdict(row: ExploredRow) -> str:
     if row.status != "mapped":
         return row.status
-    return {None: "-", True: "✓ yes", False: "✗ no"}[row.verified]
+    return {None: "-", True: "✓ proven" if row.proven else "✓ yes", False: "✗ no"}[row.verified]
 
 
 def _style(numbered: _Numbered) -> str:

@@ -78,9 +78,7 @@ class Certificate:
     holds: Bools  # (C, N): neurons of which that is not claimed, but that they hold a part of a sum
     power: Ints  # (C, N): k where all that it adds up and compares is the network's times 2^k
     silent: Bools  # (G,): neurons that are never 1
-    # program, network: digests of what this is about
-    program: str = ""
-    network: str = ""
+    program: str = ""  # digest of the program
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +117,9 @@ class Checker:
     """One program beside one certificate."""
 
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
-        self.program, self.certificate = program, certificate
+        kind = program.chip.kind.proof
+        assert kind is not None, "asked before"
+        self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
         self._axons = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
         self._greatest = int(certificate.lag.max(initial=0))
@@ -230,7 +230,7 @@ class Checker:
 
     def core(self, core: int) -> NDArray[np.uint8]:
         """Decide the claims of a core, shape (N,)."""
-        mine, sums, kind = self.certificate, self.sums(core), self.program.chip.kind.proof
+        mine, sums, kind = self.certificate, self.sums(core), self._kind
         number = mine.neuron[core]
         claimed = (number != NOBODY) & (self._soma[core] == np.arange(len(number)))
         keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
@@ -255,10 +255,12 @@ class Checker:
         found = np.where(found == 0, same, found).astype(np.uint8)
         if keeps.any():
             values = {name: array[number] for name, array in mine.state.items()}
-            code = kind.remembering(self.program, core, values, mine.power[core], sums.low, sums.high)
+            code = kind.remembering(self.program, core, values, mine.part[core], mine.power[core], sums.low, sums.high)
             code[differs | (sums.clock != 0) | asked] = FORM
             found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
-        found[claimed & (mine.begin[core] + self._p < 0)] = EARLY
+        # What remembers must begin with its frame 1; what forgets may rest until then.
+        one = mine.begin[core] + self._p
+        found[(claimed & (one < 0)) | (keeps & ((one != 0) | (self._p != self._q)))] = EARLY
         return np.where(claimed, found, self._parts.found(core)).astype(np.uint8)
 
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
@@ -291,10 +293,8 @@ class Checker:
         """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
         found = np.stack([self.core(core) for core in range(self.program.n_cores)])
         faults = [*self._silence(), *self._ports(), *self._outputs()]
-        if (found[self.certificate.neuron != NOBODY] > PROVEN).any() or not faults:
-            needed = self.needed(found)
-            wrong = needed & ((found > PROVEN) | (found == UNCLAIMED))
-            faults += [f"core {c}, neuron {n}: {REASONS[int(found[c, n])]}" for c, n in np.argwhere(wrong).tolist()]
+        wrong = self.needed(found) & ((found > PROVEN) | (found == UNCLAIMED))
+        faults += [f"core {c}, neuron {n}: {REASONS[int(found[c, n])]}" for c, n in np.argwhere(wrong).tolist()]
         return Examined(found, tuple(faults))
 
     def needed(self, found: NDArray[np.uint8]) -> Bools:
@@ -371,7 +371,7 @@ def reachable(weights: list[int], low: int, high: int) -> bool:
 
 
 def disagreement(weights: list[tuple[int, int]], first: int, second: int) -> Bools | None:
-    """Find which of the pairs to add up so that the left sum reaches ``first`` and the right one stays below ``second``.
+    """Find which pairs to add up so that the left sum reaches ``first`` and the right one stays below ``second``.
 
     None where there is no such choice (Lemma 5).
     """

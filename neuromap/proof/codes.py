@@ -37,7 +37,7 @@ REASONS: Mapping[int, str] = ReadOnlyMapping(
         RAILS: "may meet the rails of its potential",
         RANDOM: "draws at random",
         PARAMETERS: "is another neuron with state",
-        EARLY: "has its frame 1 before tick 0",
+        EARLY: "has its frame 1 before tick 0, or remembers and has it later",
         STRAY: "spikes although nothing arrives",
         HOLDER: "reads a part of a sum of which nothing is shown",
         COUNTS: "reads parts that do not count the sum between them",

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
+from neuromap.errors import NotSupportedError
 from neuromap.files.argument_checks import needs, refuse_swapped
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof.checker import Certificate, Checker, Examined
 from neuromap.proof.codes import NOBODY, REASONS
 from neuromap.proof.tick_network import TickNetwork, tick_network
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.verification.law import require_belongs, rollout_period
+from neuromap.simulation.belongs import require_belongs, rollout_period
 
 Ints = NDArray[np.int64]
 
@@ -40,6 +41,11 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     needs("prove", program, ChipProgram)
     require_belongs(rollout, program)
     require_legal(program, indices_only=True)
+    if program.chip.kind.proof is None:
+        raise NotSupportedError(
+            f"program {program.name}: no proof says what neurons of {program.chip.core_model} cores compute; "
+            "verify it, or give the kind of core a part `proof`"
+        )
     certificate = claims_of(program, tick_network(rollout))
     examined = Checker(program, certificate).examine()
     if not examined.holds:
@@ -47,10 +53,15 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
         if silent.any():
             certificate = replace(certificate, silent=silent)
             examined = Checker(program, certificate).examine()
-    faults = [*_clocks(rollout, program), *examined.faults]
+    faults = [*(broken.message for broken in check_program(program)), *_clocks(rollout, program), *examined.faults]
     counts = np.bincount(examined.found.ravel(), minlength=max(REASONS) + 1)
     lemmas = {REASONS[code]: int(counts[code]) for code in REASONS if counts[code]}
     return Proof(not faults, tuple(faults), lemmas, certificate, examined)
+
+
+def is_proven(rollout: Rollout, program: ChipProgram) -> bool | None:
+    """Whether a program is proven; None where its kind of core has no proof."""
+    return None if program.chip.kind.proof is None else prove(rollout, program).proven
 
 
 def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
@@ -77,13 +88,7 @@ def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
     begin = np.where(node >= 0, sample[node], 0).ravel()[soma]
     scale = np.array([program.scales.get(port.name, 0) for port in program.nodes] + [0])
     power = np.where(program.is_relay, 0, scale[node]).ravel()[soma]
-    part = np.zeros(program.shape, np.int64)
-    if program.joined is not None:
-        core, compartment = np.nonzero(program.joined >= 0)
-        key = soma[core, compartment]
-        order = np.argsort(key, kind="stable")
-        heads = np.searchsorted(key[order], key[order])
-        part[core[order], compartment[order]] = np.arange(len(order)) - heads + 1
+    part = _currents(program, network, neuron, soma)
     state, silent = dict(network.state), np.zeros(int(network.first[-1]), np.bool_)
     fields = {name: getattr(network, name) for name in vars(network)} | {"state": state}
     claims = Certificate(
@@ -91,6 +96,24 @@ def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
     )
     claims = replace(claims, begin=_begin_of_relays(program, claims))
     return claims if claims.state else replace(claims, power=_powers(program, claims))
+
+
+def _currents(program: ChipProgram, network: TickNetwork, neuron: Ints, soma: Ints) -> Ints:
+    """Take the compartments of a neuron for those of its further currents that anything feeds, in this order."""
+    part = np.zeros(program.shape, np.int64)
+    if program.joined is None:
+        return part
+    core, compartment = np.nonzero(program.joined >= 0)
+    number = neuron[core, compartment]
+    fed = np.zeros((int(network.first[-1]), int(network.current.max(initial=0)) + 1), np.bool_)
+    fed[np.repeat(np.arange(len(fed)), np.diff(network.start)), network.current] = True
+    key = soma[core, compartment]
+    order = np.argsort(key, kind="stable")
+    rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
+    for k, which in zip(order.tolist(), rank.tolist(), strict=True):
+        mine = np.flatnonzero(fed[number[k], 1:]) + 1
+        part[core[k], compartment[k]] = mine[which] if which < len(mine) else which + 1
+    return part
 
 
 def _powers(program: ChipProgram, claims: Certificate) -> Ints:
@@ -104,7 +127,8 @@ def _powers(program: ChipProgram, claims: Certificate) -> Ints:
         power[number] = (
             ratio.bit_length() - 1 if ratio > 1 and wanted * ratio == weight and not ratio & ratio - 1 else 0
         )
-    return power[node]
+    guessed: Ints = power[node]
+    return guessed
 
 
 def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.proof.codes import ABSENT
 from neuromap.network.build import require_weights
+from neuromap.proof.codes import ABSENT
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-from dataclasses import dataclass
-from collections.abc import Mapping
 
 Ints = NDArray[np.int64]
 

@@ -201,6 +201,7 @@ _ROW = record(
         fraction=each(PART)(at=lambda found: [frame.accuracy for frame in found.frames]),
     ).or_null,
     verified=FLAG.or_null,
+    proven=FLAG.or_null.added,
     verification=any_of(NULL, _VERIFICATION),
 )
 

@@ -19,6 +19,7 @@ from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.partition.partition import digest_of
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.proof.prove import is_proven
 from neuromap.report.activity_figures import run_figures
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.row import OutputResponses, ReportRow, Responses, SpikeRaster, over_outputs
@@ -108,6 +109,7 @@ def make_row(
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = replace(known or row_of_program(rollout, program), verification=verification)
+    row = replace(row, proven=verification.verified and is_proven(rollout, program))
     if steady is not None:
         row = _with_activity(row, rollout.pattern, program, steady, checked, choice)
         row = replace(row, sampling_frequency_hz=clock.frequency(program.period))

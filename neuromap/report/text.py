@@ -42,7 +42,7 @@ def at_least(row: ReportRow) -> str:
 def _verdict(row: ReportRow) -> str:
     if row.verified is None:
         return row.status
-    return "✓ yes" if row.verified else "✗ no"
+    return "✗ no" if not row.verified else "✓ proven" if row.proven else "✓ yes"
 
 
 def _micro(seconds: float | None) -> str:

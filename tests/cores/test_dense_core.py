@@ -14,6 +14,7 @@ from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.faults.measure_study import study_faults
 from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.network import build_network
+from neuromap.proof.prove import prove
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 200, -200]))
@@ -48,6 +49,7 @@ def test_networks_compute_their_rollout(networks, patterns, dense_file, data):
     event(f"cores: {min(program.n_cores, 3)}")
     found = nm.verify(rollout, program, n_frames=8, seed=1, threads=1)
     assert found.verified, found.message
+    assert prove(rollout, program).proven
 
 
 def test_it_is_found_by_its_name(dense_chip):

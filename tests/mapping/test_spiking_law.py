@@ -13,6 +13,7 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
+from neuromap.proof.prove import prove
 
 
 @st.composite
@@ -59,6 +60,7 @@ def test_the_chip_computes_the_neurons(chip, network, cores):
     event(f"relays: {bool(program.is_relay.any())}")
     found = nm.verify(rollout, program, n_frames=120, seed=1, threads=1)
     assert found.verified, found.message
+    assert prove(rollout, program).proven
 
 
 def one_neuron(weights, **neuron):

@@ -13,6 +13,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import build_network
+from neuromap.proof.prove import prove
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.wave import measure
 
@@ -27,6 +28,7 @@ def holds(rollout, program, n_frames=11, seed=0):
     for engine in ("fast", "numpy"):
         found = nm.verify(rollout, program, frames, engine=engine)
         assert found.verified, found.message
+    assert prove(rollout, program).proven
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     for output, seen in measure(program).items():
         assert seen.first_response_ticks == rollout.first_response(output) * scale

@@ -358,7 +358,7 @@ def test_text_shows_figures_units_and_time_axes(report):
     line = next(part for part in text.splitlines() if "hybrid" in part and "windowed" in part)
     assert "3 / 3" in line
     assert "500" in line
-    assert "✓ yes" in line
+    assert "✓ proven" in line
     assert "sequential: the only most sequential pattern." in text
     for part in ("[ticks]", "[Hz]", "1 tick = 1 ms", *TIME_AXIS.values(), "the cycle H1 -> H1"):
         assert part in text
@@ -370,7 +370,7 @@ def test_narrow_text_keeps_names_and_figures_whole(report, width):
     longer = replace(report, rows=tuple(replace(r, pattern=f"H1 -> H1, {r.pattern}") for r in report.rows))
     lines = longer.to_text(width).splitlines()
     assert max(map(len, lines)) <= width
-    words = {"windowed", "pipelined", "worst-case", "frequency", "[ticks]", "333.3", "3 / 3", "verified", "✓ yes"}
+    words = {"windowed", "pipelined", "worst-case", "frequency", "[ticks]", "333.3", "3 / 3", "verified", "✓ proven"}
     for word in words | {f"{r.pattern} {r.execution}" for r in longer.rows}:
         assert any(word in " ".join(line.split()) for line in lines), word
     blocks = sum("pattern" in line and "execution" in line for line in lines)

@@ -1,9 +1,9 @@
-"""What a neuron of a crossbar computes, for the checker of certificates (``docs/theorems/program-proofs.md``)."""
+"""What a neuron of a crossbar computes: lemmas of ``docs/theorems/program-proofs.md``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,8 @@ def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints
 
 def _only(low: Ints, high: Ints, value: Ints) -> NDArray[np.bool_]:
     """Whether nothing but a value lies between two bounds."""
-    return (low > high) | ((low == high) & (low == value))
+    only: NDArray[np.bool_] = (low > high) | ((low == high) & (low == value))
+    return only
 
 
 def _random(program: Program, core: int) -> NDArray[np.bool_]:
@@ -61,11 +62,13 @@ def _random(program: Program, core: int) -> NDArray[np.bool_]:
     return random
 
 
-def remembering(program: Program, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints) -> Codes:
+def remembering(
+    program: Program, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
+) -> Codes:
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemma 7)."""
     neurons, found = program.neurons, np.zeros(program.shape[1], np.uint8)
-    has = {"threshold": neurons.threshold, "leak": neurons.leak, "floor": neurons.negative_threshold}
-    has |= {"potential": neurons.potential, "subtract": neurons.reset_mode}
+    has: dict[str, NDArray[Any]] = {"threshold": neurons.threshold, "leak": neurons.leak}
+    has |= {"floor": neurons.negative_threshold, "potential": neurons.potential, "subtract": neurons.reset_mode}
     if set(has) != set(wanted):
         return np.full_like(found, PARAMETERS)
     differs = (power != 0) | ~neurons.saturate_negative[core] | (neurons.reset[core] != 0)

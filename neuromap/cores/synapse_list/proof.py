@@ -1,4 +1,4 @@
-"""What a neuron of a synapse-list core computes, for the checker of certificates (``docs/theorems/program-proofs.md``)."""
+"""What a neuron of a synapse-list core computes: lemmas of ``docs/theorems/program-proofs.md``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[
     threshold, bias = neurons.threshold[core].astype(np.int64), neurons.bias[core].astype(np.int64)
     found = np.zeros(len(threshold), np.uint8)
     forgets = (neurons.current_decay[core] == whole) & (neurons.voltage_decay[core] == whole)
-    forgets &= neurons.refractory[core] == 0
+    forgets &= (neurons.refractory[core] == 0) & (threshold >= 0)
     if neurons.joined is not None:
         joined = neurons.joined[core]
         forgets &= joined < 0
@@ -39,7 +39,7 @@ def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[
 
 
 def remembering(
-    program: ListProgram, core: int, wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints
+    program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
 ) -> Codes:
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemmas 7 and 8)."""
     neurons, chip = program.neurons, program.chip
@@ -57,8 +57,8 @@ def remembering(
     for name, value in has.items():
         right = wanted[name] << power if name in _SCALED else wanted[name]
         if name == "floor":  # a floor at the rail or below is none
-            right = np.minimum(((right + 1) << power) - 1, ((rail + 1) << power) - 1)
-            value = np.minimum(value, (1 << chip.potential_bits - 1) - 1)
+            right = np.minimum(((right + 1) << power) - 1, rail_of(chip.potential_bits))
+            value = np.minimum(value, rail_of(chip.potential_bits))
         differs |= value != right
     narrower = wanted["current_bits"] + power == widths["current_bits"]
     narrower &= wanted["voltage_bits"] + power == widths["voltage_bits"]
@@ -70,11 +70,7 @@ def remembering(
     exact = narrower & ((power == 0) | (commutes & (wanted["subtract"] == 0) & (wanted["threshold"] < rail)))
     inside = commutes & _inside(wanted, power, low, high, min(chip.lists.greatest_sum, rail_of(chip.potential_bits)))
     found[~exact & ~inside] = RAILS
-    return np.where(differs | _currents_differ(program, core, wanted), PARAMETERS, found).astype(np.uint8)
-
-
-def counting(program: ListProgram, core: int, neuron: int) -> None:
-    """Read a neuron as one that counts parts of a sum: lists have any fan-in, and none does."""
+    return np.where(differs | _currents_differ(program, core, wanted, part), PARAMETERS, found).astype(np.uint8)
 
 
 def rail_of(bits: int) -> int:
@@ -82,19 +78,21 @@ def rail_of(bits: int) -> int:
     return int((1 << bits - 1) - 1)
 
 
-def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]) -> NDArray[np.bool_]:
-    """Whether a neuron has other further currents; they are joined to it in the order of their numbers."""
-    joined = program.neurons.joined
-    more = [wanted[name] for name in sorted(wanted, key=lambda name: (len(name), name)) if name.startswith("more_")]
+def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints) -> NDArray[np.bool_]:
+    """Whether what is joined to a neuron are other currents than its further ones; those that nothing feeds are 0."""
     differs = np.zeros(program.shape[1], np.bool_)
-    if joined is None:
-        return np.any([differs, *(decay != ABSENT for decay in more)], axis=0)
-    for n in range(program.shape[1]):
-        mine = np.flatnonzero(joined[core] == n)
-        has = program.neurons.current_decay[core, mine].tolist()
-        differs[n] = (
-            has != [int(decay[n]) for decay in more if decay[n] != ABSENT] or program.neurons.current[core, mine].any()
-        )
+    if program.neurons.joined is None:
+        return differs
+    joined, neurons = program.neurons.joined[core], program.neurons
+    held = np.flatnonzero(joined >= 0)
+    soma, current = joined[held].astype(np.int64), part[held]
+    _, first = np.unique(soma * (int(current.max(initial=0)) + 1) + current, return_index=True)
+    right = np.isin(np.arange(len(held)), first) & (neurons.current[core, held] == 0)
+    decay = np.full(len(held), ABSENT)
+    for k in np.unique(current).tolist():
+        if (values := wanted.get(f"more_current_decays.{k}")) is not None:
+            decay[current == k] = values[soma[current == k]]
+    differs[soma[~right | (decay != neurons.current_decay[core, held])]] = True
     return differs
 
 
@@ -113,4 +111,5 @@ def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, boun
     top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
     limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
     limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
-    return ~endless & (np.maximum(deepest, top) <= limit)
+    inside: NDArray[np.bool_] = ~endless & (np.maximum(deepest, top) <= limit)
+    return inside

@@ -127,6 +127,9 @@ class ExploredRow(Card):
         Proven least energy per frame; ``None`` where the chip has no figures.
     verified : bool or None
         Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
+    proven : bool or None
+        Whether its program is proven for every input; ``None`` where it was not verified, or its kind of core has no
+        proof.
     accuracy_bound : float or None
         With a deadline: accuracy that the row has at most then, as a part of the images; ``None`` without.
     accuracy_at_deadline : float or None
@@ -166,6 +169,7 @@ class ExploredRow(Card):
     times_are_bounds: bool = False
     schedule: Literal["steps", "ticks"] = "steps"
     verified: bool | None = None
+    proven: bool | None = None
     accuracy_bound: float | None = None
     accuracy_at_deadline: float | None = None
     frames_by_deadline: int | None = None

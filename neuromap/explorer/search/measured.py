@@ -96,6 +96,7 @@ class Measured:
     # half width of its 95 % confidence interval; ``None`` also for a single stimulus
     energy_half_width_joules: float | None = None
     verified: bool | None = None  # chip against reference; ``None`` where it was not asked
+    proven: bool | None = None  # for every input; ``None`` where it was not verified
     # seconds, bound_seconds: the same times where ticks last as long as their work, in the event simulation and at most
     seconds: RowSeconds | None = None
     bound_seconds: RowSeconds | None = None

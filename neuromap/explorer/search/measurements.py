@@ -27,6 +27,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.budget import Budget, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.proof.prove import is_proven
 from neuromap.render.table import printable_line
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -254,9 +255,10 @@ def evaluate(
     timed, program = mapped.rollout, mapped.program
     scale = 1 if timed.is_tick_level else program.ticks_per_step
     outputs = network.outputs
-    verified = None
+    verified = proven = None
     if setting.verify:
         verified = hold_against_reference(timed, program, setting.stimuli[0], None, setting.engine).verified
+        proven = verified and is_proven(timed, program)
     figures, measured_in_haste = _figures(setting, program, until)
     energy = None if figures is None else figures.joules_spread
     first = min(timed.first_response(name) for name in outputs) * scale
@@ -275,6 +277,7 @@ def evaluate(
         energy_joules=None if energy is None else energy.mean,
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
+        proven=proven,
         seconds=_row_seconds(clock, "measured", first, full, reaction),
         bound_seconds=_row_seconds(clock, "bound", first, full, reaction),
         cut_short=(*mapped.cut_short, *measured_in_haste),
@@ -352,7 +355,7 @@ _FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
 _SECONDS = ("seconds", "bound_seconds")
 """What a record has only where ticks are timed."""
-_KEPT = tuple(field.name for field in fields(Measured) if field.name not in ("cut_short", *_SECONDS))
+_KEPT = tuple(field.name for field in fields(Measured) if field.name not in ("cut_short", "proven", *_SECONDS))
 """What a record has: what was cut short is not kept."""
 _FIGURES = tuple(field.name for field in fields(Measured) if field.default is None and field.name in _KEPT)
 
@@ -372,6 +375,7 @@ def record_of(fingerprint: str, measured: Measured) -> str:
     period = measured.frame_period_ticks
     found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
     found |= {name: times for name in _SECONDS if (times := getattr(measured, name)) is not None}
+    found |= {} if measured.proven is None else {"proven": measured.proven}
     found["frame_period_ticks"] = str(period) if isinstance(period, Fraction) else period
     checksum = with_checksum({"key": fingerprint, **found})["checksum"]
     return json.dumps({**found, "checksum": checksum}, allow_nan=False)
@@ -412,6 +416,9 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
     if not all(energy is None or _is_amount(energy) for energy in energies.values()):
         return None
     if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
+        return None
+    found["proven"] = record.get("proven")  # of records that say it
+    if not isinstance(found["proven"], bool | None):
         return None
     energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}
     timed = {name: record[name] for name in _SECONDS if name in record}

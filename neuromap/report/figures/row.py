@@ -183,6 +183,8 @@ class ReportRow(ReadOnly, Card):
         What no mapping of the schedule can do without; ``None`` also where the chip cannot give its delays.
     verification : Verification or None
         Chip against reference.
+    proven : bool or None
+        Whether it is proven for every input; ``None`` where nothing was mapped, or its kind of core has no proof.
     activity : Activity or None
         What the first stimulus does on the chip in steady operation: spikes under way and work, over whole frame
         periods. ``None`` also where an edited program has cores beyond the board.
@@ -232,6 +234,7 @@ class ReportRow(ReadOnly, Card):
     copies: tuple[NodeCopies, ...] = ()
     core_bound: CoreBound | None = None
     verification: Verification | None = None
+    proven: bool | None = None
     activity: Activity | None = None
     energy: Energy | None = None
     figures: RunFigures | None = None
@@ -252,7 +255,13 @@ class ReportRow(ReadOnly, Card):
             "first response": _ticks(self.predicted.first_response_ticks),
             "full response": _ticks(self.predicted.full_response_ticks),
             "cores": "-" if self.usage is None else self.usage.cores,
-            "verified": {None: "-", True: "yes", False: "no"}[self.verified],
+            "verified": "-"
+            if self.verified is None
+            else "no"
+            if not self.verified
+            else "proven"
+            if self.proven
+            else "yes",
         }
 
     @property

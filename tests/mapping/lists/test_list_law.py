@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
+from neuromap.proof.prove import prove
 
 pytestmark = pytest.mark.law
 EXECUTIONS = ["windowed", "pipelined", "pipelined:9"]
@@ -34,6 +35,7 @@ def test_frame_networks_compute_their_rollout(networks, patterns, list_chips, da
         event(f"cores: {min(program.n_cores, 3)}")
         found = nm.verify(rollout, program, n_frames=12, seed=1, threads=1)
         assert found.verified, found.message
+        assert prove(rollout, program).proven
 
 
 @given(st.data())
@@ -47,6 +49,7 @@ def test_spiking_networks_compute_their_neurons(spiking_networks, list_chips, da
         event(f"joined: {program.neurons.joined is not None}")
         found = nm.verify(rollout, program, n_frames=160, seed=1, threads=1)
         assert found.verified, found.message
+        assert prove(rollout, program).proven
 
 
 @given(st.data())
@@ -61,6 +64,7 @@ def test_spiking_networks_with_resets_floors_and_wrapping_sums_compute_their_neu
         assert nm.check_program(program) == []
         found = nm.verify(rollout, program, n_frames=160, seed=1, threads=1)
         assert found.verified, found.message
+        assert prove(rollout, program).proven
 
 
 def test_a_program_from_a_file_runs_the_same(spiking_networks, optional_networks, list_chip, tmp_path):

@@ -1,0 +1,109 @@
+"""Certificates: proofs as files, which a checker confirms that imports nothing of mapper, simulator and rollout."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import InputError
+from neuromap.proof import checker
+from neuromap.proof.certificate import check_certificate, load_certificate, save_certificate
+from neuromap.proof.prove import prove
+
+
+@pytest.fixture(scope="module", params=["truenorth", "loihi1"])
+def proven(request, tmp_path_factory):
+    """A rollout, its program, and the file of its certificate."""
+    rng = np.random.default_rng(3)
+    sizes = {"I": 6, "H": 5, "O": 3}
+    nodes = {n: ((1, 1, k), None if n == "I" else rng.integers(-1, 4, k)) for n, k in sizes.items()}
+    pairs = [("I", "H"), ("H", "H"), ("H", "O")]
+    network = nm.build_network(nodes, {(u, v): rng.integers(-2, 3, (sizes[v], sizes[u])) for u, v in pairs})
+    rollout = nm.Rollout(network, "streaming")
+    program = nm.map_rollout(rollout, request.param)
+    path = tmp_path_factory.mktemp("proof") / "net.proof"
+    save_certificate(prove(rollout, program).certificate, program, path)
+    return rollout, program, path
+
+
+def test_it_is_confirmed_and_equal_ones_give_equal_bytes(proven, tmp_path):
+    rollout, program, path = proven
+    assert check_certificate(path, program).holds
+    save_certificate(prove(rollout, program).certificate, program, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_it_is_of_one_program_only(proven):
+    _, program, path = proven
+    other = replace(program, coordinates=program.coordinates + 1)
+    with pytest.raises(InputError, match="not of this one; make it anew"):
+        check_certificate(path, other)
+
+
+def test_damage_is_refused_in_one_line(proven, tmp_path):
+    _, program, path = proven
+    data = path.read_bytes()
+    for position in range(8, len(data), max(1, len(data) // 60)):
+        hurt = tmp_path / "hurt"
+        hurt.write_bytes(data[:position] + bytes([data[position] ^ 4]) + data[position + 1 :])
+        with pytest.raises(InputError, match="certificate") as refused:
+            load_certificate(hurt, program)
+        assert "\n" not in str(refused.value)
+    hurt.write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match="no whole certificate"):
+        load_certificate(hurt, program)
+
+
+def changed(proven, path, field, change):
+    rollout, program, _ = proven
+    mine = prove(rollout, program).certificate
+    false = replace(mine, **{field: change(getattr(mine, field)).astype(getattr(mine, field).dtype)})
+    save_certificate(false, program, path)
+    return check_certificate(path, program)
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("weight", lambda a: a + (np.arange(len(a)) == 1)),
+        ("threshold", lambda a: a + 1),
+        ("begin", lambda a: a + 1),
+        ("neuron", lambda a: np.where(a == a.max(), a.max() - 1, a)),
+        ("lag", lambda a: a + (np.arange(len(a)) == 0).astype(a.dtype)),
+        ("silent", lambda a: ~a),
+        ("relay", lambda a: ~a),
+    ],
+)
+def test_false_claims_are_not_confirmed(proven, tmp_path, field, change):
+    assert not changed(proven, tmp_path / "false", field, change).holds
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("neuron", lambda a: a + 10**6),
+        ("start", lambda a: a[::-1].copy()),
+        ("source", lambda a: a - 1),
+        ("begin", lambda a: a + 2**50),
+    ],
+)
+def test_numbers_that_point_nowhere_are_refused(proven, tmp_path, field, change):
+    with pytest.raises(InputError, match=f"array {field}"):
+        changed(proven, tmp_path / "false", field, change)
+
+
+def test_the_checker_is_small_and_imports_numpy_and_readers_of_programs_only():
+    source = Path(checker.__file__)
+    assert len(source.read_text().splitlines()) <= 400
+    allowed = ("numpy", "neuromap.hardware.program", "neuromap.proof", "neuromap.cores", "neuromap.arrays")
+    for part in (source, source.parent / "codes.py", *source.parents[1].glob("cores/*/proof.py")):
+        for node in ast.walk(ast.parse(part.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                standard = name.split(".")[0] in ("__future__", "collections", "dataclasses", "typing")
+                assert standard or name.startswith(allowed), f"{part.name} imports {name}"
+                assert not name.endswith((".mapper", ".prove")), f"{part.name} imports {name}"
