@@ -202,11 +202,12 @@ class PartialSums:
         hands_on = (spikes == (v > 0)).all() and (after == v - spikes).all() and counter.potential == 0
         _require(hands_on, codes.PARAMETERS)
         # From where it begins to send without a gap it sends no more than comes from then on.
-        begin = np.arange(first.min(), last.max() + 1)[:, None]
+        start = int(first.min())
+        begin = np.arange(start, last.max() + 1)[:, None]
         coming = np.clip(last - np.maximum(begin, first) + 1, 0, most).sum(axis=1)
-        end = int((begin[:, 0] + coming).max()) - 1
-        _require(end - int(first.min()) < self._frame, codes.REST)
-        return Part(since, bool(exact), int(first.min()), end, total, tuple(s for part in parts for s in part.slices))
+        end = max(start, int((begin[:, 0] + coming).max()) - 1)
+        _require(end - start < self._frame, codes.REST)
+        return Part(since, bool(exact), start, end, total, tuple(s for part in parts for s in part.slices))
 
     def gather(self, core: int, begin: Ints, neuron: Ints, rows: Ints) -> Gathered:
         """Find what the neurons of a core add up that read parts of sums."""
