@@ -17,7 +17,7 @@ ABSENT = -(1 << 40)
 UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE, COUNTED = range(7)
 PROVEN = COUNTED
 ALIGNED, SHARED, FIRST, FORM, THRESHOLD, REST, RAILS, RANDOM, PARAMETERS, EARLY, STRAY = range(10, 21)
-HOLDER, COUNTS, LATE, ASKED, LARGE = range(21, 26)
+HOLDER, COUNTS, LATE, ASKED, LARGE, HANDS = range(21, 27)
 
 REASONS: Mapping[int, str] = ReadOnlyMapping(
     {
@@ -44,5 +44,6 @@ REASONS: Mapping[int, str] = ReadOnlyMapping(
         LATE: "is asked before all its parts have sent",
         ASKED: "may spike, or stop at its floor, when it is not asked",
         LARGE: "counts further than is looked through",
+        HANDS: "does not hand on every spike, one a tick",
     }
 )

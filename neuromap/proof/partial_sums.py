@@ -200,7 +200,7 @@ class PartialSums:
         v = np.arange(total + 1)
         after, spikes = counter.step(v)
         hands_on = (spikes == (v > 0)).all() and (after == v - spikes).all() and counter.potential == 0
-        _require(hands_on, codes.PARAMETERS)
+        _require(hands_on, codes.HANDS)
         # From where it begins to send without a gap it sends no more than comes from then on.
         start = int(first.min())
         begin = np.arange(start, last.max() + 1)[:, None]
