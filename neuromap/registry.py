@@ -8,8 +8,11 @@ none of ours, or all names are listed.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from neuromap.errors import NeuromapError, NotSupportedError
@@ -80,9 +83,23 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 def others(group: str) -> dict[str, str]:
     """Read the names that installed packages add to a group, each with its reference."""
-    from importlib.metadata import entry_points  # it takes a while, and reads what is installed
+    # Reading all that is installed takes longer than to map a small network, which asks for its kind of core at every
+    # turn. A package that comes or goes changes the time of its folder: Python's finder of packages looks at that too.
+    return _installed(group, tuple((folder, _changed(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=32)
+def _installed(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, str]:
+    from importlib.metadata import entry_points  # it takes a while
 
     return dict(sorted((found.name, found.value) for found in entry_points(group=group)))
+
+
+def _changed(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def imported(label: str, reference: str, error: type[NeuromapError]) -> Any:

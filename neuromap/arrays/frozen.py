@@ -32,6 +32,12 @@ class _Owner:
         self.__array_interface__ = interface
 
 
+_LOCKS = (_Owner, bytes)
+"""Whose memory NumPy lends read-only: an array that lies there can be unlocked by nobody."""
+_PLAIN = (int, float, str, bool, type(None))
+"""What holds no array."""
+
+
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
     """Give a read-only array of the same values."""
     # gives ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else
@@ -62,7 +68,10 @@ class ReadOnly:
 
 def freeze_arrays(instance: object) -> None:
     """Replace every array in the fields of a frozen dataclass by a read-only one; for ``__post_init__``."""
+    # Mappings make hundreds of thousands of such objects, most of arrays that are locked: those are passed over first.
     for name, value in list(vars(instance).items()):
+        if (type(value) is np.ndarray and isinstance(value.base, _LOCKS)) or type(value) in _PLAIN:
+            continue
         what = f"{type(instance).__name__}.{name}"
         if isinstance(value, np.ndarray):
             object.__setattr__(instance, name, frozen(value, what))
@@ -93,4 +102,4 @@ def _is_locked(array: NDArray[Any]) -> bool:
         if owner.flags.writeable:
             return False
         owner = owner.base
-    return isinstance(owner, _Owner | bytes)
+    return isinstance(owner, _LOCKS)

@@ -176,19 +176,20 @@ def seconds_over_cores(
         CoresRow(pattern, execution, tuple(work.seconds(rollout, n, output) for n in numbers))
         for (pattern, execution), rollout in rollouts.items()
     ]
-    if not network.is_spiking and (found := _best_of_all(work, executions, numbers, output)):
-        every = [found, *(row.figures for row in rows)]
+    if not network.is_spiking and (best_of_all := _best_of_all(work, executions, numbers, output)):
+        every = [best_of_all, *(row.figures for row in rows)]
         best = (Seconds(*(min(getattr(f[k], name) for f in every) for name in FIGURES)) for k in range(len(numbers)))
         rows.append(CoresRow(BEST, "", tuple(best)))
     (ahead, first), *others = rollouts.items()
     most = max(work.least_cores, work.most_cores)
+    # all that compute every node in every tick are no faster than streaming
+    others = [(name, other) for name, other in others if name[1] != "pipelined"]
+    figures = ("first", "reaction")
+    found = work.leads(first, [other for _, other in others], figures, output) if others else ()
     leads = [
-        Lead(
-            figure, ", ".join(ahead), ", ".join(name), work.ahead(first, other, figure, output), work.least_cores, most
-        )
-        for figure in ("first", "reaction")
-        for name, other in others
-        if name[1] != "pipelined"  # all that compute every node in every tick are no faster than streaming
+        Lead(figure, ", ".join(ahead), ", ".join(name), ranges, work.least_cores, most)
+        for figure, of_others in zip(figures, found, strict=False)
+        for (name, _), ranges in zip(others, of_others, strict=True)
     ]
     return SecondsOverCores(work, output or network.outputs[0], numbers, tuple(rows), tuple(leads))
 

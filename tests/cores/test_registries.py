@@ -1,7 +1,9 @@
 """What an installed package adds by a line each: a chip, a placer, formats, a back end."""
 
+import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +63,22 @@ def half_a_package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
+def test_a_package_is_known_once_it_is_installed_and_read_once(tmp_path, monkeypatch):
+    """A mapping asks for its kind of core a hundred times, and what is installed takes long to read."""
+    read, entry_points = [], metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda **asked: read.append(asked) or entry_points(**asked))
+    monkeypatch.syspath_prepend(tmp_path)
+    os.utime(tmp_path, (0, 0))  # the clock of the file system may not tell what follows from the making of the folder
+    assert "late" not in CORE_KINDS
+    lines = tmp_path / "late-1.0.dist-info"
+    lines.mkdir()
+    (lines / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    (lines / "entry_points.txt").write_text("[neuromap.core_kinds]\nlate = late\n")
+    n_before = len(read)
+    assert all("late" in CORE_KINDS for _ in range(100))
+    assert len(read) == n_before + 1
+
+
 def test_a_chip_is_known_by_its_name(rollout):
     assert nm.load_chip("dense-64").core_model == "dense"
     assert [chip.name for chip in nm.list_chips()][-1] == "dense-64"
@@ -69,7 +87,7 @@ def test_a_chip_is_known_by_its_name(rollout):
 
 def test_a_placer_places(rollout, dense_chip):
     for chip in ("truenorth", dense_chip):
-        chip = nm.load_chip(chip, {"core.neurons": 4})
+        chip = nm.load_chip(chip, {"core.neurons": 4, "core.axons": 60})  # of one word, as kernels that are there
         program = nm.map_rollout(rollout, chip, placer="last-first")
         assert program.n_cores > 4
         assert program.coordinates[0].tolist() == [chip.columns - 1, chip.rows - 1]

@@ -11,7 +11,7 @@ from neuromap.errors import InputError
 from neuromap.render.plot import log_ends
 from neuromap.report.over_cores import BEST, Lead, seconds_over_cores
 from neuromap.rollout.schedule.tick_seconds import FIGURES
-from neuromap.simulation.cost.frame_work import count_frame_work
+from neuromap.simulation.cost.frame_work import _loads, count_frame_work
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,14 @@ def test_leads_say_from_how_many_cores_on(over):
     assert before[0] >= before[1]
     assert after[0] < after[1]
     assert f"answers before sequential (windowed) from {start} cores on" in str(over)
+
+
+def test_what_cores_do_is_counted_once_for_all_rollouts_and_figures(over):
+    """It is the most of the work, and does not depend on the rollout."""
+    before = _loads.cache_info().misses
+    again = seconds_over_cores(over.work, ["streaming", "sequential", "hybrid"])
+    assert again.leads == over.leads
+    assert _loads.cache_info().misses - before <= over.work.most_cores + len(over.cores)
 
 
 @pytest.mark.parametrize(

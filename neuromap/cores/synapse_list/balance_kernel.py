@@ -181,10 +181,11 @@ def _shift_one(work, books, g, home, target):  # type: ignore[no-untyped-def]
     loads, sending = books.loads, work.message[SEND]
     used, _, out, held, _ = books.state
     own = work.own[g]
-    loads[SEND, home] -= work.busy[g]
-    loads[SEND, target] += work.busy[g]
-    loads[RECEIVE, home] -= work.heard[g]
-    loads[RECEIVE, target] += work.heard[g]
+    for t in range(loads.shape[2]):  # arithmetic of whole rows takes three times as long to compile
+        loads[SEND, home, t] -= work.busy[g, t]
+        loads[SEND, target, t] += work.busy[g, t]
+        loads[RECEIVE, home, t] -= work.heard[g, t]
+        loads[RECEIVE, target, t] += work.heard[g, t]
     n_targets = books.n_targets[own]
     for k in range(work.begin[own], work.begin[own + 1]):
         loads[SEND, home, work.tick[k]] -= n_targets * sending
@@ -232,7 +233,8 @@ def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
     moved[:] = 0
     for h in run:
         _shift_one(work, books, h, home, target)
-        moved += work.kind[work.start[h] : work.start[h + 1]]
+        for k in range(degree):
+            moved[k] += work.kind[work.start[h] + k]
     for k in range(work.start[g], work.start[g + 1]):
         s = work.signal[k]
         there, here, more = count[s, home], count[s, target], moved[k - work.start[g]]

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import frozen
 from neuromap.arrays.packed_rows import ragged_ranges
 
 TABLE = 4096
@@ -95,11 +97,13 @@ def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal |
     return Proposal(source, axon_type, synapses, np.where(used, palette, 0))
 
 
-def _bases(low: int, high: int, types: int, core: Crossbar, *, signed: bool) -> Iterator[tuple[int, ...]]:
+def _bases(
+    low: int, high: int, types: int, weight_range: tuple[int, int], *, signed: bool
+) -> Iterator[tuple[int, ...]]:
     """Yield bases for digits that the core's weights can hold and that cover ``low`` to ``high``."""
     # Powers of a radix, of one sign if the weights are, else with one negative value (not if ``signed``) or with both
     # signs.
-    floor, ceiling = core.weight_range
+    floor, ceiling = weight_range
     signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
     for radix in range(2, 17):
         for count in range(1, types + 1):
@@ -135,6 +139,15 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
     return counts
 
 
+@lru_cache(maxsize=64)  # a mapping asks for the same few sets of weights, core by core
+def _all_digits(
+    values: tuple[int, ...], types: int, weight_range: tuple[int, int], *, signed: bool
+) -> tuple[tuple[tuple[int, ...], Ints], ...]:
+    """Give every base with the digits of some values, ascending, as :func:`_digits` does."""
+    bases = dict.fromkeys(_bases(values[0], values[-1], types, weight_range, signed=signed))
+    return tuple((base, frozen(_digits(np.array(values, np.int64), base))) for base in bases)
+
+
 def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
     """Count the axons of every source and base value: what its neediest weight takes, shape (sources, len(base))."""
     return np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
@@ -162,8 +175,7 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: Crossbar, *, si
     reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
     reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
-    for base in dict.fromkeys(_bases(int(values[0]), int(values[-1]), types, core, signed=signed)):
-        counts = _digits(values, base)
+    for base, counts in _all_digits(tuple(values.tolist()), types, core.weight_range, signed=signed):
         need = _axons_of_digits(counts, reads) if len(weights) > 1 else counts[inverse[0]]
         if need.sum() <= room:
             best, room = (base, counts, need), int(need.sum()) - 1

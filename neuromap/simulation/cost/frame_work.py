@@ -9,7 +9,7 @@ spike sets off belongs to the tick in which it is fired.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -228,14 +228,29 @@ class FrameWork(Card):
         """
         if figure not in FIGURES:
             raise InputError(f"figure {figure!r:.40}: unknown; choose one of {', '.join(FIGURES)}")
+        [[found]] = self.leads(rollout, [other], [figure], output)
+        return found
+
+    def leads(
+        self, rollout: Rollout, others: Sequence[Rollout], figures: Sequence[str], output: str | None = None
+    ) -> list[list[tuple[tuple[int, int], ...]]]:
+        """Find on which numbers of cores a rollout is strictly ahead of each of several: a list for every figure."""
         least, most = self.least_cores, max(self.least_cores, self.most_cores)
         # where ticks are of fixed length one number of cores stands for all
         numbers = range(least, most + 1) if self.chip.is_timed else (least,) * (most + 1 - least)
-        times = {n: [getattr(self.seconds(r, n, output), figure) for r in (rollout, other)] for n in {*numbers}}
-        mine, theirs = np.array([times[n] for n in numbers]).T
-        is_ahead = np.concatenate([[False], mine < theirs * (1 - 1e-9), [False]])
-        turns = np.flatnonzero(is_ahead[1:] != is_ahead[:-1]) + self.least_cores
-        return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
+        # one number after the other: what so many cores do is counted once, for all rollouts
+        times = {n: [self.seconds(r, n, output) for r in (rollout, *others)] for n in {*numbers}}
+        found = []
+        for figure in figures:
+            mine, *theirs = np.array([[getattr(seconds, figure) for seconds in times[n]] for n in numbers]).T
+            found.append([_ranges(mine < other * (1 - 1e-9), least) for other in theirs])
+        return found
+
+
+def _ranges(is_ahead: NDArray[np.bool_], first: int) -> tuple[tuple[int, int], ...]:
+    """Give the first and last number of every run of true values; the first value is that of the number ``first``."""
+    turns = np.flatnonzero(np.diff(is_ahead, prepend=False, append=False)) + first
+    return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
 
 
 def count_frame_work(

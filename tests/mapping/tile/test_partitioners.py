@@ -98,4 +98,4 @@ def test_random_signs_too_many_for_two_axons_each_are_exact(agrees, chip, seed, 
         {"I": ((1, 1, fan_in), None), "A": ((1, 1, 14), 1), "B": ((1, 1, 5), 1)},
         {("I", "A"): first, ("A", "B"): second},
     )
-    agrees(net, nm.RolloutPattern.streaming(net), "windowed", chip(axons=24, neurons=96))
+    agrees(net, nm.RolloutPattern.streaming(net), "windowed", chip(axons=24, neurons=64))

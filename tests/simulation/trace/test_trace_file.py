@@ -76,13 +76,22 @@ def test_every_way_to_a_file_and_back_gives_the_same_trace(mixer, tmp_path_facto
     assert len(list(folder.iterdir())) == 3
 
 
-@pytest.fixture
-def long_run(mixer, tmp_path):
+@pytest.fixture(scope="module")
+def recorded(mixer, tmp_path_factory):
+    """The bytes of a file of 300 frames, and the trace that it holds."""
     program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 300)
     record = Recording("outputs", "node:H", counts=True)
-    path = tmp_path / "long.h5"
+    path = tmp_path_factory.mktemp("recorded") / "long.h5"
     simulate_to_file(path, program, frames, record=record)
-    return path, simulate(program, frames, record=record)
+    return path.read_bytes(), simulate(program, frames, record=record)
+
+
+@pytest.fixture
+def long_run(recorded, tmp_path):
+    """A file of its own for every test, and the trace that it holds."""
+    path, (content, trace) = tmp_path / "long.h5", recorded
+    path.write_bytes(content)
+    return path, trace
 
 
 def test_the_file_is_read_without_neuromap(long_run):
