@@ -23,6 +23,8 @@ Bools = NDArray[np.bool_]
 
 _LARGE = 1 << 20
 """Potentials of a neuron up to which each is looked at."""
+_WORK = 1 << 26
+"""Potentials, or wires, times ticks, up to which a part is followed through a frame."""
 _DEEP = 64
 """Parts that read parts, up to which they are followed."""
 
@@ -87,6 +89,7 @@ class PartialSums:
         self._runs: dict[tuple[Any, ...], tuple[Ints, list[int]]] = {}
         self._synapses, self._read = synapses, np.zeros(program.n_cores, np.bool_)
         self._waiting: dict[int, Ints] = {}
+        self._sums: dict[bytes, tuple[Any, ...]] = {}
 
     def found(self, core: int) -> NDArray[np.uint8]:
         """Decide the parts of a core; shape (N,), 0 for others."""
@@ -115,6 +118,7 @@ class PartialSums:
     def _read_core(self, core: int) -> None:
         """Decide the slices of a core; what its mergers read waits until they are asked for."""
         self._read[core], (neuron, _, rows) = True, self._synapses(core)
+        self._sums.clear()  # sums of other cores
         order, first = np.argsort(neuron, kind="stable"), core * self._program.shape[1]
         some, starts = np.unique(neuron[order], return_index=True)
         read = zip(some.tolist(), np.split(rows[:, order], starts[1:], axis=1), strict=True)
@@ -149,6 +153,18 @@ class PartialSums:
 
     def _slice(self, counter: Any, rows: Ints) -> Part:
         """Show that a part counts a sum that it gets in one tick; the host adds what it does in others (Lemma 9)."""
+        same = rows.tobytes()  # of slices of one sum
+        if same not in self._sums:
+            self._sums[same] = self._sum(rows)
+        since, exact, terms, *run = self._sums[same]
+        if (counter, *run) not in self._runs:
+            self._runs[counter, *run] = self._run(counter, *run)
+        counts, ticks = self._runs[counter, *run]
+        first, last = min(ticks, default=0), max(ticks, default=0)
+        return Part(since, exact, first, last, int(counts.max()), (Slice(terms, counts),))
+
+    def _sum(self, rows: Ints) -> tuple[Any, ...]:
+        """Read what slices get: since when, whether that is exact, terms, bounds of sum and its parts, the host's."""
         sums, clock = rows[:, rows[0] >= 0], rows[:, rows[0] == codes.CLOCK]
         _require(sums.shape[1] > 0, codes.FORM)
         since = int(sums[1, 0])
@@ -159,13 +175,8 @@ class PartialSums:
         _require(len(exact) < 2, codes.FIRST)
         terms = _joined(sums)
         host = tuple((k, *_bounds(clock[3, late == k])) for k in np.unique(late).tolist())
-        key = (counter, _bounds(terms[3]), _bounds(sums[3]), host)
-        if key not in self._runs:
-            self._runs[key] = self._run(*key)
-        counts, ticks = self._runs[key]
         since = int(exact[0]) if len(exact) else since
-        slices = (Slice(terms, counts),)
-        return Part(since, len(exact) > 0, min(ticks, default=0), max(ticks, default=0), int(counts.max()), slices)
+        return since, len(exact) > 0, terms, _bounds(terms[3]), _bounds(sums[3]), host
 
     def _run(
         self, counter: Any, sums: tuple[int, int], swing: tuple[int, int], host: tuple[tuple[int, int, int], ...]
@@ -177,6 +188,7 @@ class PartialSums:
         v, counts, ticks = np.full(sums[1] - sums[0] + 1, counter.potential), 0 * arriving, []
         given, end = {tick: (down, up) for tick, down, up in host}, max((tick for tick, *_ in host), default=0)
         for tick in range(self._frame):
+            _require(tick * len(v) < _WORK, codes.LARGE)
             down, up = given.get(tick, (0, 0))
             self._require_inside(counter, v.min() + down + swing[0], v.max() + up + swing[1])
             v, spikes = counter.step(v + down + up + arriving)
@@ -203,6 +215,7 @@ class PartialSums:
         _require(hands_on, codes.HANDS)
         # From where it begins to send without a gap it sends no more than comes from then on.
         start = int(first.min())
+        _require((last.max() - start) * len(parts) < _WORK, codes.LARGE)
         begin = np.arange(start, last.max() + 1)[:, None]
         coming = np.clip(last - np.maximum(begin, first) + 1, 0, most).sum(axis=1)
         end = max(start, int((begin[:, 0] + coming).max()) - 1)
@@ -277,6 +290,7 @@ class PartialSums:
         weight, first, most = come
         start, end = min(int(first.min()), int(late.min(initial=0))), int(late.max(initial=0))
         _require(end - start < self._frame, codes.REST)
+        _require((end - start) * len(first) < _WORK, codes.LARGE)
         ticks = np.arange(start, end + 1)[:, None]
         sent = np.clip(ticks - first + 1, 0, most)
         low, high = (sent * np.minimum(weight, 0)).sum(axis=1), (sent * np.maximum(weight, 0)).sum(axis=1)
