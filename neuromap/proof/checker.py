@@ -11,7 +11,7 @@ Claims are taken for granted one tick back and shown for the next: all delays ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -119,10 +119,10 @@ class Checker:
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
         kind = program.chip.kind.proof
         assert kind is not None, "asked before"
+        certificate = replace(certificate, neuron=np.where(certificate.holds, NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
         self._axons = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
-        self._greatest = int(certificate.lag.max(initial=0))
         self._place = np.full(int(certificate.first[-1]), -1, np.int64)
         self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
         self._feed()
@@ -175,8 +175,7 @@ class Checker:
         good = (source >= 0) & (off == 0) & (lag >= 0)
         here = (soma[good], source[good], lag[good], mine.part[core, neuron[good]], weight[good])
         chip = [np.concatenate(pair) for pair in zip(here, wide.terms, strict=True)]
-        heard = ~mine.silent[chip[1]]
-        chip = [column[heard] for column in chip]
+        chip = [column[~mine.silent[chip[1]]] for column in chip]
         return Sums(low, high, clock, wide.asked, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
 
     def _input(self, source: Ints) -> Bools:

@@ -12,6 +12,8 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError, NeuromapError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
+from neuromap.proof.certificate import check_certificate, save_certificate
+from neuromap.proof.checker import Checker
 from neuromap.proof.prove import prove
 
 SIZE = 10
@@ -173,3 +175,21 @@ def test_the_reason_names_what_is_wrong(small):
     assert "reads a part of a sum of which nothing is shown" in faults
     faults = "\n".join(prove(rollout, table(program, "threshold", *part, lambda v: v + 1)).faults)
     assert "reads parts that do not count the sum between them" in faults or "remembers more than a frame" in faults
+
+
+def test_a_certificate_of_parts_is_confirmed_without_the_rollout(small, tmp_path):
+    rollout, program = small
+    save_certificate(prove(rollout, program).certificate, program, tmp_path / "wide.proof")
+    assert check_certificate(tmp_path / "wide.proof", program).holds
+
+
+def test_a_forged_certificate_cannot_hide_an_output_among_the_parts():
+    """What is said to hold a part is claimed to be nobody, whatever else the certificate says of it."""
+    nodes, edges = {"I": (4, None), "O": (1, 1)}, {("I", "O"): np.ones((1, 4), int)}
+    always, never = (
+        nm.Rollout(nm.build_network(nodes | {"O": (1, theta)}, edges, outputs=["O"]), "streaming") for theta in (1, 9)
+    )
+    program = nm.map_rollout(always, "truenorth")
+    certificate = prove(never, program).certificate
+    forged = replace(certificate, holds=certificate.neuron >= 0)
+    assert not Checker(program, forged).examine().holds
