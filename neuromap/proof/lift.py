@@ -153,9 +153,9 @@ class _Lifter:
         wrong = np.flatnonzero((first != 0) | (program.period != 1))
         if len(wrong):
             raise NotSupportedError(
-                f"lift {program.name}: {self._axon(int(axon[wrong[0]]))}: the host feeds a clock, from tick {first[wrong[0]]} on every "
-                f"{counted(program.period, 'tick')}, and {len(wrong) - 1} more; neurons of networks have none: map with a "
-                "frame period of 1 tick, or thresholds of 1 and more, which take no bias"
+                f"lift {program.name}: {self._axon(int(axon[wrong[0]]))}: the host feeds a clock, from tick "
+                f"{first[wrong[0]]} on every {counted(program.period, 'tick')}, and {len(wrong) - 1} more; neurons of "
+                "networks have none: map with a frame period of 1 tick, or thresholds of 1 and more, which take no bias"
             )
         clocked = np.zeros(self.axons[-1], np.bool_)
         clocked[axon] = True
@@ -243,7 +243,7 @@ class _Lifter:
         return tuple(np.concatenate(columns) for columns in zip(*feeds, strict=True))
 
     def _input(self, wanted: str, what: LiftedInput, size: int) -> int:
-        """Number the neurons of another input."""
+        """Give the neurons of another input their numbers."""
         name = wanted if wanted in self.ports and all(k.node != wanted for k in self.inputs) else self._named(wanted)
         self.inputs.append(replace(what, node=name))
         self.sizes.append(size)
@@ -394,21 +394,22 @@ class _Lifter:
         )
 
     def _own_ticks(self, terms: _Terms) -> _Terms:
-        """Let axons of several feeders be neurons: a tick of the way to them becomes one behind them, if there is one."""
+        """Let axons of several feeders be neurons: a tick of the way to them becomes one behind them, if they can."""
         delay = terms.delay.copy()
         for unit in np.unique(terms.reader[terms.reader >= self.either]).tolist():
             into, out = terms.reader == unit, terms.source == unit
-            where = self._axon(int(self.origin[unit - self.either]))
+            where = f"lift {self.program.name}: {self._axon(int(self.origin[unit - self.either]))}"
             if into.sum() > self.most:
                 raise NotSupportedError(
-                    f"lift {self.program.name}: {where}: {into.sum()} neurons feed it, whose sum wraps above {self.most}; feed it by fewer"
+                    f"{where}: {into.sum()} neurons feed it, and a sum wraps above {self.most}; feed it by fewer"
                 )
-            if delay[into].min() > 1:
-                delay[into], delay[out] = delay[into] - 1, delay[out] + 1
+            if (into & ~out).any() and delay[into & ~out].min() > 1:
+                delay[into] -= 1
+                delay[out] += 1
             elif delay[out].min() < 1:
                 raise NotSupportedError(
-                    f"lift {self.program.name}: {where}: {into.sum()} sources feed it, of which one spike a tick counts; as a neuron "
-                    "of its own it takes a tick, and one of them is 1 tick away; give them delays of 2 and more"
+                    f"{where}: {into.sum()} sources feed it, whose spikes of one tick count as one; as a neuron of its "
+                    "own it takes a tick, and one of them is 1 tick away; give them delays of 2 and more"
                 )
         return terms._replace(delay=delay)
 

@@ -164,4 +164,9 @@ def either(program: ListProgram) -> tuple[dict[str, int], int]:
     lists = program.chip.lists
     whole = 1 << lists.decay_bits
     values = dict.fromkeys(_VALUES, 0) | _OPTIONS | lists.neuron_widths(program.chip.potential_bits)
-    return values | {"current_decay": whole, "voltage_decay": whole, MORE: whole}, lists.greatest_sum
+    values |= {"current_decay": whole, "voltage_decay": whole, MORE: whole}
+    # No sum of it is below 0, so any floor will do; some chips have one for all neurons.
+    floor = program.neurons.floor
+    if floor is not None and floor.size and floor.min() < rail_of(program.chip.potential_bits):
+        values["floor"] = int(floor.min())
+    return values, lists.greatest_sum
