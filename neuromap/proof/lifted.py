@@ -103,7 +103,7 @@ class Lifted(ReadOnly, Documented):
                     f"frames of node {port.port or port.node}: found shape {list(rows.shape)}; needs [frames, {size}]"
                     + ("" if port.port else ": its neurons are axons of a core, give events()")
                 )
-            tick = ticks_of_frames(np.int64(port.begin), self.period, np.arange(len(rows)))
+            tick = ticks_of_frames(np.array(port.begin), self.period, np.arange(len(rows)))
             here = (tick >= 0) & (tick <= n_ticks) & (np.arange(len(rows)) >= port.first_frame)
             found[port.node][tick[here]] = rows[here]
         return found
@@ -173,15 +173,13 @@ def render_text(found: Lifted, width: int = 100) -> str:
     """Write nodes with what they read, and what was contracted and merged."""
     network, counts = found.network, found.counts
     lines = [
-        f"{found.program} as a network in ticks: {counted(len(network.nodes), 'node')}, {counted(counts['left'], 'neuron')}"
+        f"{found.program} as a network in ticks: {counted(len(network.nodes), 'node')}, "
+        f"{counted(counts['left'], 'neuron')}"
     ]
-    for node in _nodes(found)[:_NODES_SHOWN]:
-        reads = sorted({u for u, v in network.edges if v == node["name"]})
-        role = "output" if node["name"] in network.outputs else "input" if node["neuron"] is None else "hidden"
-        lines.append(
-            f"  {node['name']} ({role}, {counted(node['size'], 'neuron')})"
-            + (f" reads {', '.join(reads)}" if reads else "")
-        )
+    for name, node in list(network.nodes.items())[:_NODES_SHOWN]:
+        reads = ", ".join(u for u, v in network.edges if v == name)
+        role = "output" if name in network.outputs else "input" if node.neuron is None else "hidden"
+        lines.append(f"  {name} ({role}, {counted(node.size, 'neuron')})" + (f" reads {reads}" if reads else ""))
     if len(network.nodes) > _NODES_SHOWN:
         lines.append(f"  and {len(network.nodes) - _NODES_SHOWN} more: --json lists all")
     lines += [

@@ -102,16 +102,21 @@ NO_NEURON = (
     "may meet the rails of its potential",
 )
 """Why a neuron is no :class:`~neuromap.network.spiking_neuron.LeakNeuron`."""
-EITHER = {"threshold": 1, "leak": 0, "floor": 0, "potential": 0, "subtract": 0}
+EITHER: Mapping[str, int] = {"threshold": 1, "leak": 0, "floor": 0, "potential": 0, "subtract": 0}
 
 
 def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:
-    """Say which neurons of networks these are; ``low`` and ``high`` are without ``clock``, which comes in every tick."""
+    """Say which neurons of networks these are; ``clock`` comes in every tick, and is not in ``low`` and ``high``."""
     neurons = program.neurons
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
-    tables = (neurons.threshold, neurons.leak, neurons.negative_threshold, neurons.potential, neurons.reset_mode)
-    mine = {name: table[core].astype(np.int64) for name, table in zip(EITHER, tables, strict=True)}
+    mine: dict[str, Ints] = {
+        "threshold": neurons.threshold[core].astype(np.int64),
+        "leak": neurons.leak[core].astype(np.int64),
+        "floor": neurons.negative_threshold[core].astype(np.int64),
+        "potential": neurons.potential[core].astype(np.int64),
+        "subtract": neurons.reset_mode[core].astype(np.int64),
+    }
     # What never gets below 0 has no use for kappa and the negative threshold, and for a floor as little.
     inclusive = program.chip.rules.negative_comparison == "<="
     above = (least + np.minimum(mine["leak"], 0) >= 0) & (mine["potential"] >= 0) & (mine["floor"] >= inclusive)
@@ -132,12 +137,11 @@ def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> L
     # A neuron that forgets is 1 where its sum is: V = sum + 1 - reaches is 1 or more then, and 0 or less else.
     forgets = code == 0
     takes = (wrong > 0) & forgets
-    plain = {**EITHER, "leak": 1 - reaches}
-    values = {name: np.where(takes, plain[name], mine[name]) for name in mine}
-    values["leak"] = values["leak"] + clock
+    values = {name: np.where(takes, EITHER[name], mine[name]) for name in mine}
+    values["leak"] = np.where(takes, 1 - reaches, mine["leak"]) + clock
     return LiftedNeurons(values, forgets, reaches - clock, np.where(takes, 0, wrong).astype(np.uint8))
 
 
 def either(program: Program) -> tuple[dict[str, int], int]:
     """Give the neuron that is 1 where something arrives, and how many may arrive."""
-    return EITHER, 2**31 - 1
+    return dict(EITHER), 2**31 - 1

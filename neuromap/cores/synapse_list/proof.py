@@ -124,7 +124,7 @@ NO_NEURON = (
 
 
 def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:
-    """Say which neurons of networks these are; ``low`` and ``high`` are without ``clock``, which comes in every tick."""
+    """Say which neurons of networks these are; ``clock`` comes in every tick, and is not in ``low`` and ``high``."""
     neurons, chip = program.neurons, program.chip
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
