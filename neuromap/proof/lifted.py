@@ -155,7 +155,7 @@ DOCUMENT = document(
     network=TEXT(at="network.name"),
     nodes=each(record(name=TEXT, size=COUNT, neuron=TEXT.or_null))(at=lambda found: _nodes(found)),
     edges=each(EDGE)(at="network.edges"),
-    inputs=each(record_of(LiftedInput, (), {"begin": INTEGER})),
+    inputs=each(record_of(LiftedInput, core=INTEGER, begin=INTEGER)),
     outputs=each(TEXT)(at="network.outputs"),
     counts=by_name(COUNT),
     file=FILE.elsewhere,
