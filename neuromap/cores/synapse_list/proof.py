@@ -74,45 +74,6 @@ def remembering(
     return np.where(differs | _currents_differ(program, core, wanted), PARAMETERS, found).astype(np.uint8)
 
 
-def rail_of(bits: int) -> int:
-    """Give the greatest voltage of a width."""
-    return int((1 << bits - 1) - 1)
-
-
-def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]) -> NDArray[np.bool_]:
-    """Whether a neuron has other further currents; they are joined to it in the order of their numbers."""
-    joined = program.neurons.joined
-    more = [wanted[name] for name in sorted(wanted, key=lambda name: (len(name), name)) if name.startswith("more_")]
-    differs = np.zeros(program.shape[1], np.bool_)
-    if joined is None:
-        return np.any([differs, *(decay != ABSENT for decay in more)], axis=0)
-    for n in range(program.shape[1]):
-        mine = np.flatnonzero(joined[core] == n)
-        has = program.neurons.current_decay[core, mine].tolist()
-        differs[n] = (
-            has != [int(decay[n]) for decay in more if decay[n] != ABSENT] or program.neurons.current[core, mine].any()
-        )
-    return differs
-
-
-def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> NDArray[np.bool_]:
-    """Whether no current wraps and no voltage meets a rail, of chip or network, whatever arrives (Lemma 8)."""
-    keeps = np.any([wanted[name] == 0 for name in wanted if "current_decay" in name], axis=0)
-    endless = keeps & ((low < 0) | (high > 0) | (wanted["current"] != 0))
-    adds_up = wanted["voltage_decay"] == 0
-    bias, current, voltage = (wanted[name] << power for name in ("bias", "current", "voltage"))
-    down = -low + np.maximum(-bias, 0) + np.maximum(-current, 0)
-    up = high + np.maximum(bias, 0) + np.maximum(current, 0)
-    floor = np.where(wanted["floor"] >= rail_of(32), rail_of(62), (wanted["floor"] + 1) << power)
-    endless |= adds_up & (down > 0) & (floor == rail_of(62))
-    endless |= adds_up & (wanted["subtract"] == 1) & (up > wanted["threshold"] << power)
-    deepest = np.minimum(down + np.maximum(-voltage, 0), floor)
-    top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
-    limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
-    limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
-    return ~endless & (np.maximum(deepest, top) <= limit)
-
-
 NO_NEURON = (
     "",
     "has a threshold below 0",
@@ -170,3 +131,42 @@ def either(program: ListProgram) -> tuple[dict[str, int], int]:
     if floor is not None and floor.size and floor.min() < rail_of(program.chip.potential_bits):
         values["floor"] = int(floor.min())
     return values, lists.greatest_sum
+
+
+def rail_of(bits: int) -> int:
+    """Give the greatest voltage of a width."""
+    return int((1 << bits - 1) - 1)
+
+
+def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]) -> NDArray[np.bool_]:
+    """Whether a neuron has other further currents; they are joined to it in the order of their numbers."""
+    joined = program.neurons.joined
+    more = [wanted[name] for name in sorted(wanted, key=lambda name: (len(name), name)) if name.startswith("more_")]
+    differs = np.zeros(program.shape[1], np.bool_)
+    if joined is None:
+        return np.any([differs, *(decay != ABSENT for decay in more)], axis=0)
+    for n in range(program.shape[1]):
+        mine = np.flatnonzero(joined[core] == n)
+        has = program.neurons.current_decay[core, mine].tolist()
+        differs[n] = (
+            has != [int(decay[n]) for decay in more if decay[n] != ABSENT] or program.neurons.current[core, mine].any()
+        )
+    return differs
+
+
+def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> NDArray[np.bool_]:
+    """Whether no current wraps and no voltage meets a rail, of chip or network, whatever arrives (Lemma 8)."""
+    keeps = np.any([wanted[name] == 0 for name in wanted if "current_decay" in name], axis=0)
+    endless = keeps & ((low < 0) | (high > 0) | (wanted["current"] != 0))
+    adds_up = wanted["voltage_decay"] == 0
+    bias, current, voltage = (wanted[name] << power for name in ("bias", "current", "voltage"))
+    down = -low + np.maximum(-bias, 0) + np.maximum(-current, 0)
+    up = high + np.maximum(bias, 0) + np.maximum(current, 0)
+    floor = np.where(wanted["floor"] >= rail_of(32), rail_of(62), (wanted["floor"] + 1) << power)
+    endless |= adds_up & (down > 0) & (floor == rail_of(62))
+    endless |= adds_up & (wanted["subtract"] == 1) & (up > wanted["threshold"] << power)
+    deepest = np.minimum(down + np.maximum(-voltage, 0), floor)
+    top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
+    limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
+    limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
+    return ~endless & (np.maximum(deepest, top) <= limit)
