@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints, Words
+
+_Int = TypeVar("_Int", bound=np.integer[Any])
 
 
 def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int]) -> Words:
@@ -71,6 +73,18 @@ def ragged_ranges(start: NDArray[np.integer] | int, length: NDArray[np.integer])
     ranges: Ints = np.repeat(start - (ends - length), length)
     ranges += np.arange(len(ranges))
     return ranges
+
+
+def entries_of_rows(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> Ints:
+    """Give the entries of some rows of a sparse array, row by row."""
+    begin = indptr[rows]
+    return ragged_ranges(begin, indptr[rows + 1] - begin)
+
+
+def grouped_by(key: NDArray[np.integer], values: NDArray[_Int], n_keys: int) -> tuple[Ints, NDArray[_Int]]:
+    """Group values by a key from 0: where those of every key begin, and the values, in their order within a key."""
+    begin = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=n_keys))])
+    return begin, values[np.argsort(key, kind="stable")]
 
 
 def rows_of_entries(indptr: NDArray[np.integer]) -> Ints:

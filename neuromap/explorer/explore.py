@@ -25,7 +25,7 @@ from neuromap.explorer.search.best_first import Effort, map_best_first, measured
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.front import OpenRows, front_of, open_rows, unlisted_rows
 from neuromap.explorer.search.gap import gap_of
-from neuromap.explorer.search.measured import N_FIGURES, compared
+from neuromap.explorer.search.measured import N_FIGURES
 from neuromap.explorer.search.measurements import Measurements, fingerprint_of_setting
 from neuromap.explorer.search.search_rows import asked_networks, check_deadline, deadline_of, names_with, search_rows
 from neuromap.explorer.search.setting import Setting
@@ -331,7 +331,7 @@ def _found_rows(ended: OpenRows) -> list[ExploredRow]:
     ]
     mapped = [k for k, row in enumerate(rows) if row.status == "mapped"]
     of_mapped = [found.figures for found in ended.found.values() if found.measured.status == "mapped"]
-    seen = [compared(one, ended.objectives) for one in of_mapped]
+    seen = [ended.compared(one) for one in of_mapped]
     figures = np.array(seen, np.float64).reshape(-1, N_FIGURES)
     classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
     of_all = front_of(figures, ended.tolerance)

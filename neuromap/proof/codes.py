@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
@@ -47,3 +51,14 @@ REASONS: Mapping[int, str] = ReadOnlyMapping(
         HANDS: "does not hand on every spike, one a tick",
     }
 )
+
+
+class LiftedNeurons(NamedTuple):
+    """Neurons of a core as neurons of a network, shape (N,) each."""
+
+    values: Mapping[str, NDArray[np.int64]]  # parameters and settings of the network's neuron, by name
+    forgets: NDArray[np.bool_]  # whether all that it computes is whether its sum reaches ``reaches``
+    reaches: NDArray[np.int64]
+    wrong: NDArray[
+        np.uint8
+    ]  # why it is no neuron of a network: a place in ``NO_NEURON`` of the kind, 0 where it is one

@@ -25,6 +25,7 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "export": "exchange.of_exports.DOCUMENT",
         "faults": "faults.forms.DOCUMENT",
         "import": "exchange.of_imports.DOCUMENT",
+        "lift": "proof.lifted.DOCUMENT",
         "map": "cli.printing.documents.MAP",
         "quantisation": "quantise.forms.DOCUMENT",
         "report": "report.document.DOCUMENT",

@@ -6,7 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run, rows_of_entries, run_heads
+from neuromap.arrays.packed_rows import (
+    entries_of_rows,
+    grouped_by,
+    ragged_ranges,
+    rank_in_run,
+    rows_of_entries,
+    run_heads,
+)
 
 LENGTHS = st.lists(st.integers(0, 5), max_size=12)
 VALUES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=20)
@@ -29,6 +36,21 @@ def test_ranges_are_those_of_python(parts, dtype):
 def test_rows_of_entries_repeat_every_row_by_its_entries(lengths, dtype):
     indptr = np.cumsum([0, *lengths]).astype(dtype)
     same(rows_of_entries(indptr), [row for row, n in enumerate(lengths) for _ in range(n)])
+
+
+@given(lengths=LENGTHS.filter(bool), data=st.data(), dtype=INTS)
+def test_entries_of_rows_are_those_of_each_row_in_turn(lengths, data, dtype):
+    indptr = np.cumsum([0, *lengths]).astype(dtype)
+    rows = data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=9))
+    expected = [entry for row in rows for entry in range(int(indptr[row]), int(indptr[row + 1]))]
+    same(entries_of_rows(indptr, np.array(rows, dtype)), expected)
+
+
+@given(keys=st.lists(st.integers(0, 5), max_size=30), dtype=INTS)
+def test_grouped_values_keep_their_order_within_a_key(keys, dtype):
+    begin, values = grouped_by(np.array(keys, dtype), np.arange(len(keys)), 7)
+    same(values, sorted(range(len(keys)), key=lambda k: keys[k]))
+    same(begin, [sum(key < k for key in keys) for k in range(8)])
 
 
 @given(values=VALUES)

@@ -41,6 +41,7 @@ def test_the_commands():
         "experiment",
         "import",
         "export",
+        "lift",
     ]
 
 

@@ -138,6 +138,7 @@ def pairs_of(listed):
 
 
 BAD = {
+    "another file": ("# Read me\n\n[text](&a) of *things*", InputError, "has no key 'network', so it is no network of"),
     "no yaml": ("{", InputError, "is no YAML"),
     "a list": ("[1]", InputError, "file: found .*; needs a table"),
     "anchors": ("network: &x {a: *x}", InputError, "has YAML anchors or aliases"),

@@ -24,6 +24,7 @@ def test_reachable_sums_are_those_of_all_choices(weights, low, high):
     assert reachable(weights, low, high) == any(low <= s < high for s in sums)
 
 
+@pytest.mark.theorem
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=7), st.integers(-20, 20), st.integers(-20, 20)
 )

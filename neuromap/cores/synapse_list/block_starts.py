@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room
 from neuromap.cores.synapse_list.recorded_work import RecordedWork
@@ -104,9 +103,7 @@ class _Cuts:
 
     def read_by(self, block: Ints) -> Ints:
         """List the signals that a block reads, ascending."""
-        start = self._groups.start
-        found = self._groups.signal[ragged_ranges(start[block], start[block + 1] - start[block])]
-        return np.unique(found).astype(np.int64)
+        return np.unique(self._groups.read_by(block)).astype(np.int64)
 
     def blocks(self, mine: Ints, n: int) -> list[Ints]:
         """Cut groups into n blocks, or fewer where there are not as many groups."""

@@ -13,17 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import distinct, ragged_ranges
+from neuromap.arrays.packed_rows import distinct
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
 from neuromap.cores.synapse_list.kernel_blocks import boxes
-from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups, room_of
+from neuromap.cores.synapse_list.list_network import (
+    ListNetwork,
+    NeuronGroups,
+    Room,
+    floors_of,
+    neuron_groups,
+    room_of,
+)
 from neuromap.cores.synapse_list.move_groups import move_groups
 from neuromap.cores.synapse_list.pinned import Fixed, free_groups, require_held
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.infeasibility import Limit, Remedy, count_cores, refuse, refuse_core_count
+from neuromap.network.spiking_neuron import NO_FLOOR
 
 Ints = NDArray[np.int64]
 
@@ -72,7 +80,11 @@ def fill_cores(
     groups, room = neuron_groups(lists), room_of(chip, runs)
     _require_groups_fit(lists, groups, chip, room)
 
+    floor = floors_of(lists, chip)
+
     def fill(some: NeuronGroups) -> Ints:
+        if floor is not None and len(kinds := np.unique(of := floor[some.neuron])) > 1:
+            return _apart(some, np.searchsorted(kinds, of), fill)
         if by_number:
             return settle(number_order(some), some, room)[0]
         return partition_groups(some, room, _layers(lists, some), budget)
@@ -85,6 +97,7 @@ def fill_cores(
         require_held(core, fixed.label[groups.neuron], groups, lists, chip)
     parts = with_slots(lists, groups, core)
     _require_outputs(parts, groups, chip)
+    require_one_floor(parts, chip)
     if parts.n_cores > chip.n_usable_cores:
         raise refuse_core_count(parts.n_cores, chip.n_usable_cores, chip.name)
     return parts
@@ -98,6 +111,31 @@ def _around(groups: NeuronGroups, label: Ints, fill: Callable[[NeuronGroups], In
     if is_free.any():
         core[is_free] = len(np.unique(label[~is_free])) + fill(free_groups(groups, is_free))
     return core
+
+
+def _apart(groups: NeuronGroups, kind: Ints, fill: Callable[[NeuronGroups], Ints]) -> Ints:
+    """Give the groups of every kind cores of their own."""
+    # shapes: kind, returns (g,)
+    core, n_cores = np.empty(len(groups), np.int64), 0
+    for one in range(int(kind.max()) + 1):
+        core[kind == one] = n_cores + fill(free_groups(groups, kind == one))
+        n_cores = int(core[kind == one].max()) + 1
+    return core
+
+
+def require_one_floor(parts: ListPartition, chip: ChipSpec) -> None:
+    """Refuse a core whose neurons have different floors, where it has one for all."""
+    lists = parts.lists
+    if (floor := floors_of(lists, chip)) is None:
+        return
+    somas = np.flatnonzero(parts.core[: lists.n_somas] >= 0)
+    core, first = np.unique(parts.core[somas], return_index=True)
+    other = floor[somas[first]][np.searchsorted(core, parts.core[somas])]
+    if (wrong := np.flatnonzero(floor[somas] != other)).size:
+        said = [f"{one}" if one != NO_FLOOR else "none" for one in (floor[somas][wrong[0]], other[wrong[0]])]
+        text = f"its voltages have a floor of {said[0]} and others of its core one of {said[1]}; a core of {chip.name}"
+        advice = Remedy("pins.neurons", None, "different cores for different floors would do")
+        raise refuse("neuron", lists.node_of(int(somas[wrong[0]])), 1, 0, f"{text} has one", [advice])
 
 
 def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec, room: Room) -> None:
@@ -148,6 +186,11 @@ def _require_outputs(parts: ListPartition, groups: NeuronGroups, chip: ChipSpec)
         mine = groups.neuron[parts.core[groups.neuron] == one]
         if len(mine) == 1:
             raise _refuse_outputs(parts, int(mine[0]), chip)
+    if used.max(initial=0) > chip.lists.output_axons:  # of cores filled apart, whose readers were not known
+        node = parts.lists.node_of(int(groups.neuron[parts.core[groups.neuron] == used.argmax()][0]))
+        text = f"its core needs {used.max()} output axons, one of {chip.name} has {chip.lists.output_axons}"
+        advice = Remedy("chip.output_axons", int(used.max()), f"a core with {used.max()} output axons would do")
+        raise refuse("output_axons", node, int(used.max()), chip.lists.output_axons, text, [advice])
 
 
 def ways(parts: ListPartition) -> tuple[Ints, Ints]:
@@ -361,9 +404,9 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
     kept = kept[used[kept] < room.neurons]
     if int(np.diff(groups.start)[moved].sum()) * len(kept) > WORK:
         return core
-    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in kept.tolist()}
+    reads = {c: set(groups.read_by(np.flatnonzero(core == c)).tolist()) for c in kept.tolist()}
     for g in moved.tolist():
-        mine = _reads(np.array([g]), groups)
+        mine = set(groups.signal[groups.start[g] : groups.start[g + 1]].tolist())
         target, least = -1, room.axons + 1
         for c, known in reads.items():
             fresh = len(mine - known)
@@ -382,15 +425,9 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
 
 def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
     """Mark the signals that some groups read, a bit each."""
-    length = groups.start[mine + 1] - groups.start[mine]
     is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
-    is_read[groups.signal[ragged_ranges(groups.start[mine], length)]] = True
+    is_read[groups.read_by(mine)] = True
     return np.packbits(is_read).view(np.uint64)
-
-
-def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
-    length = groups.start[mine + 1] - groups.start[mine]
-    return set(groups.signal[ragged_ranges(groups.start[mine], length)].tolist())
 
 
 def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:

@@ -63,7 +63,7 @@ def _cuts(mine: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: C
     tried = []
     for n_boxes, size in found[:_MOST_TRIED]:
         some = mine[_box_of(shape, size) == n_boxes // 2]
-        axons = len(np.unique(groups.signal[ragged_ranges(groups.start[some], np.diff(groups.start)[some])]))
+        axons = len(np.unique(groups.read_by(some)))
         if axons <= chip.axons:
             tried.append((n_boxes, axons, size))
     yield from (size for _, _, size in sorted(tried))

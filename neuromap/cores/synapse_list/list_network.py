@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
-from neuromap.arrays.packed_rows import distinct
+from neuromap.arrays.packed_rows import distinct, entries_of_rows, grouped_by
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -82,14 +82,12 @@ class NeuronGroups(Value):
 
     def readers(self) -> tuple[Ints, SmallInts]:
         """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
-        order = np.argsort(self.signal, kind="stable")
         reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
-        return self.begins(), reader[order]
+        return grouped_by(self.signal, reader, self.n_signals)
 
-    def begins(self) -> Ints:
-        """Count where the readers of every signal begin, shape (signals + 1,)."""
-        counts = np.bincount(self.signal, minlength=self.n_signals)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    def read_by(self, some: Ints) -> SmallInts:
+        """List the signals that some groups read, group by group."""
+        return self.signal[entries_of_rows(self.start, some)]
 
     def deliveries(self, core: Ints) -> int:
         """Count the distinct pairs of a signal and a core that reads it."""
@@ -329,7 +327,6 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
         as_list_neurons(p, chip, (link.matrix for link in fed if link.target == number))
         for number, p in enumerate(network.populations)
     )
-    _require_one_floor(network, neurons, chip)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
@@ -351,18 +348,16 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     )
 
 
-def _require_one_floor(network: Legalised, neurons: tuple[ListNeurons, ...], chip: ChipSpec) -> None:
-    """Refuse different floors where all neurons of a core have the same; which share one is not known yet."""
-    pairs = zip(network.populations, neurons, strict=True)
-    found = [(p.name, n.neuron.floor) for p, n in pairs if isinstance(p.neuron, CurrentNeuron)]
-    if chip.lists.floors != "shared" or not found:
-        return
-    first = int(found[0][1].flat[0])
-    for name, floors in found:
-        if other := [int(floor) for floor in np.unique(floors) if floor != first]:
-            said = [f"{floor}" if floor != NO_FLOOR else "none" for floor in (other[0], first)]
-            text = f"its voltages have a floor of {said[0]} and others one of {said[1]}; a core of {chip.name} has one"
-            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "one floor for all nodes would do")])
+def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
+    """Give the floor of every neuron's core, where a core has one and neurons differ; relays go with the least."""
+    # shapes: returns (n_somas,)
+    if chip.lists.floors != "shared":
+        return None
+    pairs = zip(lists.neurons, np.diff(lists.offset).tolist(), strict=True)
+    floor = np.concatenate([np.broadcast_to(n.neuron.floor, size) for n, size in pairs]).astype(np.int64)
+    is_relay = np.repeat([p.neuron is None for p in lists.network.populations], np.diff(lists.offset))
+    floor[is_relay] = floor.min(initial=NO_FLOOR)  # they stay above 0
+    return floor if len(np.unique(floor)) > 1 else None
 
 
 class _Compartments:

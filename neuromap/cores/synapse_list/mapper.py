@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.balanced import BalanceSearch
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, require_one_floor, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
-from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
+from neuromap.cores.synapse_list.list_network import ListNetwork, floors_of, list_network
 from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.errors import DoesNotFitError, InputError
@@ -121,9 +121,12 @@ def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
     parts = search.found()
     other = replace(first, partition=parts, n_cores=parts.n_cores)
     try:
+        require_one_floor(parts, chip)
         require_weights_held(parts, chip, runs)
         better = emit(first.rollout, other, _draft_places(parts.n_cores, chip), chip)
-    except DoesNotFitError:  # other neurons share lists, and their weights have no power of 2 in common
+    except (
+        DoesNotFitError
+    ):  # other neurons share lists, and their weights have no power of 2 in common; or floors are mixed
         better = draft
     if bool((better.synapses.bits(chip) > chip.lists.synapse_memory_bits).any()):
         better = draft
@@ -287,7 +290,10 @@ def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
         table = np.full(shape, silent.get(name, options.get(name, 0)), _DTYPES.get(name, np.int32))
         table[parts.core[somas], parts.slot[somas]] = values[somas]
         if name == "floor" and chip.lists.floors == "shared":
-            table[:] = values.min(initial=NO_FLOOR)  # relays, which have none, stay above 0
+            core_floor = np.full(parts.n_cores, values.min(initial=NO_FLOOR))
+            if (floor := floors_of(lists, chip)) is not None:
+                core_floor[parts.core[somas]] = floor[somas]
+            table[:] = core_floor[:, None]
         tables[name] = table
     more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
     pairs = zip(lists.neurons, lists.network.populations, strict=True)

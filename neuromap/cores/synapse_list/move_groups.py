@@ -50,7 +50,7 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, b
         return _numbered(core)
     core = core.copy()
     # a core, how many of its groups read the signal, and which: the exclusive or of their numbers
-    readers = np.diff(groups.begins())
+    readers = np.bincount(groups.signal, minlength=groups.n_signals)
     begin = np.concatenate([[0], np.cumsum(np.minimum(readers, n_cores))])
     entries = np.zeros((3, int(begin[-1])), np.int32)
     length = np.zeros(groups.n_signals, np.int64)

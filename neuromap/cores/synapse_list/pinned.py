@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.errors import InputError
@@ -81,7 +80,7 @@ def free_groups(groups: NeuronGroups, is_free: NDArray[np.bool_]) -> NeuronGroup
         groups,
         neuron=groups.neuron[mine],
         start=np.append(0, np.cumsum(degree)),
-        signal=groups.signal[ragged_ranges(groups.start[mine], degree)],
+        signal=groups.read_by(mine),
         load=groups.load[mine],
         synapses=groups.synapses[mine],
         sender=np.where(groups.sender >= 0, number[groups.sender], -1),

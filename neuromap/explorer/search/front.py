@@ -55,13 +55,18 @@ class OpenRows:
         self._core_bounds: dict[RowPlace, int] = {}
         self._accuracy_bounds: dict[RowPlace, float | None] = {}
         self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
-        bounds = [compared(group.bounds, self.objectives) for group in all_rows.groups]
+        self._is_timed = any(group.choice.chip.is_timed for group in all_rows.groups)
+        bounds = [self.compared(group.bounds) for group in all_rows.groups]
         self._bounds = np.array(bounds, np.float64).reshape(-1, N_FIGURES)
         self._given = np.array([group.is_given_class for group in all_rows.groups], np.bool_)
         groups, within = all_rows.groups, np.flatnonzero(~beyond).tolist()
         self._ranked = sorted(
             within, key=lambda g: (not self._given[g], groups[g].cheapest_estimate, groups[g].bounds.times, g)
         )
+
+    def compared(self, figures: Figures) -> Figures:
+        """Keep of a row's figures what is compared."""
+        return compared(figures, self.objectives, is_timed=self._is_timed)
 
     def in_order(self) -> Iterator[RowPlace]:
         """Seeds, then the cheapest row of every group by estimate, then the next of every group, and so on."""
@@ -100,7 +105,7 @@ class OpenRows:
         figures = figures_of(measured, fixed_tick(group.choice.chip), accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
-            excluded = excluded_by(self._bounds, [compared(figures, self.objectives)], self.tolerance)
+            excluded = excluded_by(self._bounds, [self.compared(figures)], self.tolerance)
             self._excluded_groups |= excluded & _may_exclude(group.is_given_class, self._given)
             for is_given_class, rivals in self._rivals.items():
                 if _may_exclude(group.is_given_class, is_given_class):
@@ -130,8 +135,8 @@ class OpenRows:
 
     def is_matched(self, unlisted: Unlisted) -> bool:
         """Whether a mapped row is as good as any row could be of patterns that are not listed."""
-        rivals = [compared(rival, self.objectives) for rival in self.rivals(unlisted.is_given_class)]
-        return bool(matched_by([compared(unlisted.bounds, self.objectives)], rivals)[0])
+        rivals = [self.compared(rival) for rival in self.rivals(unlisted.is_given_class)]
+        return bool(matched_by([self.compared(unlisted.bounds)], rivals)[0])
 
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group could be, cores aside."""
@@ -185,8 +190,8 @@ class OpenRows:
         return self._is_excluded(bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
-        rivals = [compared(rival, self.objectives) for rival in self.rivals(is_given_class)]
-        return bool(excluded_by([compared(bounds, self.objectives)], rivals, self.tolerance)[0])
+        rivals = [self.compared(rival) for rival in self.rivals(is_given_class)]
+        return bool(excluded_by([self.compared(bounds)], rivals, self.tolerance)[0])
 
 
 def open_rows(

@@ -36,6 +36,7 @@ IGNORED = frozenset(
 _CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
 _STRIDES = ("stride_width", "stride_height")
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[&*][^\s,\]}]")
+_NETWORK = re.compile(r"""^[\s{?]*["']?network["']?\s*:""", re.MULTILINE)
 _NESTED = re.compile(r"^ {200}|(?:[-?] +){32}", re.MULTILINE)
 _MOST_DEEP = 32
 Values = Mapping[str, Any]
@@ -112,8 +113,11 @@ def _plain(data: bytes) -> Values:
         text = data.decode()  # libyaml takes UTF-16 too, in which none of these signs would be seen
     except UnicodeDecodeError:
         raise InputError("is no text in UTF-8; write it so") from None
+    other = (
+        "" if _NETWORK.search(text) else "no key 'network', so it is no network of SANA-FE; give the YAML file of one"
+    )
     if _ANCHOR.search(text):
-        raise InputError("has YAML anchors or aliases; write out what they stand for")
+        raise InputError(f"has {other or 'YAML anchors or aliases; write out what they stand for'}")
     letters = np.frombuffer(data, np.uint8)
     deep = np.isin(letters, (91, 123)).astype(np.int64) - np.isin(letters, (93, 125))
     if _NESTED.search(text) or int(np.cumsum(deep).max(initial=0)) > _MOST_DEEP:
@@ -121,7 +125,8 @@ def _plain(data: bytes) -> Values:
     try:
         found = Loader(data).get_single_data()
     except YAMLError as error:
-        raise InputError(f"is no YAML ({' '.join(str(error).split())[:100]})") from None
+        why = f"is no YAML ({' '.join(str(error).split())[:100]})"
+        raise InputError(f"{why}, and has {other}" if other else why) from None
     return _table(found, "file")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.packed_rows import grouped_by
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
@@ -455,8 +456,7 @@ def computed_neurons(network: Legalised, offset: Ints, target: Ints, source: Int
     """Mark the neurons that are read out or kept, and those that they depend on; numbered over all populations."""
     # target, source: ends of the synapses between neurons of the chip
     found: Bools = np.concatenate([p.own_copies > 0 for p in network.populations])
-    order = np.argsort(target, kind="stable")
-    read, start = source[order], np.searchsorted(target[order], np.arange(int(offset[-1]) + 1))
+    start, read = grouped_by(target, source, int(offset[-1]))
     front = np.flatnonzero(found)
     while len(front):
         sources = np.unique(np.concatenate([read[start[n] : start[n + 1]] for n in front.tolist()]))

@@ -37,6 +37,7 @@ from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.dead_routes import unusable
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
@@ -195,6 +196,15 @@ def _check_table(node: str, core: NDArray[np.int64], network: Network, chip: Chi
         raise InputError(
             f"{where}: neuron {int(np.argmax(core == wrong))} is in core {wrong}; {chip.name} has 0 to {last}"
         )
+    is_dead = unusable(chip).ravel()
+    if is_dead[core].any():
+        first = int(np.argmax(is_dead[core]))
+        y, x = divmod(int(core[first]), chip.columns)
+        near = int(np.argmin(np.where(is_dead, np.inf, np.abs(np.arange(chip.n_cores) - core[first]))))
+        raise InputError(
+            f"{where}: neuron {first} is in core {core[first]}, which is dead: the defects of {chip.name} have "
+            f"[{x}, {y}]; pin it to a core that works, such as {near}"
+        )
 
 
 def _check_region(node: str, region: tuple[int, int, int, int], chip: ChipSpec) -> None:
@@ -203,6 +213,12 @@ def _check_region(node: str, region: tuple[int, int, int, int], chip: ChipSpec) 
         raise InputError(
             f"pins: regions.{node}: found {list(region)}; allowed are corners [x0, y0, x1, y1] on {chip.name}, "
             f"x0 <= x1 from 0 to {chip.columns - 1} and y0 <= y1 from 0 to {chip.rows - 1}"
+        )
+    x0, y0, x1, y1 = region
+    if unusable(chip)[y0 : y1 + 1, x0 : x1 + 1].all():
+        raise InputError(
+            f"pins: regions.{node}: all cores of {list(region)} are dead by the defects of {chip.name}, the first at "
+            f"[{x0}, {y0}]; choose a region with cores that work"
         )
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
+from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import rows_apart
@@ -171,7 +171,7 @@ class _Core:
         gained = needed[~self._held[needed]]
         self._held[gained] = True
         if len(gained) * EACH_LOOK > len(self._missing):
-            readers = reader[ragged_ranges(first[gained], first[gained + 1] - first[gained])]
+            readers = reader[entries_of_rows(first, gained)]
             self._missing -= np.bincount(readers, minlength=len(self._missing))
         else:
             for axon in gained.tolist():  # a neuron needs an axon once
@@ -207,9 +207,8 @@ class Books:
         self.copies = loose.copies(core_of)
         self.axons = loose.axons(core_of, n_cores)
         self.load = np.bincount(core_of, self.copies, minlength=n_cores).astype(np.int64)
-        order = np.argsort(loose.needed, kind="stable")
-        self._reader = rows_of_entries(loose.first_needed)[order]
-        self._first_reader = np.searchsorted(loose.needed[order], np.arange(len(loose.axon_type) + 1))
+        reader = rows_of_entries(loose.first_needed)
+        self._first_reader, self._reader = grouped_by(loose.needed, reader, len(loose.axon_type))
         self._looked_at: tuple[int, tuple[Ints, Ints]] | None = None
 
     @property

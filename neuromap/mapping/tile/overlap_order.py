@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
+from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
@@ -63,9 +63,7 @@ def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
     alive[neurons] = True
     reader = rows_of_entries(demand.indptr)
     kept = alive[reader]
-    order = np.argsort(demand.items[kept], kind="stable")
-    begin = np.searchsorted(demand.items[kept][order], np.arange(len(demand.price) + 1))
-    return begin, reader[kept][order]
+    return grouped_by(demand.items[kept], reader[kept], len(demand.price))
 
 
 def _grow(
@@ -211,7 +209,7 @@ def grow_few(
             new = own[~known[own]]
             known[new] = True
             read += len(new)
-            counted = readers[ragged_ranges(begin[new], begin[new + 1] - begin[new])]
+            counted = readers[entries_of_rows(begin, new)]
             missing -= np.bincount(counted, minlength=n)
             latest = np.zeros(n, np.int64)
             latest[counted] = moment + np.arange(len(counted))  # the last time counts

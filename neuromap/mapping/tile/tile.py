@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.packed_rows import entries_of_rows
 from neuromap.mapping.core.core_model import AxonPlan
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix, Population
@@ -115,9 +115,8 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
     """Lay out the weights of some neurons."""
     # gives columns: columns that they read, ascending
     # shapes: matrix (n, s); neurons (k,); columns (c,); weights (k, c)
-    begin = matrix.indptr[neurons]
-    lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
-    place = ragged_ranges(begin, lengths)
+    lengths = matrix.indptr[neurons + 1] - matrix.indptr[neurons]
+    place = entries_of_rows(matrix.indptr, neurons)
     indices = matrix.indices[place]
     columns, inverse = np.unique(indices, return_inverse=True)
     weights = np.zeros((len(neurons), len(columns)), np.int64)
@@ -127,7 +126,6 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
 
 def count_columns(matrix: Matrix, neurons: Ints) -> int:
     """Count the columns that some neurons read, without laying out their weights."""
-    begin = matrix.indptr[neurons]
     read = np.zeros(matrix.shape[1], np.bool_)
-    read[matrix.indices[ragged_ranges(begin, (matrix.indptr[neurons + 1] - begin).astype(np.int64))]] = True
+    read[matrix.indices[entries_of_rows(matrix.indptr, neurons)]] = True
     return int(np.count_nonzero(read))

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.search.front import dominated_by, excluded_by, front_of
+from neuromap.explorer.search.measured import Figures, compared
 
 FIGURES = st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf])
 TABLES = st.tuples(st.integers(0, 12), st.integers(1, 4)).flatmap(lambda s: arrays(np.float64, s, elements=FIGURES))
@@ -113,3 +115,27 @@ def test_energies_that_creep_lose_nothing_beyond_the_tolerance():
     rows = [[k, 100 * 0.996**k] for k in range(5)]
     assert front_of(rows, 0.01).tolist() == [True, False, False, True, False]
     assert dominated_by(rows, rows, 0.01).tolist() == [False, True, True, True, True]
+
+
+SECONDS = st.floats(1e-9, 1e3)
+
+
+def test_measured_seconds_that_differ_by_less_than_a_thousandth_of_a_percent_decide_nothing():
+    slower, larger = (
+        Figures(1e-3, 2e-3 * more, 2e-3, 1e-3, 0.0, cores, 1.0) for more, cores in ((1 + 1e-8, 4), (1, 5))
+    )
+    for is_timed, expected in ((False, [True, True]), (True, [True, False])):
+        seen = [compared(one, OBJECTIVES, is_timed=is_timed) for one in (slower, larger)]
+        assert front_of(seen).tolist() == expected
+
+
+@given(one=SECONDS, other=SECONDS)
+def test_measured_seconds_keep_their_order_and_are_known_to_a_thousandth_of_a_percent(one, other):
+    low, high = (
+        compared(Figures(seconds, 1, 1, 1, 0, 1, 1), OBJECTIVES, is_timed=True).first_response
+        for seconds in sorted((one, other))
+    )
+    assert low <= high
+    assert abs(low - min(one, other)) <= 0.5e-5 * min(one, other) * (1 + 1e-9)
+    if low == high:
+        assert abs(one - other) <= 1e-5 * max(one, other) * (1 + 1e-9)

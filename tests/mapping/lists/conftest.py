@@ -97,12 +97,12 @@ def _optional_networks(draw):
     """Random spiking networks whose neurons have resets, floors and sums that wrap, with a chip that has them too."""
     sums = {"accumulator_bits": draw(st.sampled_from([32, 8, 11])), "sum_wraps": draw(st.integers(0, 1))}
     widths = {"current_bits": draw(st.sampled_from([12, 24])), "voltage_bits": draw(st.sampled_from([13, 24]))}
-    shared = draw(st.sampled_from([None, 511, 1023]))
+    shared = draw(st.sampled_from([None, (511,), (1023,), (511, 1023, 2**31 - 1)]))
     flags = {"soft_reset": True, "reset_values": True, "floors": "any" if shared is None else "shared"}
 
     def options(rng, size):
         subtract = int(rng.integers(0, 2))
-        floor = rng.choice([500, 700, 3000, 2**31 - 1], size) if shared is None else shared
+        floor = rng.choice(shared or (500, 700, 3000, 2**31 - 1), size)
         reset = 0 if subtract else rng.integers(-400, 400, size)
         return {"subtract": subtract, "floor": floor, "reset": reset, **sums, **widths}
 

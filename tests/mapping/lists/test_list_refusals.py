@@ -7,6 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternError
+from neuromap.mapping.options.options import Pins
 from neuromap.network import build_network
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
@@ -76,17 +77,30 @@ def test_what_a_chips_neurons_do_not_do_is_named(list_chip, figures, changes, te
     assert "\n" not in str(refused.value)
 
 
-def test_a_floor_that_cores_share_is_one_for_the_network(list_chip):
+def two_floors(size):
+    sizes = {"I": 1, "A": size, "B": 1}
     nodes = {"I": Node("I", (1, 1, 1))}
-    nodes |= {
-        name: Node(name, (1, 1, 1), neuron=CurrentNeuron(64, floor=floor)) for name, floor in (("A", 63), ("B", 7))
-    }
-    edges = {pair: Edge(*pair, Dense((1, 1, 1), (1, 1, 1), weights=StoredWeights([[64]]))) for pair in ("IA", "AB")}
-    network = Network("net", nodes, {tuple(pair): edge for pair, edge in edges.items()})
-    rollout = nm.Rollout(network, "streaming")
-    with pytest.raises(DoesNotFitError, match="node B: its voltages have a floor of 7 and others one of 63; a core of"):
-        nm.map_rollout(rollout, list_chip(floors="shared"))
-    assert nm.map_rollout(rollout, list_chip(floors="any")).neurons.floor.min() == 7
+    nodes |= {v: Node(v, (1, 1, sizes[v]), neuron=CurrentNeuron(64, floor=floor)) for v, floor in (("A", 63), ("B", 7))}
+    edges = {}
+    for u, v in ("IA", "AB"):
+        weights = StoredWeights(np.full((sizes[v], sizes[u]), 64))
+        edges[u, v] = Edge(u, v, Dense((1, 1, sizes[u]), (1, 1, sizes[v]), weights=weights))
+    return nm.Rollout(Network("net", nodes, edges), "streaming")
+
+
+def test_neurons_of_different_floors_lie_in_different_cores_where_these_have_one(list_chip):
+    rollout = two_floors(1)
+    anywhere, apart = (nm.map_rollout(rollout, list_chip(floors=floors)) for floors in ("any", "shared"))
+    assert (anywhere.n_cores, anywhere.neurons.floor.min()) == (1, 7)
+    assert apart.n_cores == 2
+    assert {tuple(np.unique(row)) for row in apart.neurons.floor} == {(7,), (63,)}
+    assert nm.verify(rollout, apart, n_frames=40, threads=1).verified
+    with pytest.raises(
+        DoesNotFitError, match="node B: its voltages have a floor of 7 and others of its core one of 63"
+    ):
+        nm.map_rollout(rollout, list_chip(floors="shared"), pins=Pins(neurons={"A": [3], "B": [3]}))
+    with pytest.raises(DoesNotFitError, match="its core needs 2 output axons, one of tiny has 1"):
+        nm.map_rollout(two_floors(2), list_chip(floors="shared", output_axons=1))
 
 
 def test_wider_accumulators_than_currents_do_nothing(list_chip):

@@ -6,6 +6,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.mapping.options.options import Pins
 from neuromap.mapping.options.pins_file import check_pins, load_pins
 from neuromap.network import Dense, build_network
@@ -115,6 +116,23 @@ def test_pins_that_do_not_fit_network_and_chip(pins, words, net):
     assert "\n" not in message
     for word in words:
         assert word in message, message
+
+
+@pytest.mark.parametrize(
+    ("pins", "words"),
+    [
+        (
+            Pins(neurons={"H2": [2, 2, 65, 1, 3, 3, 3, 3]}),
+            r"neurons.H2: neuron 2 is in core 65, .* \[1, 1\]; .*such as 66$",
+        ),
+        (Pins(regions={"O": (1, 0, 1, 1)}), r"regions.O: all cores of \[1, 0, 1, 1\] are dead .* \[1, 0\]; choose"),
+    ],
+)
+def test_pins_to_dead_cores_name_the_core_and_the_remedy(pins, words, net):
+    chip = nm.load_chip("truenorth").with_defects(Defects(cores=((0, 1), (1, 0)), routers=((1, 1),)))
+    with pytest.raises(InputError, match=words):
+        check_pins(pins, net, chip)
+    check_pins(Pins(neurons={"O": [3, 3]}, regions={"H1": (0, 0, 1, 1)}), net, chip)
 
 
 def test_pins_that_fit(net):
