@@ -157,11 +157,10 @@ def test_what_is_proven_all_inputs_agree_with(small, data):
         return  # no program at all
 
 
-@pytest.mark.parametrize("ticks", [None, 16])
-def test_the_example_is_proven(ticks):
+def test_the_example_is_proven():
     network = nm.load_network(Path(__file__).parents[2] / "examples/wide/mlp.toml")
     rollout = nm.Rollout(network, "streaming")
-    program = nm.map_rollout(rollout, "truenorth", wide="partial-sums", wide_ticks=ticks)
+    program = nm.map_rollout(rollout, "truenorth", wide="partial-sums")
     proof = prove(rollout, program)
     assert proof.proven, proof.faults[:3]
 
