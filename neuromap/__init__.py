@@ -30,6 +30,7 @@ _HOMES = {
     "from_onnx": "exchange.layers.onnx_file",
     "from_torch": "exchange.layers.torch_module",
     "latency_report": "report.latency",
+    "lift": "proof.lift",
     "list_chips": "hardware.chip.chip_file",
     "list_schemas": "render.schemas",
     "load_chip": "hardware.chip.chip_file",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from neuromap.network.transforms import Identity as Identity
     from neuromap.network.transforms import Pool as Pool
     from neuromap.network.weights import SeededWeights as SeededWeights
+    from neuromap.proof.lift import lift as lift
     from neuromap.proof.prove import prove as prove
     from neuromap.render.schemas import list_schemas as list_schemas
     from neuromap.render.schemas import load_schema as load_schema

@@ -74,6 +74,7 @@ COMMANDS = {
     "experiment": "Train and compare patterns.",
     "import": "Import a network from another tool.",
     "export": "Export a program, network or trace.",
+    "lift": "Turn a program back into a network.",
 }
 """What the help of the program says of each; the module of a command is called as it is."""
 _MODULES = {"import": "import_command", "export": "export_command"}

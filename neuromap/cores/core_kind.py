@@ -136,6 +136,9 @@ class FaultsPart(Protocol):
 class ProofPart(Protocol):
     """What a neuron computes, for proofs: N neurons of a core, given the least and greatest sum that reaches them."""
 
+    # may offer ``counting(program, core, neuron)`` too, where neurons hold parts of sums: what can ``step``, or None
+    # may offer ``lifted``, ``either`` and ``NO_NEURON`` too, by which programs become networks (``proof/lift.py``)
+
     def forgetting(self, program: Any, core: int, low: Ints, high: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Give the sum from which each spikes, and why it does not forget (``proof/codes.py``); 0 where it does."""
 

@@ -211,7 +211,7 @@ def require_weights(network: Network) -> None:
                 raise NetworkError(f"network {network.name}: node {node.name}: {error}") from None
     for name in network.sources:
         arrays = network.nodes[name].neuron.arrays  # type: ignore[union-attr] # sources have one
-        drives = sorted(_DRIVES & arrays.keys())
+        drives = sorted(DRIVES & arrays.keys())
         if not any(arrays[drive].any() for drive in drives):
             raise NetworkError(
                 f"network {network.name}: node {name}: no edge feeds its neurons, and no {' or '.join(drives)} drives "
@@ -227,7 +227,7 @@ def require_weights(network: Network) -> None:
             )
 
 
-_DRIVES = frozenset({"bias", "leak", "current", "voltage", "potential"})
+DRIVES = frozenset({"bias", "leak", "current", "voltage", "potential"})
 """What makes neurons spike that no edge feeds."""
 
 

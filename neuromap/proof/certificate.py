@@ -39,6 +39,7 @@ _ARRAYS = {
     "begin": (np.int64, "Cn"),
     "part": (np.int64, "Cn"),
     "relay": (np.bool_, "Cn"),
+    "holds": (np.bool_, "Cn"),
     "power": (np.int64, "Cn"),
     "silent": (np.bool_, "G"),
 }

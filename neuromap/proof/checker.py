@@ -11,7 +11,7 @@ Claims are taken for granted one tick back and shown for the next: all delays ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -20,14 +20,19 @@ from numpy.typing import NDArray
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.proof.codes import (
+    ABSENT,
     ALIGNED,
+    CLASH,
     CLIPPED,
+    CLOCK,
     EARLY,
     EQUAL,
     EXACT,
     FIRST,
     FORM,
     GAP,
+    NOBODY,
+    PART,
     PROVEN,
     REASONS,
     SHARED,
@@ -36,16 +41,10 @@ from neuromap.proof.codes import (
     THRESHOLD,
     UNCLAIMED,
 )
+from neuromap.proof.partial_sums import PartialSums
 
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
-
-NOBODY = -1
-"""Claim of neurons of which nothing is claimed; source of axons that nothing feeds."""
-_CLASH = -2
-"""Source of axons of which two different signals, or one of which nothing is claimed, arrive."""
-_CLOCK = -3
-"""Source of axons that the host feeds in every frame."""
 
 _DENSE = 1 << 22
 """Entries of a table of all sums of a core, up to which one is made."""
@@ -76,6 +75,7 @@ class Certificate:
     begin: Ints
     part: Ints  # (C, N): which current of that neuron it holds
     relay: Bools  # (C, N): whether it hands on that neuron's value; else it computes it
+    holds: Bools  # (C, N): neurons of which that is not claimed, but that they hold a part of a sum
     power: Ints  # (C, N): k where all that it adds up and compares is the network's times 2^k
     silent: Bools  # (G,): neurons that are never 1
     program: str = ""  # digest of the program
@@ -89,6 +89,7 @@ class Sums:
     low: Ints
     high: Ints
     clock: Ints
+    asked: Ints  # (N,): from which sum on they spike, where thresholds in one tick do not say it; else ABSENT
     found: NDArray[np.uint8]  # (N,): what is wrong with what reaches them; 0 for nothing
     # neuron, source, lag, current, weight, wanted: terms that differ; weight on the chip and in the network
     neuron: Ints
@@ -118,13 +119,14 @@ class Checker:
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
         kind = program.chip.kind.proof
         assert kind is not None, "asked before"
+        certificate = replace(certificate, neuron=np.where(certificate.holds, NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
         self._axons = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
-        self._greatest = int(certificate.lag.max(initial=0))
         self._place = np.full(int(certificate.first[-1]), -1, np.int64)
         self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
         self._feed()
+        self._parts = PartialSums(program, certificate.holds, self._synapses, self._input)
 
     def _feed(self) -> None:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
@@ -132,55 +134,56 @@ class Checker:
         wires = program.wires
         names = {name: k for k, name in enumerate(mine.names)}
         port = np.array([mine.first[names[port.name]] for port in program.nodes] + [0], np.int64)
-        fed = np.where(host.node == BIAS, _CLOCK, port[host.node] + host.index)
-        source = mine.neuron[wires.core, wires.neuron]
+        fed = np.where(host.node == BIAS, CLOCK, port[host.node] + host.index)
+        source, holds = mine.neuron[wires.core, wires.neuron], mine.holds[wires.core, wires.neuron]
+        begin = np.where(holds, 0, mine.begin[wires.core, wires.neuron])
+        number = np.where(holds, wires.core * program.shape[1] + wires.neuron, 1)
         row = np.concatenate([self._axons[wires.target_core] + wires.target_axon, self._axons[host.core] + host.axon])
-        signal = np.stack(
-            [
-                np.concatenate([np.where(source == NOBODY, _CLASH, source), fed]),
-                np.concatenate([mine.begin[wires.core, wires.neuron] + wires.delay * self._q, self._arrivals()]),
-                np.concatenate([np.ones(len(source), np.int64), host.first_frame.astype(np.int64)]),
-            ]
-        )
+        sent = (np.where(holds, PART, np.where(source == NOBODY, CLASH, source)), begin + wires.delay * self._q, number)
+        given = (fed, host.exact_arrival(program.period), host.first_frame.astype(np.int64))
+        signal = np.concatenate([np.stack(sent), np.stack(given)], axis=1)
         self._signal = np.full((3, self._axons[-1]), NOBODY, np.int64)
         self._signal[:, row] = signal  # the last of several; where another differs, they clash
-        self._signal[0, row[(self._signal[:, row] != signal).any(axis=0)]] = _CLASH
+        self._signal[0, row[(self._signal[:, row] != signal).any(axis=0)]] = CLASH
 
-    def _arrivals(self) -> Ints:
-        host = self.program.host
-        return host.arrival.astype(np.int64) * self._q + (0 if host.part is None else host.part)
+    def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
+        """List the somata and neurons that the synapses of a core feed, and what comes over each."""
+        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
+        synapses = self.program.synapses_of(np.full(len(axons), core), axons)
+        some = np.flatnonzero(synapses.weight)
+        source, begin, first = self._signal[:, self._axons[core] + axons[synapses.row[some]]]
+        neuron, arrival = synapses.neuron[some], begin + synapses.delay[some] * self._q
+        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
 
     def sums(self, core: int) -> Sums:
         """Compare what the neurons of a core add up with what they should (Lemma 2)."""
-        program, mine, n = self.program, self.certificate, self.program.shape[1]
-        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
-        synapses = program.synapses_of(np.full(len(axons), core), axons)
-        some = np.flatnonzero(synapses.weight)
-        source, begin, first = self._signal[:, self._axons[core] + axons[synapses.row[some]]]
-        neuron, weight = synapses.neuron[some], synapses.weight[some]
-        soma = self._soma[core, neuron]
-        late = begin + synapses.delay[some] * self._q - mine.begin[core, soma]
-        lag, off = np.divmod(late, self._p)
-        low = np.bincount(soma, np.minimum(weight, 0), n).astype(np.int64)
-        high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64)
+        mine, n = self.certificate, self.program.shape[1]
+        soma, neuron, rows = self._synapses(core)
+        wide = self._parts.gather(core, mine.begin[core], soma, rows)
+        soma, neuron, source, arrival, first, weight = (column[~wide.told] for column in (soma, neuron, *rows))
+        lag, off = np.divmod(arrival - mine.begin[core, soma], self._p)
+        low = np.bincount(soma, np.minimum(weight, 0), n).astype(np.int64) + wide.low
+        high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64) + wide.high
         found = np.zeros(n, np.uint8)
-        is_clock, is_input = source == _CLOCK, self._input(source)
+        is_clock, is_input = source == CLOCK, self._input(source)
         # What comes first is the least of what may be wrong, so that the last to be written is the one to be told.
         found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = FIRST
         found[soma[(off != 0) | (lag < 0)]] = ALIGNED
-        found[soma[source == _CLASH]] = SHARED
+        found[soma[source == CLASH]] = SHARED
+        found[wide.found > 0] = wide.found[wide.found > 0]
         clock = np.bincount(soma[is_clock], weight[is_clock], n).astype(np.int64)
         good = (source >= 0) & (off == 0) & (lag >= 0)
-        good[good] = ~mine.silent[source[good]]
-        chip = (soma[good], source[good], lag[good], mine.part[core, neuron[good]], weight[good])
-        return Sums(low, high, clock, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
+        here = (soma[good], source[good], lag[good], mine.part[core, neuron[good]], weight[good])
+        chip = [np.concatenate(pair) for pair in zip(here, wide.terms, strict=True)]
+        chip = [column[~mine.silent[chip[1]]] for column in chip]
+        return Sums(low, high, clock, wide.asked, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
 
     def _input(self, source: Ints) -> Bools:
         node = np.searchsorted(self.certificate.first, source, side="right") - 1
         kinds = np.array([kind == "input" for kind in self.certificate.kinds] + [False])
         return np.where(source >= 0, kinds[node], False)
 
-    def _differences(self, core: int, chip: tuple[Ints, ...], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    def _differences(self, core: int, chip: list[Ints], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """List the terms whose weights on the chip and in the network differ."""
         mine = self.certificate
         claimed = np.flatnonzero((mine.neuron[core] != NOBODY) & (self._soma[core] == np.arange(self.program.shape[1])))
@@ -232,6 +235,8 @@ class Checker:
         keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
         reaches, found = kind.forgetting(self.program, core, sums.low, sums.high)
         found[claimed & (reaches <= 0)] = STRAY
+        asked = sums.asked != ABSENT
+        reaches[asked], found[asked] = sums.asked[asked], 0
         # Where something is wrong with what reaches a neuron, no threshold mends that.
         found = np.where(sums.found, sums.found, found)
         differs = np.zeros(len(number), np.bool_)
@@ -250,12 +255,12 @@ class Checker:
         if keeps.any():
             values = {name: array[number] for name, array in mine.state.items()}
             code = kind.remembering(self.program, core, values, mine.part[core], mine.power[core], sums.low, sums.high)
-            code[differs | (sums.clock != 0)] = FORM
+            code[differs | (sums.clock != 0) | asked] = FORM
             found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
         # What remembers must begin with its frame 1; what forgets may rest until then.
         one = mine.begin[core] + self._p
         found[(claimed & (one < 0)) | (keeps & ((one != 0) | (self._p != self._q)))] = EARLY
-        return np.where(claimed, found, UNCLAIMED).astype(np.uint8)
+        return np.where(claimed, found, self._parts.found(core)).astype(np.uint8)
 
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
         """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
@@ -352,7 +357,7 @@ class Checker:
         ]
         if [(port.name, port.size, port.kind) for port in program.nodes] != expected:
             yield "the nodes of program and certificate differ"
-        first = (self._arrivals() + host.first_frame.astype(np.int64) * self._p) // self._q
+        first = (host.exact_arrival(program.period) + host.first_frame.astype(np.int64) * self._p) // self._q
         for row in np.flatnonzero(first < 0).tolist():
             yield f"host row {row}: its first frame comes before tick 0"
 

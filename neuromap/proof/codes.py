@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-# What is found of a neuron. Those up to PROVEN hold; what follows does not, or is not decided.
+# What feeds an axon where it is no neuron of the network: nothing (as a claim: of which nothing is claimed); two
+# different signals, or one of which nothing is claimed; the host, in every frame; a part of a sum.
+NOBODY, CLASH, CLOCK, PART = -1, -2, -3, -4
+
 ABSENT = -(1 << 40)
 """Parameter of neurons with state that have no such."""
 
-UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE = range(6)
-PROVEN = STATE
+# What is found of a neuron. Those up to PROVEN hold; what follows does not, or is not decided.
+UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE, COUNTED = range(7)
+PROVEN = COUNTED
 ALIGNED, SHARED, FIRST, FORM, THRESHOLD, REST, RAILS, RANDOM, PARAMETERS, EARLY, STRAY = range(10, 21)
+HOLDER, COUNTS, LATE, ASKED, LARGE, HANDS = range(21, 27)
 
 REASONS: Mapping[int, str] = ReadOnlyMapping(
     {
@@ -22,6 +31,7 @@ REASONS: Mapping[int, str] = ReadOnlyMapping(
         GAP: "no sum lies between the thresholds",
         EXACT: "other sums, which pass their thresholds together",
         STATE: "equal sums, the same neuron with state",
+        COUNTED: "counts a part of a sum",
         ALIGNED: "reads a spike outside the ticks of its frames",
         SHARED: "reads an axon of two signals, or of a neuron of which nothing is claimed",
         FIRST: "reads frames of the host that the network does not, or not all",
@@ -33,5 +43,22 @@ REASONS: Mapping[int, str] = ReadOnlyMapping(
         PARAMETERS: "is another neuron with state",
         EARLY: "has its frame 1 before tick 0, or remembers and has it later",
         STRAY: "spikes although nothing arrives",
+        HOLDER: "reads a part of a sum of which nothing is shown",
+        COUNTS: "reads parts that do not count the sum between them",
+        LATE: "is asked before all its parts have sent",
+        ASKED: "may spike, or stop at its floor, when it is not asked",
+        LARGE: "counts further than is looked through",
+        HANDS: "does not hand on every spike, one a tick",
     }
 )
+
+
+class LiftedNeurons(NamedTuple):
+    """Neurons of a core as neurons of a network, shape (N,) each."""
+
+    values: Mapping[str, NDArray[np.int64]]  # parameters and settings of the network's neuron, by name
+    forgets: NDArray[np.bool_]  # whether all that it computes is whether its sum reaches ``reaches``
+    reaches: NDArray[np.int64]
+    wrong: NDArray[
+        np.uint8
+    ]  # why it is no neuron of a network: a place in ``NO_NEURON`` of the kind, 0 where it is one

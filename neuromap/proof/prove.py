@@ -13,8 +13,8 @@ from neuromap.errors import NotSupportedError
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.proof.checker import NOBODY, Certificate, Checker, Examined
-from neuromap.proof.codes import REASONS
+from neuromap.proof.checker import Certificate, Checker, Examined
+from neuromap.proof.codes import NOBODY, REASONS
 from neuromap.proof.tick_network import TickNetwork, tick_network
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
@@ -81,7 +81,9 @@ def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
 def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
     """Claim of every neuron what its label says."""
     node, index, soma = program.neuron_node, program.neuron_index, program.soma.reshape(program.shape)
-    neuron = np.where(node >= 0, network.first[node] + index, NOBODY).ravel()[soma]
+    holds = np.zeros(program.shape, np.bool_) if program.is_part is None else program.is_part
+    relay = program.is_relay & ~holds
+    neuron = np.where((node >= 0) & ~holds, network.first[node] + index, NOBODY).ravel()[soma]
     sample = in_parts((port.sample_tick for port in program.nodes), program.period)
     begin = np.where(node >= 0, sample[node], 0).ravel()[soma]
     scale = np.array([program.scales.get(port.name, 0) for port in program.nodes] + [0])
@@ -90,7 +92,7 @@ def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
     state, silent = dict(network.state), np.zeros(int(network.first[-1]), np.bool_)
     fields = {name: getattr(network, name) for name in vars(network)} | {"state": state}
     claims = Certificate(
-        **fields, neuron=neuron, begin=begin, part=part, relay=program.is_relay, power=power, silent=silent
+        **fields, neuron=neuron, begin=begin, part=part, relay=relay, holds=holds, power=power, silent=silent
     )
     claims = replace(claims, begin=_begin_of_relays(program, claims))
     return claims if claims.state else replace(claims, power=_powers(program, claims))
@@ -117,8 +119,8 @@ def _currents(program: ChipProgram, network: TickNetwork, neuron: Ints, soma: In
 def _powers(program: ChipProgram, claims: Certificate) -> Ints:
     """Guess, from one neuron of every node, the power of two by which the chip's weights are larger."""
     checker, power = Checker(program, claims), np.zeros(len(program.nodes) + 1, np.int64)
-    node = np.where(claims.relay, -1, program.neuron_node)
-    for number in np.unique(node[node >= 0]).tolist():
+    node = np.where(claims.relay | claims.holds, -1, program.neuron_node)
+    for number in np.setdiff1d(node[node >= 0], program.neuron_node[claims.holds]).tolist():
         core, n = (int(k) for k in np.argwhere(node == number)[0])
         *_, weight, wanted = next(iter(checker.terms(core, n)), (0, 0))
         ratio = weight // wanted if wanted else 1

@@ -25,6 +25,7 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "export": "exchange.of_exports.DOCUMENT",
         "faults": "faults.forms.DOCUMENT",
         "import": "exchange.of_imports.DOCUMENT",
+        "lift": "proof.lifted.DOCUMENT",
         "map": "cli.printing.documents.MAP",
         "prove": "cli.printing.documents.PROVE",
         "quantisation": "quantise.forms.DOCUMENT",

@@ -42,6 +42,7 @@ def test_the_commands():
         "experiment",
         "import",
         "export",
+        "lift",
     ]
 
 

@@ -32,6 +32,13 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
         taken[target] = option
 
 
+def weights_beside(output: str | None) -> str | None:
+    """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
+    if output is None or not output.lower().endswith(".toml"):
+        return None
+    return str(Path(output).with_suffix(".safetensors"))
+
+
 def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path | None]:
     """Add the weights of every network to the files that are read."""
     found = dict(inputs)

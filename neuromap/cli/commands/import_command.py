@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.destinations import check_destinations, weights_beside
 from neuromap.cli.arguments.options import AS_JSON, chip_file_of
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
@@ -71,7 +71,7 @@ def import_command(
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
     }
-    written = {"--output": output, "--output, its weights": _weights(output), "--html": html}
+    written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
     check_destinations(written, files)
     options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
@@ -98,13 +98,6 @@ def import_command(
     console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
     print_written(console, output)
     print_written(console, html)
-
-
-def _weights(output: str | None) -> str | None:
-    """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
-    if output is None or not output.lower().endswith(".toml"):
-        return None
-    return str(Path(output).with_suffix(".safetensors"))
 
 
 def _write(found: Imported, output: str | None, html: str | None) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.program import ListProgram
-from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST
+from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST, LiftedNeurons
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
@@ -71,6 +71,63 @@ def remembering(
     inside = commutes & _inside(wanted, power, low, high, min(chip.lists.greatest_sum, rail_of(chip.potential_bits)))
     found[~exact & ~inside] = RAILS
     return np.where(differs | _currents_differ(program, core, wanted, part), PARAMETERS, found).astype(np.uint8)
+
+
+NO_NEURON = (
+    "",
+    "has a threshold below 0",
+    "has a further current that does not start at 0",
+    "adds what the host feeds in every tick to a current that lasts or may wrap",
+)
+"""Why a neuron is no :class:`~neuromap.network.spiking_neuron.CurrentNeuron`."""
+
+
+def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:
+    """Say which neurons of networks these are; ``clock`` comes in every tick, and is not in ``low`` and ``high``."""
+    neurons, chip = program.neurons, program.chip
+    least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
+    reaches, code = forgetting(program, core, least, most)
+    values = {name: getattr(neurons, name)[core].astype(np.int64) for name in _VALUES}
+    for name, idle in _OPTIONS.items():
+        table = getattr(neurons, name)
+        values[name] = np.full(len(reaches), idle) if table is None else table[core].astype(np.int64)
+    values["reset"] = np.where(values["subtract"] == 1, 0, values["reset"])
+    # a floor at the rail or below is none
+    values["floor"] = np.where(values["floor"] >= rail_of(chip.potential_bits), _OPTIONS["floor"], values["floor"])
+    values["bias"] = values["bias"] + clock
+    values |= {
+        name: np.full(len(reaches), width) for name, width in chip.lists.neuron_widths(chip.potential_bits).items()
+    }
+    wrong = np.zeros(len(reaches), np.uint8)
+    bound = chip.lists.greatest_sum
+    lasts = (values["current_decay"] != 1 << chip.lists.decay_bits) | (least < -bound) | (most > bound)
+    wrong[(clock != 0) & lasts] = 3
+    if neurons.joined is not None:
+        joined = neurons.joined[core]
+        mine = np.flatnonzero(joined >= 0)
+        wrong[joined[mine[clock[mine] != 0]]] = 3
+        # the k-th of those that are joined to a neuron is its current k, from 1
+        order = mine[np.argsort(joined[mine], kind="stable")]
+        place = np.arange(len(order)) - np.searchsorted(joined[order], joined[order]) + 1
+        for k in range(1, int(place.max(initial=0)) + 1):
+            values[f"more_current_decays.{k}"] = np.full(len(reaches), 1 << chip.lists.decay_bits)
+            values[f"more_current_decays.{k}"][joined[order[place == k]]] = values["current_decay"][order[place == k]]
+        wrong[joined[mine[values["current"][mine] != 0]]] = 2
+    wrong[values["threshold"] < 0] = 1
+    return LiftedNeurons(values, code == 0, reaches - clock, wrong)
+
+
+def either(program: ListProgram) -> tuple[dict[str, int], int]:
+    """Give the neuron that is 1 where something arrives, and how many may arrive."""
+    lists = program.chip.lists
+    whole = 1 << lists.decay_bits
+    values = dict.fromkeys(_VALUES, 0) | _OPTIONS | lists.neuron_widths(program.chip.potential_bits)
+    values |= {"current_decay": whole, "voltage_decay": whole, "more_current_decays": whole}
+    # No sum of it is below 0, so any floor will do; some chips have one for all neurons.
+    floor = program.neurons.floor
+    if floor is not None and floor.size and floor.min() < rail_of(program.chip.potential_bits):
+        values["floor"] = int(floor.min())
+    return values, lists.greatest_sum
 
 
 def rail_of(bits: int) -> int:
