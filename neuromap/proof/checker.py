@@ -119,14 +119,16 @@ class Checker:
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
         kind = program.chip.kind.proof
         assert kind is not None, "asked before"
-        certificate = replace(certificate, neuron=np.where(certificate.holds, NOBODY, certificate.neuron))
+        # What holds a part of a sum, or a further current of a neuron, spikes as no neuron of the network does.
+        nobody = certificate.holds | program.further_compartments
+        certificate = replace(certificate, neuron=np.where(nobody, NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
-        self._axons = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
+        self.first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
         self._place = np.full(int(certificate.first[-1]), -1, np.int64)
         self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
         self._feed()
-        self._parts = PartialSums(program, certificate.holds, self._synapses, self._input)
+        self._parts = PartialSums(program, certificate.holds, self._synapses, self.is_input)
 
     def _feed(self) -> None:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
@@ -138,20 +140,22 @@ class Checker:
         source, holds = mine.neuron[wires.core, wires.neuron], mine.holds[wires.core, wires.neuron]
         begin = np.where(holds, 0, mine.begin[wires.core, wires.neuron])
         number = np.where(holds, wires.core * program.shape[1] + wires.neuron, 1)
-        row = np.concatenate([self._axons[wires.target_core] + wires.target_axon, self._axons[host.core] + host.axon])
+        row = np.concatenate(
+            [self.first_axon[wires.target_core] + wires.target_axon, self.first_axon[host.core] + host.axon]
+        )
         sent = (np.where(holds, PART, np.where(source == NOBODY, CLASH, source)), begin + wires.delay * self._q, number)
         given = (fed, host.exact_arrival(program.period), host.first_frame.astype(np.int64))
         signal = np.concatenate([np.stack(sent), np.stack(given)], axis=1)
-        self._signal = np.full((3, self._axons[-1]), NOBODY, np.int64)
-        self._signal[:, row] = signal  # the last of several; where another differs, they clash
-        self._signal[0, row[(self._signal[:, row] != signal).any(axis=0)]] = CLASH
+        self.signal = np.full((3, self.first_axon[-1]), NOBODY, np.int64)
+        self.signal[:, row] = signal  # the last of several; where another differs, they clash
+        self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = CLASH
 
     def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
         """List the somata and neurons that the synapses of a core feed, and what comes over each."""
-        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
+        axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
-        source, begin, first = self._signal[:, self._axons[core] + axons[synapses.row[some]]]
+        source, begin, first = self.signal[:, self.first_axon[core] + axons[synapses.row[some]]]
         neuron, arrival = synapses.neuron[some], begin + synapses.delay[some] * self._q
         return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
 
@@ -165,7 +169,7 @@ class Checker:
         low = np.bincount(soma, np.minimum(weight, 0), n).astype(np.int64) + wide.low
         high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64) + wide.high
         found = np.zeros(n, np.uint8)
-        is_clock, is_input = source == CLOCK, self._input(source)
+        is_clock, is_input = source == CLOCK, self.is_input(source)
         # What comes first is the least of what may be wrong, so that the last to be written is the one to be told.
         found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = FIRST
         found[soma[(off != 0) | (lag < 0)]] = ALIGNED
@@ -178,7 +182,8 @@ class Checker:
         chip = [column[~mine.silent[chip[1]]] for column in chip]
         return Sums(low, high, clock, wide.asked, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
 
-    def _input(self, source: Ints) -> Bools:
+    def is_input(self, source: Ints) -> Bools:
+        """Say which neurons of the network are inputs."""
         node = np.searchsorted(self.certificate.first, source, side="right") - 1
         kinds = np.array([kind == "input" for kind in self.certificate.kinds] + [False])
         return np.where(source >= 0, kinds[node], False)
@@ -244,11 +249,8 @@ class Checker:
         low, high = sums.low - np.minimum(sums.clock, 0), sums.high - np.maximum(sums.clock, 0)
         reaches = reaches - sums.clock
         wanted = np.where(mine.relay[core], np.clip(reaches, 1, high), mine.threshold[number] << mine.power[core])
-        same = np.where(reaches == wanted, EQUAL, 0)
-        same[(reaches != wanted) & (((reaches > high) & (wanted > high)) | ((reaches <= low) & (wanted <= low)))] = (
-            CLIPPED
-        )
-        same[differs] = 0
+        never, always = np.minimum(reaches, wanted) > high, np.maximum(reaches, wanted) <= low
+        same = np.where(differs, 0, np.where(reaches == wanted, EQUAL, np.where(never | always, CLIPPED, 0)))
         for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
             same[n] = self._decide(core, n, int(reaches[n]), int(wanted[n]), sums)
         found = np.where(found == 0, same, found).astype(np.uint8)
@@ -266,13 +268,9 @@ class Checker:
         """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
         here = self.terms(core, n, sums)
         if (sums.neuron == n).any():
-            both = [(int(a), int(b)) for *_, a, b in here]
-            if (
-                disagreement(both, reaches, wanted) is None
-                and disagreement([(b, a) for a, b in both], wanted, reaches) is None
-            ):
-                return EXACT
-            return FORM
+            both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
+            differ = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
+            return EXACT if differ == (None, None) else FORM
         weights = [int(a) for *_, a, _ in here]
         low, high = sorted((reaches, wanted))
         return GAP if not reachable(weights, low, high) else THRESHOLD
@@ -287,22 +285,6 @@ class Checker:
         told = {term[:3] for term in other}
         same = zip(source.tolist(), lag.tolist(), current.tolist(), weight.tolist(), strict=True)
         return other + [(s, b, c, w, w) for s, b, c, w in same if (s, b, c) not in told]
-
-    def odd_signals(self, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
-        """List what a neuron reads that is no frame of one neuron: axon, source, lag, rest, first frame, and wanted."""
-        # source: None for the host's spike of every frame, NOBODY for several signals or one of no claim
-        axons = np.flatnonzero(self._signal[0, self._axons[core] : self._axons[core + 1]] != NOBODY)
-        synapses = self.program.synapses_of(np.full(len(axons), core), axons)
-        some = np.flatnonzero((synapses.weight != 0) & (self._soma[core, synapses.neuron] == n))
-        axon = axons[synapses.row[some]]
-        source, begin, first = self._signal[:, self._axons[core] + axon]
-        late = begin + synapses.delay[some] * self._q - self.certificate.begin[core, n]
-        lag, off = np.divmod(late, self._p)
-        wanted = np.where(self._input(source), np.maximum(0, 1 - lag), np.where(source == _CLOCK, 1 - lag, first))
-        odd = (source == _CLASH) | (off != 0) | (lag < 0) | (first != wanted)
-        for one, *rest in zip(*(v[odd].tolist() for v in (source, axon, lag, off, first, wanted)), strict=True):
-            who = None if one == _CLOCK else max(one, NOBODY)
-            yield rest[0], who, *rest[1:]
 
     def examine(self) -> Examined:
         """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
@@ -320,19 +302,19 @@ class Checker:
         if (found[self.certificate.neuron != NOBODY] <= PROVEN).all():
             return needed  # a proven neuron reads claimed ones only
         wires = program.wires
-        axon = self._axons[wires.target_core] + wires.target_axon
+        axon = self.first_axon[wires.target_core] + wires.target_axon
         order = np.argsort(axon, kind="stable")
         axon, sender = axon[order], (wires.core[order], wires.neuron[order])
         todo = set(outputs.core.tolist())
         looked = np.zeros(program.shape, np.bool_)
         while todo:
             core = todo.pop()
-            axons = np.arange(self._axons[core + 1] - self._axons[core])
+            axons = np.arange(self.first_axon[core + 1] - self.first_axon[core])
             synapses = program.synapses_of(np.full(len(axons), core), axons)
             new = needed[core] & ~looked[core]
             looked[core] |= new
             read = np.unique(synapses.row[(synapses.weight != 0) & new[self._soma[core, synapses.neuron]]])
-            first, last = (np.searchsorted(axon, self._axons[core] + read, side=side) for side in ("left", "right"))
+            first, last = (np.searchsorted(axon, self.first_axon[core] + read, side=side) for side in ("left", "right"))
             for k in np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [first]).tolist():
                 if not needed[sender[0][k], sender[1][k]]:
                     needed[sender[0][k], sender[1][k]] = True
@@ -346,7 +328,7 @@ class Checker:
             return
         heard = np.where(mine.silent[mine.source], 0, np.maximum(mine.weight, 0)).astype(np.float64)
         most = np.diff(np.append(0, np.cumsum(heard))[mine.start])
-        for number in np.flatnonzero(mine.silent & ((most >= mine.threshold) | self._input(np.arange(len(most))))):
+        for number in np.flatnonzero(mine.silent & ((most >= mine.threshold) | self.is_input(np.arange(len(most))))):
             yield f"neuron {number} of the network: is said to be never 1, and may be"
 
     def _ports(self) -> Iterator[str]:

@@ -9,8 +9,23 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.proof.checker import NOBODY, Certificate, Checker, Examined
-from neuromap.proof.codes import FORM, PARAMETERS, PROVEN, RAILS, REASONS, REST, SHARED, STRAY, THRESHOLD, UNCLAIMED
+from neuromap.proof.checker import Certificate, Checker, Examined
+from neuromap.proof.codes import (
+    CLASH,
+    CLOCK,
+    FORM,
+    NOBODY,
+    PARAMETERS,
+    PART,
+    PROVEN,
+    RAILS,
+    REASONS,
+    REST,
+    SHARED,
+    STRAY,
+    THRESHOLD,
+    UNCLAIMED,
+)
 from neuromap.proof.prove import Proof
 
 MOST_LINES = 20
@@ -127,7 +142,7 @@ def _words(field: str) -> str:
 def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
     """Say of what it reads which axons carry something else than one neuron's frames."""
     parts = checker.program.period.denominator
-    for shown, (axon, source, lag, off, first, wanted) in enumerate(checker.odd_signals(core, n)):
+    for shown, (axon, source, lag, off, first, wanted) in enumerate(_odd_signals(checker, core, n)):
         if shown == _MOST_TERMS:
             yield "and more axons"
             return
@@ -141,3 +156,22 @@ def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
             yield f"axon {axon} brings {name} {late} too late"
         else:
             yield f"axon {axon} brings {name} from frame {first} on, not from frame {wanted}"
+
+
+def _odd_signals(checker: Checker, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
+    """List what a neuron reads that is no frame of one neuron: axon, source, lag, rest, first frame, and wanted."""
+    # source: None for the host's spike of every frame, NOBODY for several signals or one of no claim
+    program, claims = checker.program, checker.certificate
+    p, q = program.period.numerator, program.period.denominator
+    of_core = checker.signal[:, checker.first_axon[core] : checker.first_axon[core + 1]]
+    axons = np.flatnonzero((of_core[0] != NOBODY) & (of_core[0] != PART))
+    synapses = program.synapses_of(np.full(len(axons), core), axons)
+    soma = program.soma.reshape(program.shape)[core, synapses.neuron] - core * program.shape[1]
+    some = np.flatnonzero((synapses.weight != 0) & (soma == n))
+    axon = axons[synapses.row[some]]
+    source, begin, first = of_core[:, axon]
+    lag, off = np.divmod(begin + synapses.delay[some] * q - claims.begin[core, n], p)
+    wanted = np.where(checker.is_input(source), np.maximum(0, 1 - lag), np.where(source == CLOCK, 1 - lag, first))
+    odd = (source == CLASH) | (off != 0) | (lag < 0) | (first != wanted)
+    for one, *rest in zip(*(v[odd].tolist() for v in (source, axon, lag, off, first, wanted)), strict=True):
+        yield rest[0], None if one == CLOCK else max(one, NOBODY), *rest[1:]
