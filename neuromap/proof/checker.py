@@ -270,7 +270,7 @@ class Checker:
         if (sums.neuron == n).any():
             both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
             differ = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
-            return EXACT if differ == (None, None) else FORM
+            return EXACT if all(found is None for found in differ) else FORM
         weights = [int(a) for *_, a, _ in here]
         low, high = sorted((reaches, wanted))
         return GAP if not reachable(weights, low, high) else THRESHOLD

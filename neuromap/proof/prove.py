@@ -35,7 +35,29 @@ class Proof(Card):
 
 
 def prove(rollout: Rollout, program: ChipProgram) -> Proof:
-    """Prove that a program computes its rollout, for every input and all time, or say where it may not."""
+    """Prove that a program computes its rollout, for every input and all time, or say where it may not.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        What should be computed.
+    program : ChipProgram
+        What is loaded onto the chip, mapped or written by hand.
+
+    Returns
+    -------
+    Proof
+        Whether it is proven, and what shows it or is in the way.
+
+    Raises
+    ------
+    InputError
+        If an argument is none of these.
+    ProgramError
+        If the program is of another network, or indices point outside it.
+    NotSupportedError
+        If nothing says what the neurons of its kind of core compute.
+    """
     refuse_swapped("prove(rollout, program)", rollout, Rollout, program)
     needs("prove", rollout, Rollout)
     needs("prove", program, ChipProgram)
