@@ -119,7 +119,9 @@ class Checker:
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
         kind = program.chip.kind.proof
         assert kind is not None, "asked before"
-        certificate = replace(certificate, neuron=np.where(certificate.holds, NOBODY, certificate.neuron))
+        # What holds a part of a sum, or a further current of a neuron, spikes as no neuron of the network does.
+        nobody = certificate.holds | program.further_compartments
+        certificate = replace(certificate, neuron=np.where(nobody, NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
         self.first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
