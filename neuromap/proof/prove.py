@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.parts_of_ticks import in_parts
-from neuromap.errors import NotSupportedError
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.argument_checks import needs, refuse_swapped
+from neuromap.files.messages import show_name
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.proof.certificate import load_certificate
 from neuromap.proof.checker import Certificate, Checker, Examined
 from neuromap.proof.codes import NOBODY, REASONS
 from neuromap.proof.tick_network import TickNetwork, tick_network
@@ -42,22 +45,53 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     rollout : Rollout
         What should be computed.
     program : ChipProgram
-        What is loaded onto the chip, mapped or written by hand.
+        What is loaded onto the chip: mapped, read from a file or edited.
 
     Returns
     -------
     Proof
-        Whether it is proven, and what shows it or is in the way.
+        With a certificate, and one line for each fault (``docs/proofs.md``).
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network, is not well formed, or indices point outside it.
+    NotSupportedError
+        If nothing says what neurons of its kind of core compute.
+    """
+    network = _asked(rollout, program)
+    certificate = claims_of(program, network)
+    examined = Checker(program, certificate).examine()
+    if not examined.holds:
+        silent = silent_neurons(certificate)
+        if silent.any():
+            certificate = replace(certificate, silent=silent)
+            examined = Checker(program, certificate).examine()
+    return _proof(rollout, program, certificate, examined)
+
+
+def confirm(rollout: Rollout, program: ChipProgram, path: str | Path) -> Proof:
+    """Decide a certificate that was made before, of this program and this network.
 
     Raises
     ------
     InputError
-        If an argument is none of these.
-    ProgramError
-        If the program is of another network, or indices point outside it.
-    NotSupportedError
-        If nothing says what the neurons of its kind of core compute.
+        If the file is no certificate, is damaged, or of another program or network.
     """
+    network = _asked(rollout, program)
+    certificate = load_certificate(path, program)
+    mine = {name: getattr(certificate, name) for name in vars(network) if name != "state"} | dict(certificate.state)
+    asked = {name: getattr(network, name) for name in vars(network) if name != "state"} | dict(network.state)
+    if mine.keys() != asked.keys() or not all(np.array_equal(mine[name], asked[name]) for name in asked):
+        raise InputError(
+            f"certificate {show_name(str(path))}: is of another network than {rollout.network.name} under pattern "
+            f"{rollout.pattern.name}; give that one, or make it anew"
+        )
+    return _proof(rollout, program, certificate, Checker(program, certificate).examine())
+
+
+def _asked(rollout: Rollout, program: ChipProgram) -> TickNetwork:
+    """Refuse what cannot be proven, and write out what is asked for."""
     refuse_swapped("prove(rollout, program)", rollout, Rollout, program)
     needs("prove", rollout, Rollout)
     needs("prove", program, ChipProgram)
@@ -68,13 +102,10 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
             f"program {program.name}: no proof says what neurons of {program.chip.core_model} cores compute; "
             "verify it, or give the kind of core a part `proof`"
         )
-    certificate = claims_of(program, tick_network(rollout))
-    examined = Checker(program, certificate).examine()
-    if not examined.holds:
-        silent = silent_neurons(certificate)
-        if silent.any():
-            certificate = replace(certificate, silent=silent)
-            examined = Checker(program, certificate).examine()
+    return tick_network(rollout)
+
+
+def _proof(rollout: Rollout, program: ChipProgram, certificate: Certificate, examined: Examined) -> Proof:
     faults = [*(broken.message for broken in check_program(program)), *_clocks(rollout, program), *examined.faults]
     counts = np.bincount(examined.found.ravel(), minlength=max(REASONS) + 1)
     lemmas = {REASONS[code]: int(counts[code]) for code in REASONS if counts[code]}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
+from neuromap.cli.main import main
 from neuromap.errors import InputError
 from neuromap.proof import checker
 from neuromap.proof.certificate import check_certificate, load_certificate, save_certificate
@@ -107,3 +108,20 @@ def test_the_checker_is_small_and_imports_numpy_and_readers_of_programs_only():
                 standard = name.split(".")[0] in ("__future__", "collections", "dataclasses", "typing")
                 assert standard or name.startswith(allowed), f"{part.name} imports {name}"
                 assert not name.endswith((".mapper", ".prove")), f"{part.name} imports {name}"
+
+
+def test_the_command_writes_and_confirms_it(proven, tmp_path, capsys):
+    rollout, program, _ = proven
+    files = {name: str(tmp_path / name) for name in ("net.toml", "other.toml", "net.nmp", "net.proof")}
+    rollout.network.save(files["net.toml"])
+    program.save(files["net.nmp"])
+    nodes = {n: (node.shape, node.threshold) for n, node in rollout.network.nodes.items()}
+    edges = {key: edge.matrix().toarray() * 2 for key, edge in rollout.network.edges.items()}
+    nm.build_network(nodes, edges).save(files["other.toml"])
+    asked = ["--program", files["net.nmp"]]
+    assert main(["prove", files["net.toml"], *asked, "--certificate", files["net.proof"]]) == 0
+    assert f"written to {files['net.proof']}" in capsys.readouterr().out
+    assert main(["prove", files["net.toml"], *asked, "--check", files["net.proof"]]) == 0
+    assert "proven for every input" in capsys.readouterr().out
+    assert main(["prove", files["other.toml"], *asked, "--check", files["net.proof"]]) == 2
+    assert "is of another network than" in capsys.readouterr().err

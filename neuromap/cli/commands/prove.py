@@ -26,6 +26,8 @@ Examples:
   neuromap prove examples/digits/sr.toml
   neuromap prove examples/digits/sr.toml --pattern hybrid --execution pipelined
   neuromap prove examples/digits/sr.toml --program sr.nmp --frames differs.safetensors
+  neuromap prove examples/digits/sr.toml --program sr.nmp --certificate sr.proof
+  neuromap prove examples/digits/sr.toml --program sr.nmp --check sr.proof
 """
 
 
@@ -40,6 +42,8 @@ def prove(
     frames: str | None = option(
         "FILE  Write the input frames of a counterexample to this file (safetensors); verify --stimulus FILE shows it."
     ),
+    certificate: str | None = option("FILE  Write a certificate of what was proven; a small checker confirms it."),
+    check: Path | None = option("FILE  Confirm this certificate of the program instead of making claims."),
     flags: SeededMappingFlags,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -50,20 +54,22 @@ def prove(
     """
     import neuromap as nm
     from neuromap.cli.printing.documents import PROVE
+    from neuromap.proof.certificate import save_certificate
     from neuromap.proof.codes import REASONS
     from neuromap.proof.counterexample import Search, find_counterexample
     from neuromap.proof.explanations import explain
+    from neuromap.proof.prove import confirm
     from neuromap.simulation.stimulus import save_frames
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
     read = {"network file": network, "program file": program_file, "chip file": chip_file_of(chip), **flags.files}
-    check_destinations({"--frames": frames}, read)
+    check_destinations({"--frames": frames, "--certificate": certificate}, {**read, "certificate": check})
     net = nm.load_network(network)
     with progress_bar("mapping") as progress:
         rollout, program = given_program(net, pattern, execution, chip, program_file, flags, progress)
     with progress_bar("proving"):
-        proof = nm.prove(rollout, program)
+        proof = nm.prove(rollout, program) if check is None else confirm(rollout, program, check)
     searched, explanations, written = Search(None, 0, 0, ""), [], None
     if not proof.proven:
         explanations = explain(program, proof)
@@ -72,6 +78,9 @@ def prove(
     if frames is not None and searched.counterexample is not None:
         save_frames(frames, searched.counterexample.frames)
         written = frames
+
+    if certificate is not None and proof.proven:
+        save_certificate(proof.certificate, program, certificate)
 
     title = f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}"
     message = "proven for every input" if proof.proven else _message(len(proof.faults), searched)
@@ -83,6 +92,7 @@ def prove(
             "n_faults": len(proof.faults),
             "explanations": explanations,
             "counterexample": _counterexample(searched, written),
+            "certificate": certificate if proof.proven else None,
             "n_sequences": searched.n_sequences,
             "why": searched.why,
             "message": message,
@@ -95,6 +105,7 @@ def prove(
         for line in explanations or shown:
             print_line(console, line)
         print_written(console, written)
+        print_written(console, certificate if proof.proven else None)
     if not proof.proven:
         raise VerificationError(f"not proven: {message}")
 

@@ -188,6 +188,7 @@ PROVE = document(
         spikes=by_name(each(pair(COUNT))),
         frames=FILE,
     ).or_null,
+    certificate=FILE,
     n_sequences=COUNT,
     why=TEXT,
     message=TEXT,
