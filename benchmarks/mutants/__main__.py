@@ -46,6 +46,9 @@ changed: a weight, a bit, a delay, a target, a row of the host, a label, a clock
   12 bits, and on {sequences} random ones; every value and every stray spike was compared.
 - *Wrong*: proven, although some input differs: **{wrong}**.
 
+The first run with neurons of several currents found 5 that were wrong: wires from the place of a further current, which
+never spikes, were taken for wires from its neuron. The checker was mended by that, and the run repeated.
+
 Rules that only say what a chip can hold are left out here: what breaks nothing but such a rule has to be proven and to
 compute the network.
 

@@ -2,7 +2,7 @@
 
 They are shown by simulation, so nothing here needs to be trusted. Searched are, cheapest first, random sequences of
 many densities side by side, sequences that make the sums of a faulty neuron disagree, all sequences where there are
-few, and the solutions of an integer programme (``unrolled.py``). What is found is made short and sparse.
+few, and the solutions of an integer programme (``few_frames.py``). What is found is made short and sparse.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.proof.checker import Checker, disagreement
 from neuromap.proof.explanations import wrong_neurons
+from neuromap.proof.few_frames import FewFrames
 from neuromap.proof.prove import Proof
-from neuromap.proof.unrolled import Unrolled
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.reference_frames import start, step
+from neuromap.simulation.reference_frames import reference, start, step
 from neuromap.simulation.run.chips import Chips
+from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.run.simulate_batch import BatchJob, run_parts
 from neuromap.simulation.stimulus import fed_sizes
 from neuromap.simulation.trace.recording import Recording
-from neuromap.verification.law import verify
 
 Bools: TypeAlias = NDArray[np.bool_]
 
@@ -219,20 +219,23 @@ class Trial:
     def shown(self, bits: Bools) -> Counterexample | None:
         """Simulate one sequence and tell the first difference."""
         frames = self.frames(bits) if self.width else dict.fromkeys(self.sizes, bits)
-        seen = verify(self.rollout, self.program, frames, threads=1)
-        differs, stray = seen.first_mismatch, seen.first_stray
-        if differs is None and stray is None:
+        trace, wanted = record_run(self.program, frames, EngineChoice(threads=1)), reference(self.rollout, frames)
+        seen: list[tuple[int, str, int | None, int, bool, bool]] = []
+        for port in trace.nodes:
+            chip, right = trace.frames(port.name), wanted[port.name]
+            for frame, index in np.argwhere(chip != right)[:1].tolist():
+                values = bool(chip[frame, index]), bool(right[frame, index])
+                seen.append((port.tick(trace.period, frame), port.name, frame, index, *values))
+            seen += [
+                (tick, port.name, None, index, True, False) for tick, index in trace.strays(port.name)[:1].tolist()
+            ]
+        if not seen:
             return None
+        tick, node, frame, index, is_one, should = min(seen, key=lambda one: one[0])
         outputs, names = self.program.outputs, [port.name for port in self.program.nodes]
-        if stray is not None and (differs is None or stray.tick < differs.tick):
-            node, frame, index, tick, chip, network = stray.node, None, stray.neuron, stray.tick, True, False
-        else:
-            assert differs is not None
-            node, frame, index, tick = differs.node, differs.frame, differs.neuron, differs.tick
-            chip, network = differs.chip, differs.reference
         row = np.flatnonzero((outputs.node == names.index(node)) & (outputs.index == index))
         core, neuron = (int(table[row[0]]) if len(row) else None for table in (outputs.core, outputs.neuron))
-        return Counterexample(frames, node, frame, index, core, neuron, tick, chip, network)
+        return Counterexample(frames, node, frame, index, core, neuron, tick, is_one, should)
 
 
 def references(rollout: Rollout, stimuli: Mapping[str, Bools]) -> dict[str, Bools]:
@@ -386,7 +389,7 @@ class _Aim:
 
     def by_programme(self) -> Iterator[Bools]:
         """Solve for sequences that bring a difference to an output."""
-        model = Unrolled.of(self._trial.program, self._checker, self._proof.examined)
+        model = FewFrames.of(self._trial.program, self._checker, self._proof.examined)
         if model is None:
             return
         column = self._columns()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import read_pattern, read_rollout
-from neuromap.cli.printing.progress import progress_bar
 from neuromap.options import option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
     from neuromap.rollout.schedule.rollout import Rollout
@@ -31,6 +32,7 @@ def given_program(
     chip: str,
     program_file: Path | None,
     flags: MappingFlags,
+    progress: Callable[[int, int, str], None],
 ) -> tuple[Rollout, ChipProgram]:
     """Read a program and make the rollout that it is held against, or map one."""
     import neuromap as nm
@@ -43,6 +45,5 @@ def given_program(
     rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
     spec = flags.chip(chip)
     options = flags.options(net, spec)
-    with progress_bar("mapping") as progress:
-        mapping = map_with_stages(rollout, spec, options, progress)
+    mapping = map_with_stages(rollout, spec, options, progress)
     return mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks

@@ -66,7 +66,8 @@ def prove(
     read = {"network file": network, "program file": program_file, "chip file": chip_file_of(chip), **flags.files}
     check_destinations({"--frames": frames, "--certificate": certificate}, {**read, "certificate": check})
     net = nm.load_network(network)
-    rollout, program = given_program(net, pattern, execution, chip, program_file, flags)
+    with progress_bar("mapping") as progress:
+        rollout, program = given_program(net, pattern, execution, chip, program_file, flags, progress)
     with progress_bar("proving"):
         proof = nm.prove(rollout, program) if check is None else confirm(rollout, program, check)
     searched, explanations, written = Search(None, 0, 0, ""), [], None

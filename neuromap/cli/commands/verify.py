@@ -55,7 +55,8 @@ def verify(
     check_run_length(fed.n_frames)
     net = nm.load_network(network)
     frames, made = choose_frames(net, fed.frames, fed.random())
-    rollout, program = given_program(net, pattern, execution, chip, program_file, flags)
+    with progress_bar("mapping") as progress:
+        rollout, program = given_program(net, pattern, execution, chip, program_file, flags, progress)
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames, **engine)

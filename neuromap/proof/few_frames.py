@@ -1,7 +1,7 @@
 """An integer programme whose solutions are frames that bring a fault to an output.
 
-Network and program are unrolled over a few frames side by side; neurons that forget are linear constraints. Neurons on
-the chip that nothing wrong reaches are those of the network, so only the cone behind the faults is doubled.
+Network and program are written out over a few frames side by side; neurons that forget are linear constraints. Neurons
+on the chip that nothing wrong reaches are those of the network, so only the cone behind the faults is doubled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NODES = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Unrolled:
+class FewFrames:
     """Sums of the network and of what differs on the chip, and what to compare."""
 
     # what is 1 from which sum of which terms on: a neuron of the network, or core and neuron on the chip
@@ -39,7 +39,7 @@ class Unrolled:
     outputs: list[tuple[int, tuple[int, int]]]  # neuron of the network, and what is read out for it
 
     @classmethod
-    def of(cls, program: ChipProgram, checker: Checker, examined: Examined) -> Unrolled | None:
+    def of(cls, program: ChipProgram, checker: Checker, examined: Examined) -> FewFrames | None:
         """Write out both; None where what is wrong is no matter of weights and thresholds, or of neurons with state."""
         mine, found, kind = checker.certificate, examined.found, program.chip.kind.proof
         needed = checker.needed(found)
