@@ -26,11 +26,11 @@ from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import Cores, cores_of
+from neuromap.mapping.core.planned_sums import PlannedSums
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.options.budget import Budget, OverBudget
 from neuromap.mapping.options.options import MappingOptions, Phases, Splitters
-from neuromap.mapping.partial_sums.planned_sums import PlannedSums
 from neuromap.mapping.partition.choose_phases import (
     PhaseChoice,
     TimedRollout,

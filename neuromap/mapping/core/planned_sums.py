@@ -13,10 +13,7 @@ from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import CrossbarCore, core_of
-from neuromap.mapping.legalise.legalised import Clock, Layer, Matrix, PartialSums
-from neuromap.mapping.options.infeasibility import Infeasibility
-from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partial_sums.wide_node import (
+from neuromap.mapping.core.wide_node import (
     WideNode,
     clock,
     inputs_of_a_core,
@@ -25,6 +22,9 @@ from neuromap.mapping.partial_sums.wide_node import (
     require_widths,
     wide_node,
 )
+from neuromap.mapping.legalise.legalised import Clock, Layer, Matrix, PartialSums
+from neuromap.mapping.options.infeasibility import Infeasibility
+from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.network import Network
 
 _WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})

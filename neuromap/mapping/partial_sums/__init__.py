@@ -1,1 +1,0 @@
-"""Neurons wider than a core: how their sums are cut into parts."""
