@@ -21,6 +21,7 @@ def check(net, values, execution):
         assert found.phases[k].tolist() == list(rollout.phases.values())
         assert found.delays[k].tolist() == list(rollout.delays.values())
         assert found.first[k] == min(rollout.first_responses.values())
+        assert found.slowest[k] == rollout.slowest_response()
         assert found.full[k] == max(full.steps for full in rollout.full_responses.values())
         assert found.exact[k] == all(full.is_exact for full in rollout.full_responses.values())
     return graph
