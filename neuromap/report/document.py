@@ -71,7 +71,14 @@ _RESPONSES = define(
 _OBSERVED = COUNT.or_null
 _OUTPUT = define(
     "output",
-    record_of(OutputResponses, predicted=_RESPONSES, measured=_RESPONSES, observed_first_difference_ticks=_OBSERVED),
+    record_of(
+        OutputResponses,
+        predicted=_RESPONSES,
+        measured=_RESPONSES,
+        observed_first_difference_ticks=_OBSERVED,
+        best_input_reaction_ticks=COUNT.or_null.added,
+        reaction_ticks_by_input=by_name(COUNT).added,
+    ),
 )
 _VERIFICATION = define(
     "verification",

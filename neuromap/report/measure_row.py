@@ -107,13 +107,25 @@ def make_row(
             observed_first_difference_ticks=observed[name],
             worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
+            best_input_reaction_ticks=rollout.best_input_reaction(name, scale) if is_period else None,
+            reaction_ticks_by_input={
+                source: rollout.worst_case_reaction(name, scale, source)
+                for source, answered in rollout.responses_of_inputs.items()
+                if is_period and name in answered
+            },
         )
     row = replace(known or row_of_program(rollout, program), verification=verification)
     row = replace(row, proven=verification.verified and is_proven(rollout, program))
     if steady is not None:
         row = _with_activity(row, rollout.pattern, program, steady, checked, choice)
         row = replace(row, sampling_frequency_hz=clock.frequency(program.period))
-    return _overall(row, rollout, outputs, clock)
+    row = _overall(row, rollout, outputs)
+    if not is_period:
+        return row
+    answers = {source: steps * scale for source, steps in rollout.answers.items()}
+    reaction = rollout.worst_case_reaction(None, scale)
+    seconds = clock.reaction(answers, reaction - max(answers.values()), "bound")
+    return replace(row, worst_case_reaction_ticks=reaction, worst_case_reaction_seconds=seconds)
 
 
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
@@ -174,13 +186,9 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
     return _overall(row, rollout, outputs)
 
 
-def _overall(
-    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], clock: ResponseSeconds | None = None
-) -> ReportRow:
+def _overall(row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses]) -> ReportRow:
     """Add what the schedule tells, and the figures over all outputs."""
-    reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
     seen = [o.observed_first_difference_ticks for o in outputs.values()]
-    reaction = None if None in reactions else min(r for r in reactions if r is not None)
     return replace(
         row,
         inference_factor=rollout.pattern.inference_factor,
@@ -189,18 +197,10 @@ def _overall(
         predicted=over_outputs([o.predicted for o in outputs.values()]),
         measured=over_outputs([o.measured for o in outputs.values()]),
         observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
-        worst_case_reaction_ticks=reaction,
-        worst_case_reaction_seconds=None if reaction is None or clock is None else _reaction(clock, row, outputs),
         full_response_exact=all(o.full_response_exact for o in outputs.values()),
         outputs=outputs,
         rollout=rollout,
     )
-
-
-def _reaction(clock: ResponseSeconds, row: ReportRow, outputs: Mapping[str, OutputResponses]) -> float | None:
-    """Time a frame period less one tick, and the first response that follows it."""
-    first = min(t for o in outputs.values() if (t := o.predicted.first_response_ticks) is not None)
-    return clock.of(first, "bound", early=(row.frame_period_ticks or 1) - 1)
 
 
 def _on_board(program: ChipProgram) -> bool:

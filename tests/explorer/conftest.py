@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -99,24 +100,36 @@ def _brute_force(
             step = 1 if rollout.is_tick_level else program.ticks_per_step
             first = min(rollout.first_response(o) for o in net.outputs) * step
             full = max(rollout.full_response(o) for o in net.outputs) * step
-            reaction = min(rollout.worst_case_reaction(o, step) for o in net.outputs)
+            answers = {u: steps * step for u, steps in answers_of(rollout).items()}
+            waited = math.ceil(program.period) - 1
             steady = steady_figures(program, stimuli, EngineChoice(threads=1))
-            times = first, full, reaction, program.period
+            times = first, full, max(answers.values()) + waited, program.period
             if chip.is_timed:
-                times = walked(program, steady.seconds, first, full, reaction - first)
+                times = walked(program, steady.seconds, first, full, answers, waited)
             points[pattern.values, execution] = Point(*times, program.n_cores, rounded(steady.joules_per_frame))
     return fronts(net, points, given, tolerance)
 
 
-def walked(program: Any, ticks: FrameSeconds, first: int, full: int, early: int) -> list[float]:
-    """Add up the ticks from every frame's sample on, one by one, for the input whose responses take longest."""
+def answers_of(rollout: nm.Rollout) -> dict[str, int]:
+    """Least sum of delays over walks from every input to any output that it reaches."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_weighted_edges_from((u, v, delay) for (u, v), delay in rollout.delays.items())
+    found = {u: nx.single_source_dijkstra_path_length(graph, u) for u in rollout.network.inputs}
+    reached = {u: [walks[o] for o in rollout.network.outputs if o in walks] for u, walks in found.items()}
+    return {u: min(walks) for u, walks in reached.items() if walks}
 
-    def longest(begin: int, end: int) -> float:
+
+def walked(
+    program: Any, ticks: FrameSeconds, first: int, full: int, answers: dict[str, int], waited: int
+) -> list[float]:
+    """Add up the ticks from every frame's sample on, one by one, for the input where they take longest."""
+
+    def longest(begin: int, end_of: dict[str, int]) -> float:
         means = []
         for port in program.nodes:
-            if port.kind != "input":
+            if port.name not in end_of:
                 continue
-            spans = []
+            spans, end = [], end_of[port.name]
             for stimulus in ticks.measured.tolist():
                 for frame in range(ticks.first_frame, ticks.first_frame + ticks.n_frames):
                     sampled = math.floor(port.sample_tick + frame * program.period) - ticks.first_tick
@@ -126,7 +139,9 @@ def walked(program: Any, ticks: FrameSeconds, first: int, full: int, early: int)
         return rounded(max(means))
 
     period = ticks.measured.sum() / ticks.measured.size * float(program.period)
-    return [longest(0, first), longest(0, full), longest(-early, first), rounded(period)]
+    inputs = [port.name for port in program.nodes if port.kind == "input"]
+    ends = (dict.fromkeys(inputs, first), dict.fromkeys(inputs, full))
+    return [*(longest(0, end) for end in ends), longest(-waited, answers), rounded(period)]
 
 
 def fronts(

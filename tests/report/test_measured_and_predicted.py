@@ -14,6 +14,8 @@ from neuromap.network.build import build_network
 from neuromap.report.latency import latency_report
 from neuromap.report.measure_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import verify
 from neuromap.verification.observe import extend_frames, first_difference
@@ -69,6 +71,44 @@ def test_no_difference_is_seen_before_the_measured_first_response(networks, patt
     for name, ticks in first_difference(program, frames, 4).items():
         if ticks is not None:
             assert found[name].first_response_ticks <= ticks
+
+
+def seen_after_events(rollout, program, source, background):
+    """Ticks from an event at an input that just missed a sample to the first difference of every output it reaches."""
+    port = next(port for port in program.nodes if port.name == source)
+    event = port.tick(program.period, 3) + 1
+    frames = {name: rows.copy() for name, rows in background.items()}
+    frames[source][4:] = ~frames[source][4:]
+    runs = [record_run(program, shown, EngineChoice(threads=1)) for shown in (background, frames)]
+    spikes = [
+        {(int(t), run.nodes[n].name, int(k)) for t, n, k in zip(run.tick, run.node, run.index, strict=True)}
+        for run in runs
+    ]
+    found = {}
+    for tick, name, _ in sorted(spikes[0] ^ spikes[1]):
+        found.setdefault(name, tick - event)
+    return found
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_an_event_that_missed_a_sample_is_answered_as_predicted(networks, patterns, chip_of_kind, data):
+    """Input by input where all ways are open, and never sooner where weights close some."""
+    is_open = data.draw(st.booleans())
+    rollout, program = draw_mapped(data, networks, patterns, chip_of_kind, **({} if is_open else SIGNED))
+    network, scale = rollout.network, program.ticks_per_step
+    silent = {name: np.zeros((16, network.nodes[name].size), np.bool_) for name in network.inputs}
+    background = silent if is_open else random_frames(network, 16, seed=data.draw(st.integers(0, 99)))
+    seen = {source: seen_after_events(rollout, program, source, background) for source in network.inputs}
+    for source, outputs in seen.items():
+        for output, ticks in outputs.items():
+            assert ticks >= rollout.worst_case_reaction(output, scale, source)
+    if is_open:
+        for output in network.outputs:
+            worst = max(outputs[output] for outputs in seen.values() if output in outputs)
+            assert worst == rollout.worst_case_reaction(output, scale)
+        first = [min(outputs.values()) for outputs in seen.values() if outputs]
+        assert max(first) == rollout.worst_case_reaction(None, scale)
 
 
 @given(st.data())

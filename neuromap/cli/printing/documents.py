@@ -77,6 +77,8 @@ _TIMES = record(
     full_response=by_name(NUMBER),
     full_response_is_exact=by_name(FLAG),
     worst_case_reaction=by_name(NUMBER),
+    best_input_reaction=by_name(NUMBER).added,
+    first_inputs=by_name(each(TEXT)).added,
 ).or_null
 _PATTERN = record(
     name=TEXT,

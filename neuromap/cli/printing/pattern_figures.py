@@ -96,6 +96,8 @@ def _execution(rollout: Rollout) -> dict[str, Any]:
         "full_response": {o: rollout.full_response(o) for o in outputs},
         "full_response_is_exact": {o: rollout.full_response_is_exact(o) for o in outputs},
         "worst_case_reaction": {o: rollout.worst_case_reaction(o) for o in outputs},
+        "best_input_reaction": {o: rollout.best_input_reaction(o) for o in outputs},
+        "first_inputs": {o: rollout.first_inputs(o) for o in outputs},
     }
 
 

@@ -104,8 +104,8 @@ def _print_notes(rows: list[Mapping[str, Any]], n_inputs: int, *, numbers_are_of
     console.print("F: inference factor. First response: from stimulus onset to the first output that depends on it;")
     console.print("full response: to the first output that the longest path from the input has reached.")
     if n_inputs > 1:
-        console.print("With several inputs, first response and worst-case reaction are for the input that is answered")
-        console.print("first; an event at another may take longer.")
+        console.print("With several inputs, the first response is that of the input answered first, the worst-case")
+        console.print("reaction to an event at the one answered last.")
     if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
         console.print("<=: an upper bound, the search for the longest path was cut off.")
     if any(row["behaviour_class"] not in (None, 1) for row in rows):

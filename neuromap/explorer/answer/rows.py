@@ -101,7 +101,8 @@ class ExploredRow(Card):
         Between two frames of one node, a fraction being the mean of unequal intervals; predicted where the row is not
         mapped.
     first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int
-        Over all outputs: the least first response, the greatest full response, the least reaction.
+        Over all outputs: the least first response, the greatest full response; to an event at the input that is
+        answered last, the reaction of the output that answers it first.
     full_response_exact : bool
         Else the full response is an upper bound.
     times_are_bounds : bool

@@ -15,7 +15,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective, objective_named
-from neuromap.explorer.candidates.named_patterns import least_full_response
+from neuromap.explorer.candidates.named_patterns import LeastResponses
 from neuromap.explorer.candidates.options import MAX_PERIOD, ExploreOptions
 from neuromap.explorer.candidates.pattern_space import PatternSpace, RowTable, row_table
 from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class, energy_bound, least_tick
@@ -47,19 +47,10 @@ class RowTimes(NamedTuple):
     frames: Ints
 
     @classmethod
-    def of(cls, first: Ints, full: Ints, period: Ints, frames: Ints) -> Self:
-        """Add the worst-case reaction, which waits for the largest gap between frames."""
+    def of(cls, first: Ints, slowest: Ints, full: Ints, period: Ints, frames: Ints) -> Self:
+        """Make the worst-case reaction: the largest gap between frames, then the input that is answered last."""
         common = np.gcd(period, frames)
-        return cls(first, full, first - (-period // frames) - 1, period // common, frames // common)
-
-
-@dataclass(frozen=True)
-class LeastTimes:
-    """Responses that no pattern is quicker than, in update steps: those of the streaming pattern."""
-
-    # first, full: least first and full response
-    first: int
-    full: int
+        return cls(first, full, slowest - (-period // frames) - 1, period // common, frames // common)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +66,7 @@ class MappingChoice(ReadOnly, Value):
     core_bound: int
     neuron_bound: int
     class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
-    least: LeastTimes  # responses that no row is quicker than
+    least: LeastResponses  # responses that no row is quicker than
     # seconds that a tick of any row takes at least: the chip's, or a bound where ticks last as long as their work
     tick_seconds: float
 
@@ -101,7 +92,8 @@ class MappingChoice(ReadOnly, Value):
         """Give the times of rows in ticks, by their schedules."""
         table, step = self.table, self.step_ticks[rows]
         period, frames = table.period[rows] * step, table.frames[rows].astype(np.int64)
-        return RowTimes.of(table.first[rows] * step, table.full[rows] * step, period, frames)
+        first, slowest, full = (steps[rows] * step for steps in (table.first, table.slowest, table.full))
+        return RowTimes.of(first, slowest, full, period, frames)
 
     def optimistic(self) -> RowTimes:
         """Give the same times of all rows: what a row has at least."""
@@ -116,9 +108,8 @@ class MappingChoice(ReadOnly, Value):
         chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
         # a frame period of the user's own counts in the unit of the schedule that is made
         period = np.where(chosen, table.period, (table.period - 1) * least + 1)
-        first = self.least.first * least
-        full = np.maximum(self.least.full * least, first)
-        return RowTimes.of(first, full, period, np.maximum(table.frames.astype(np.int64), 1))
+        first, slowest, full = (steps * least for steps in self.least)
+        return RowTimes.of(first, slowest, full, period, np.maximum(table.frames.astype(np.int64), 1))
 
 
 def mapping_choices(
@@ -127,7 +118,7 @@ def mapping_choices(
     """Make the tables of rows, and every choice that makes programs of its own."""
     network = space.graph.network
     streaming = Rollout(network, RolloutPattern.streaming(network))
-    least = LeastTimes(min(streaming.first_responses.values()), least_full_response(streaming))
+    least = LeastResponses.of(streaming)
     tables = _tables(space, given, asked, numbers)
     choices: list[MappingChoice] = []
     for chip in asked.chips:

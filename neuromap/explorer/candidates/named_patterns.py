@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Self
 
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import PatternError
@@ -70,14 +71,29 @@ def named_patterns(
 # no pattern of the class has a smaller F than :func:`~neuromap.rollout.schedule.phases.best_in_class` gives.
 
 
+class LeastResponses(NamedTuple):
+    """Responses that rows have at least, in update steps, from which follow all their times with the frame period."""
+
+    # first, slowest: first response of the inputs that are answered first and last
+    # full: greatest full response over the outputs; where it is not exact, what it is at least
+    first: int
+    slowest: int
+    full: int
+
+    @classmethod
+    def of(cls, rollout: Rollout) -> Self:
+        """Take those of a rollout."""
+        firsts, fulls = rollout.first_responses.values(), rollout.full_responses.values()
+        full = max(one.steps for one in fulls) if all(one.is_exact for one in fulls) else max(firsts)
+        return cls(min(firsts), rollout.slowest_response(), full)
+
+
 @dataclass(frozen=True)
 class CurvePoint:
     """What windowed execution takes at least under patterns of a class with some inference factor."""
 
     period: int  # their inference factor F, in update steps
-    # first, full: least first and full response over the outputs, in update steps
-    first: int
-    full: int
+    least: LeastResponses
 
 
 def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
@@ -89,13 +105,12 @@ def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
     network, least = pattern.network, best.inference_factor
     most = len(network.nodes) - len(network.inputs)
     if len(network.inputs) > 1:  # each is sampled on its own, and no theorem is known
-        streaming = Rollout(network, RolloutPattern.streaming(network))
-        return [CurvePoint(least, min(streaming.first_responses.values()), least_full_response(streaming))]
+        return [CurvePoint(least, LeastResponses.of(Rollout(network, RolloutPattern.streaming(network))))]
     last = _point(best, most)
     points: list[CurvePoint] = []
     for period in range(least, most + 1):
         points.append(_point(best, period))
-        if points[-1].first == last.first:  # from here on a longer period brings nothing
+        if points[-1].least.first == last.least.first:  # from here on a longer period brings nothing
             break
     return points
 
@@ -106,14 +121,5 @@ def patterns_on_curve(pattern: RolloutPattern, points: list[CurvePoint]) -> list
     return [one for one in found if one is not None]
 
 
-def least_full_response(rollout: Rollout) -> int:
-    """Greatest full response of a rollout over its outputs; where it is not exact, what it is at least."""
-    responses = rollout.full_responses.values()
-    if all(response.is_exact for response in responses):
-        return max(response.steps for response in responses)
-    return max(rollout.first_responses.values())
-
-
 def _point(pattern: RolloutPattern, period: int) -> CurvePoint:
-    rollout = Rollout(pattern.network, pattern, f"pipelined:{period}")
-    return CurvePoint(period, min(rollout.first_responses.values()), least_full_response(rollout))
+    return CurvePoint(period, LeastResponses.of(Rollout(pattern.network, pattern, f"pipelined:{period}")))

@@ -45,11 +45,12 @@ class RowTable(ReadOnly, Value):
     behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.class_numbers`)
     needs_retraining: Bools  # (M,): whether that is another one than the given pattern's
     n_patterns: Ints  # (M,): patterns that share the row
-    # period, first, full: (M,): frame period (its numerator at unequal intervals), first and full response in update
-    # steps
+    # period, first, slowest, full: (M,): frame period (its numerator at unequal intervals), first responses of the
+    # inputs answered first and last, full response, in update steps
     period: Ints
     frames: NDArray[np.int16]  # (M,): denominator of the frame period, 1 at equal intervals
     first: Ints
+    slowest: Ints
     full: Ints
     exact: Bools  # (M,): whether the full response is
     estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
@@ -138,6 +139,7 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
             "period": schedules.period.astype(np.int32),
             "frames": schedules.frames.astype(np.int16),
             "first": schedules.first.astype(np.int32),
+            "slowest": schedules.slowest.astype(np.int32),
             "full": schedules.full.astype(np.int32),
             "exact": schedules.exact,
             "estimate": weights.estimate(schedules.delays),

@@ -176,8 +176,10 @@ class Schedules(ReadOnly, Value):
     # (N, n): phase of every node, in parts of an update step (``arrays/times.py``), which are steps at equal intervals
     phases: Ints
     delays: Ints  # (N, E): delay of every edge
-    # first, full: (N,): least first and greatest full response over the outputs
+    # first, slowest, full: (N,): least first and greatest full response over the outputs, and first response of the
+    # input that is answered last
     first: Ints
+    slowest: Ints
     full: Ints
     exact: Bools  # (N,): whether the full responses are exact, else upper bounds
 
@@ -202,7 +204,7 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
         phase = _pipelined_phases(graph, into, r, chosen)
         period = np.full(len(values), chosen, r.dtype)
     _sample_as_late_as_possible(graph, r, period, phase)
-    first, full = _responses(graph, into, period * r, phase)
+    first, slowest, full = _responses(graph, into, period * r, phase)
     delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
     return Schedules(
         period.astype(np.int64),
@@ -210,6 +212,7 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
         phase.T.astype(np.int64),
         delays.T.astype(np.int64),
         first.astype(np.int64),
+        slowest.astype(np.int64),
         full.astype(np.int64),
         np.ones(len(values), np.bool_),
     )
@@ -244,25 +247,30 @@ def _sample_as_late_as_possible(graph: Graph, r: Narrow, period: Narrow, phase: 
         phase[u] = np.min([phase[graph.targets[e]] + r[e] * period - 1 for e in graph.leaving(u)], axis=0)
 
 
-def _responses(graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow) -> tuple[Narrow, Narrow]:
-    """Compute the least first and the greatest full response over the outputs."""
+def _responses(
+    graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow
+) -> tuple[Narrow, Narrow, Narrow]:
+    """Compute the first responses of the inputs answered first and last, and the greatest full response."""
     # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge.
-    least = np.zeros_like(phase)
     most = np.zeros_like(phase)
     for v in graph.order:
-        if not into[v]:
-            least[v] = most[v] = -phase[v]
-            continue
-        least[v] = np.min([least[graph.sources[e]] + frames[e] for e in into[v]], axis=0)
-        most[v] = np.max([most[graph.sources[e]] + frames[e] for e in into[v]], axis=0)
-    first = np.min([phase[o] + least[o] for o in graph.outputs], axis=0)
+        ways = [most[graph.sources[e]] + frames[e] for e in into[v]]
+        most[v] = np.max(ways, axis=0) if ways else -phase[v]
+    answers = []
+    for u in graph.inputs:
+        least = {u: -phase[u]}  # of the nodes that this input reaches
+        for v in graph.order:
+            if ways := [least[graph.sources[e]] + frames[e] for e in into[v] if graph.sources[e] in least]:
+                least[v] = np.min(ways, axis=0)
+        if reached := [phase[o] + least[o] for o in graph.outputs if o in least]:
+            answers.append(np.min(reached, axis=0))
     full = np.max([phase[o] + most[o] for o in graph.outputs], axis=0)
-    return first, full
+    return np.min(answers, axis=0), np.max(answers, axis=0), full
 
 
 def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
     network, n_rows = graph.network, len(values)
-    period, first, full = (np.zeros(n_rows, np.int64) for _ in range(3))
+    period, first, slowest, full = (np.zeros(n_rows, np.int64) for _ in range(4))
     phases, delays = np.zeros((n_rows, graph.n_nodes), np.int64), np.zeros((n_rows, graph.n_edges), np.int64)
     exact, frames = np.zeros(n_rows, np.bool_), np.ones(n_rows, np.int64)
     chosen, one_step = chosen_period(execution), (1,) * graph.n_edges
@@ -274,10 +282,10 @@ def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
         period[k], frames[k] = rollout.frame_period.numerator, rollout.frame_period.denominator
         phases[k] = in_parts(rollout.phases.values(), rollout.frame_period)
         delays[k] = list(rollout.delays.values())
-        first[k] = min(rollout.first_responses.values())
+        first[k], slowest[k] = min(rollout.first_responses.values()), rollout.slowest_response()
         full[k] = max(response.steps for response in rollout.full_responses.values())
         exact[k] = all(response.is_exact for response in rollout.full_responses.values())
-    return Schedules(period, frames, phases, delays, first, full, exact)
+    return Schedules(period, frames, phases, delays, first, slowest, full, exact)
 
 
 # A cheap guess at the cores of a schedule, for choosing what to map first; nothing rests on it.

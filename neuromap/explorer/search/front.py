@@ -16,7 +16,7 @@ from neuromap.arrays.times import Time, largest_gap, whole
 from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.asked import Asked, MappingChoice
-from neuromap.explorer.candidates.named_patterns import NamedPatterns, least_full_response
+from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPatterns
 from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
 from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
 from neuromap.explorer.search.search_rows import SearchRows
@@ -312,9 +312,7 @@ class StepTimes:
 
     execution: str  # the execution
     period: Time  # frame period
-    # first, full: least first and full response over the outputs
-    first: int
-    full: int
+    least: LeastResponses
 
 
 @dataclass(frozen=True)
@@ -331,11 +329,10 @@ def step_times_in_class(names: NamedPatterns, executions: Sequence[str], *, pipe
     least = pipelined_period(maximum_cycle_ratio(given))
     for execution in executions:
         if execution == "windowed":
-            found += [StepTimes(execution, point.period, point.first, point.full) for point in names.curve]
+            found += [StepTimes(execution, point.period, point.least) for point in names.curve]
         elif pipelined and (chosen_period(execution) or least) >= least:
             rollout = Rollout(given.network, given, execution)
-            first, full = min(rollout.first_responses.values()), least_full_response(rollout)
-            found.append(StepTimes(execution, rollout.frame_period, first, full))
+            found.append(StepTimes(execution, rollout.frame_period, LeastResponses.of(rollout)))
     return found
 
 
@@ -367,18 +364,18 @@ def _is_all_seen(pattern: RolloutPattern) -> bool:
 def _step_times_of_all(choice: MappingChoice, asked: Asked) -> Iterator[StepTimes]:
     """Bound the times of every pattern: no pattern is faster than streaming."""
     for execution in asked.executions:
-        yield StepTimes(execution, chosen_period(execution) or 1, choice.least.first, choice.least.full)
+        yield StepTimes(execution, chosen_period(execution) or 1, choice.least)
 
 
 def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
     """Put times in steps into seconds, at no more ticks per step than a row of the choice may have."""
     step = choice.options.ticks_per_step or 1
-    first, full, period = times.first * step, times.full * step, times.period * step
+    least, period = times.least, times.period * step
     if choice.may_change_schedule:  # as for the rows of a table
-        first, full = choice.least.first * step, max(choice.least.full, choice.least.first) * step
-        period = times.period
+        least, period = choice.least, times.period
         if chosen_period(times.execution) is None:
             period = whole(Fraction((period.numerator - 1) * step + 1, period.denominator))
-    ticks = (first, full, first + largest_gap(period) - 1, period)
+    first, slowest, full = (steps * step for steps in least)
+    ticks = (first, full, slowest + largest_gap(period) - 1, period)
     seconds = (float(number * choice.tick_seconds) for number in ticks)
     return Figures._make((*seconds, math.nan, float(cores), nan_of(choice.energy_bound(period, cores))))

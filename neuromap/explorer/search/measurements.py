@@ -263,7 +263,8 @@ def evaluate(
     energy = None if figures is None else figures.joules_spread
     first = min(timed.first_response(name) for name in outputs) * scale
     full = max(timed.full_response(name) for name in outputs) * scale
-    reaction = min(timed.worst_case_reaction(name, scale) for name in outputs)
+    answers = {source: steps * scale for source, steps in timed.answers.items()}
+    reaction = timed.worst_case_reaction(None, scale)
     clock = ResponseSeconds(program, None if figures is None else figures.seconds)
     return Measured(
         "mapped",
@@ -278,17 +279,20 @@ def evaluate(
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
         proven=proven,
-        seconds=_row_seconds(clock, "measured", first, full, reaction),
-        bound_seconds=_row_seconds(clock, "bound", first, full, reaction),
+        seconds=_row_seconds(clock, "measured", first, full, answers, reaction),
+        bound_seconds=_row_seconds(clock, "bound", first, full, answers, reaction),
         cut_short=(*mapped.cut_short, *measured_in_haste),
     )
 
 
-def _row_seconds(clock: ResponseSeconds, which: Which, first: int, full: int, reaction: int) -> RowSeconds | None:
+def _row_seconds(
+    clock: ResponseSeconds, which: Which, first: int, full: int, answers: Mapping[str, int], reaction: int
+) -> RowSeconds | None:
     """Give times in ticks as they were timed; ``None`` where ticks are of fixed length, or were not timed."""
     if clock.frames is None:
         return None
-    spans = clock.of(first, which), clock.of(full, which), clock.of(first, which, early=reaction - first)
+    waited = clock.reaction(answers, reaction - max(answers.values()), which)
+    spans = clock.of(first, which), clock.of(full, which), waited
     return RowSeconds._make(t for t in (*spans, float(clock.frames.frame_period(which).mean())) if t is not None)
 
 
@@ -346,7 +350,7 @@ def _figures(
 # What was measured of a candidate as a record of its row in a store, checked when it is read.
 
 
-FORMAT = "neuromap-explorer-results-2"
+FORMAT = "neuromap-explorer-results-3"
 _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000

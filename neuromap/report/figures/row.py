@@ -100,8 +100,13 @@ class OutputResponses(Card):
     measured: Responses  # from the dependency wave on the program; empty where nothing was mapped
     # ticks from onset to the first output spike that differs between a run with and one without the stimulus
     observed_first_difference_ticks: int | None
-    worst_case_reaction_ticks: int | None  # predicted first response plus frame period minus one tick
+    # predicted first response plus frame period minus one tick, of the input that is answered last; none where the
+    # program's frame period is not that of the rollout
+    worst_case_reaction_ticks: int | None
     full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
+    # the same of the input that is answered first, and of every input that reaches the output
+    best_input_reaction_ticks: int | None = None
+    reaction_ticks_by_input: Mapping[str, int] = field(default_factory=dict)
 
 
 def over_outputs(responses: Sequence[Responses]) -> Responses:
@@ -167,8 +172,9 @@ class ReportRow(ReadOnly, Card):
     observed_first_difference_ticks : int or None
         The least over the outputs.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period (the largest gap between frames) minus one tick;
-        ``None`` also where the program's frame period is not that of the rollout.
+        Predicted first response plus frame period (the largest gap between frames) minus one tick, for an event at the
+        input that is answered last, by whichever output comes first; ``None`` also where the program's frame period is
+        not that of the rollout.
     worst_case_reaction_seconds : float or None
         The same in seconds.
     full_response_exact : bool or None

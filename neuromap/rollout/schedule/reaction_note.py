@@ -1,4 +1,4 @@
-"""Which input a worst-case reaction is for, in one sentence: with several inputs it is no figure of all of them."""
+"""Which input a worst-case reaction is for, in one sentence: of several inputs that which is answered last."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ _MOST_NAMED = 3
 
 def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
     """Say which input and output the worst-case reaction over all outputs is for."""
-    # It rests on the first response, the least over all inputs: an event at an input with a longer way is answered
-    # later.
     # gives ``None`` where the network has one input, which is then the one
     rows = list(rollouts)
     if not rows or len(rows[0][1].network.inputs) < 2:
         return None
     inputs = rows[0][1].network.inputs
-    others = "an event at another input may take longer."
+    others = "an event at another input may be answered sooner."
     if len(rows) > MOST_ROLLOUTS:
-        which = f"that of the inputs {_listed(inputs)} which is answered first"
+        which = f"that of the inputs {_listed(inputs)} which is answered last"
         return f"worst-case reaction: to an event at {which}; {others}"
     named: dict[str, dict[str, None]] = {}
     for name, rollout in rows:
         named.setdefault(_listed(_ways(rollout), most=2 * _MOST_NAMED), {})[name] = None
     if len(named) == 1:
-        return f"worst-case reaction: to an event at the input that is answered first, {next(iter(named))}; {others}"
+        return f"worst-case reaction: to an event at the input that is answered last, {next(iter(named))}; {others}"
     each = "; ".join(f"{ways} in {_listed(list(names))}" for ways, names in named.items())
-    return f"worst-case reaction: to an event at the input that is answered first ({each}); {others}"
+    return f"worst-case reaction: to an event at the input that is answered last ({each}); {others}"
 
 
 def _ways(rollout: Rollout) -> list[str]:
-    """List inputs and outputs between which the first response over all outputs is reached."""
-    least = min(rollout.first_responses.values())
-    outputs = [output for output, steps in rollout.first_responses.items() if steps == least]
-    return [f"{source} -> {output}" for output in outputs for source in rollout.first_inputs(output)]
+    """List inputs and outputs between which the worst of all inputs is answered."""
+    last = rollout.slowest_response()
+    slowest = [source for source, steps in rollout.answers.items() if steps == last]
+    return [f"{u} -> {o}" for u in slowest for o, steps in rollout.responses_of_inputs[u].items() if steps == last]
 
 
 def _listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:

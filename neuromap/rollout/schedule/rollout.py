@@ -373,8 +373,6 @@ class Rollout(Card):
     def first_inputs(self, output: str) -> tuple[str, ...]:
         """Find the inputs that the output answers first: those from which a walk takes the first response.
 
-        The worst-case reaction is for an event at one of these; an event at another input is answered later.
-
         Parameters
         ----------
         output : str
@@ -390,14 +388,25 @@ class Rollout(Card):
         InputError
             If ``output`` is not an output of the network.
         """
-        self._require_output(output)
-        return self._first_inputs[output]
+        first = self.first_response(output)
+        return tuple(source for source, steps in self.responses_of_inputs.items() if steps.get(output) == first)
 
     @cached_property
-    def _first_inputs(self) -> Mapping[str, tuple[str, ...]]:
-        nodes = tuple(self.network.nodes)
-        found = first_inputs(self._indexed, self._phases, self.frame_period)
-        return self._by_output([tuple(nodes[u] for u in inputs) for inputs in found])
+    def responses_of_inputs(self) -> Mapping[str, Mapping[str, int]]:
+        """First response of every output that an input reaches, input by input, in update steps or ticks."""
+        network, nodes = self.network, tuple(self.network.nodes)
+        known = in_parts(self._phases, self.frame_period).tolist()
+        found: dict[str, Mapping[str, int]] = {}
+        for u, onset in _onsets(self._indexed, known).items():
+            least = _walks(self._indexed, {u: onset}, self.frame_period.numerator)
+            steps = {nodes[v]: (known[v] + frames) // self.frame_period.denominator for v, frames in least.items()}
+            found[nodes[u]] = ReadOnlyMapping({o: steps[o] for o in network.outputs if o in steps})
+        return ReadOnlyMapping(found)
+
+    @cached_property
+    def answers(self) -> Mapping[str, int]:
+        """First response of the first output that depends on an input, for every input that reaches an output."""
+        return ReadOnlyMapping({u: min(steps.values()) for u, steps in self.responses_of_inputs.items() if steps})
 
     def full_response(self, output: str) -> int:
         """Time from stimulus onset to the first output that the longest path has reached.
@@ -424,10 +433,45 @@ class Rollout(Card):
         self._require_output(output)
         return self.full_responses[output].is_exact
 
-    def worst_case_reaction(self, output: str, ticks_per_step: int = 1) -> int:
+    def slowest_response(self, output: str | None = None, source: str | None = None) -> int:
+        """First response of the input that is answered last, where :meth:`first_response` is that of the first.
+
+        Parameters
+        ----------
+        output : str, optional
+            The output; without one, of every input the output that answers it first (:attr:`answers`).
+        source : str, optional
+            An input, whose response this then is.
+
+        Returns
+        -------
+        int
+            Update steps or ticks. Inputs that do not reach the output play no part.
+
+        Raises
+        ------
+        InputError
+            If there is no such output or input, or no path between them.
+        """
+        if output is not None:
+            self._require_output(output)
+        found = self.answers
+        if output is not None:
+            found = {u: steps[output] for u, steps in self.responses_of_inputs.items() if output in steps}
+        if source is None:
+            return max(found.values())
+        if source not in found:
+            where = "an output" if output is None else f"output {output}"
+            fault = f"does not reach {where}" if source in self.network.inputs else "is not an input"
+            raise InputError(
+                f"input {source}: {fault} of network {self.network.name}; choose one of {', '.join(found)}"
+            )
+        return found[source]
+
+    def worst_case_reaction(self, output: str | None = None, ticks_per_step: int = 1, source: str | None = None) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
 
-        With several inputs it is for an event at one of :meth:`first_inputs`; an event at another may take longer.
+        With several inputs, for an event at that which is answered last; :meth:`best_input_reaction` is for the first.
 
         In ticks of the finished schedule: first response plus the largest gap between frames (the frame period, at
         equal intervals) minus one tick, the last in which the event could still come too late. For an event at any
@@ -435,10 +479,12 @@ class Rollout(Card):
 
         Parameters
         ----------
-        output : str
-            The output.
+        output : str, optional
+            The output; without one, whichever answers the event first.
         ticks_per_step : int
             Ticks of a unit of the schedule. The default gives the reaction in that unit, for a unit of one tick.
+        source : str, optional
+            The input of the event; without one, the worst of those that reach the output.
 
         Returns
         -------
@@ -448,9 +494,23 @@ class Rollout(Card):
         Raises
         ------
         InputError
-            If ``output`` is not an output of the network.
+            If there is no such output or input, or no path between them.
+
+        Examples
+        --------
+        >>> net = Network.from_edges([("I1", "O"), ("I2", "A"), ("A", "B"), ("B", "O")])
+        >>> r = Rollout(net, "streaming")
+        >>> r.worst_case_reaction("O"), r.worst_case_reaction("O", source="I1"), r.best_input_reaction("O")
+        (3, 1, 1)
         """
-        return self.first_response(output) * ticks_per_step + largest_gap(self.frame_period * ticks_per_step) - 1
+        return self._after_a_gap(self.slowest_response(output, source), ticks_per_step)
+
+    def best_input_reaction(self, output: str, ticks_per_step: int = 1) -> int:
+        """Worst-case reaction to an event at the best input, one of :meth:`first_inputs`; arguments as there."""
+        return self._after_a_gap(self.first_response(output), ticks_per_step)
+
+    def _after_a_gap(self, response: int, ticks_per_step: int) -> int:
+        return response * ticks_per_step + largest_gap(self.frame_period * ticks_per_step) - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
         """Input frames that the network takes in per second (on average), at ``step_seconds`` per step or tick."""
@@ -498,17 +558,6 @@ def first_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Tim
     known = in_parts(phases, period).tolist()
     least = _least(pattern, _onsets(pattern, known), period.numerator)
     return [(phase + value) // period.denominator for phase, value in zip(known, least, strict=True)]
-
-
-def first_inputs(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[tuple[int, ...]]:
-    """Find the inputs whose shortest ways make the first response, for every node; parameters as above."""
-    known = in_parts(phases, period).tolist()
-    of_input = {u: _walks(pattern, {u: onset}, period.numerator) for u, onset in _onsets(pattern, known).items()}
-    first, q = first_responses(pattern, phases, period), period.denominator
-    return [
-        tuple(u for u, least in of_input.items() if v in least and (known[v] + least[v]) // q == first[v])
-        for v in range(pattern.graph.n)
-    ]
 
 
 def full_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[FullResponse]:

@@ -149,7 +149,8 @@ class Seconds(Card):
     period : float
         Seconds from a sample to the next; at unequal intervals their mean.
     reaction : float
-        The supremum for an event at any moment: it waits for the next sample, then for the first response.
+        The supremum for an event at any moment, at the input that is answered last: it waits for the next sample, then
+        for the first response of that input.
     """
 
     first: float
@@ -206,14 +207,14 @@ def seconds_of_ticks(rollout: Rollout, tick_seconds: ArrayLike, output: str | No
         turns, rest = divmod(tick + 1, len(lengths))
         return float(turns * before[-1] + before[rest])
 
-    first, full = rollout.first_response(output), rollout.full_response(output)
+    first, full, last = rollout.first_response(output), rollout.full_response(output), rollout.slowest_response(output)
     n_frames = len(lengths) * period.denominator // cycle
     ends = [tick_of_frame(rollout.phases[output], period, frame) for frame in range(n_frames + 1)]
     return Seconds(
         first=max(until(end) - until(end - first) for end in ends[:-1]),
         full=max(until(end) - until(end - full) for end in ends[:-1]),
         period=float(before[-1]) / n_frames,
-        reaction=max(until(after) - until(end - first) for end, after in pairwise(ends)),
+        reaction=max(until(after) - until(end - last) for end, after in pairwise(ends)),
     )
 
 

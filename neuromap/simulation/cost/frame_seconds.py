@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -115,6 +116,7 @@ class ResponseSeconds:
     def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
         self._chip, self.frames = program.chip, frames
         self._samples = _samples(program)
+        self._sample_of = {port.name: port.sample_tick for port in program.nodes}
 
     def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
         """Give the mean seconds of a response over frames and stimuli; of several inputs the longest.
@@ -128,6 +130,30 @@ class ResponseSeconds:
         if self.frames is None:
             return None
         return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
+
+    def reaction(self, answers: Mapping[str, int], early: int, which: Which = "measured") -> float | None:
+        """Give the mean seconds of a reaction to an event at the input where they are most.
+
+        Parameters
+        ----------
+        answers : mapping of str to int
+            Ticks from a sample of every input to the first output that depends on it.
+        early : int
+            Ticks before the sample, in which the event waits for it.
+        which : {"measured", "bound"}
+            As in :meth:`FrameSeconds.span`.
+
+        Returns
+        -------
+        float or None
+            None as in :meth:`of`.
+        """
+        if not self._chip.is_timed:
+            return self.of(max(answers.values()), which, early)
+        if self.frames is None:
+            return None
+        spans = (self.frames.span(self._sample_of[u], ticks, which, early) for u, ticks in answers.items())
+        return max(float(seconds.mean()) for seconds in spans)
 
     def frequency(self, period: Time, which: Which = "measured") -> float | None:
         """Give the frames that are sampled in a second; None as in :meth:`of`, and where a frame takes no time."""

@@ -99,7 +99,7 @@ def test_pipelined_shifts_are_equal_in_period_delays_and_responses(data, network
         for rollout in rollouts[1:]:
             assert rollout.frame_period == rollouts[0].frame_period
             assert dict(rollout.delays) == dict(rollouts[0].delays)
-            assert dict(rollout.first_responses) == dict(rollouts[0].first_responses)
+            assert rollout.responses_of_inputs == rollouts[0].responses_of_inputs
             assert dict(rollout.full_responses) == dict(rollouts[0].full_responses)
 
 

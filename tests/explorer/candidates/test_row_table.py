@@ -47,6 +47,7 @@ def test_every_candidate_is_in_one_row(data, by_pattern, networks):
             rollout = nm.Rollout(net, found, execution)
             assert table.period[row] == rollout.frame_period
             assert table.first[row] == min(rollout.first_responses.values())
+            assert table.slowest[row] == rollout.slowest_response()
             assert table.full[row] == max(full.steps for full in rollout.full_responses.values())
             assert table.needs_retraining[row] == (equivalent(pattern, found) is None)
             assert table.behaviour_class[row] == numbers.of(values)[0]

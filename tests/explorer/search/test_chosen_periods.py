@@ -35,6 +35,7 @@ def test_times_are_those_of_rollout(data, period, networks):
         assert found.period[k] == rollout.frame_period == period
         assert found.delays[k].tolist() == list(rollout.delays.values())
         assert found.first[k] == min(rollout.first_responses.values())
+        assert found.slowest[k] == rollout.slowest_response()
         assert found.full[k] == max(full.steps for full in rollout.full_responses.values())
 
 

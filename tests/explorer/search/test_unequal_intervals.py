@@ -47,6 +47,7 @@ def test_times_are_those_of_rollout(data, interleaved_edges):
         assert found.phases[k].tolist() == in_parts(rollout.phases.values(), rollout.frame_period).tolist()
         assert found.delays[k].tolist() == list(rollout.delays.values())
         assert found.first[k] == min(rollout.first_responses.values())
+        assert found.slowest[k] == rollout.slowest_response()
 
 
 @pytest.mark.thorough
