@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.schedule.cheapest_phases import DelayCost, cheapest_phases, cost_of
+from neuromap.rollout.schedule.cheapest_phases import (
+    DelayCost,
+    Schedules,
+    cheapest_phases,
+    cost_of,
+    costs_at_least,
+)
 from neuromap.rollout.schedule.rollout import Rollout
 
 MOST_TRIED = 2000
@@ -129,6 +135,14 @@ def test_a_delay_waits_where_fewer_neurons_carry_it(s, a, late):
     assert found.rollout.delays["s", "a"] == late
     assert (found.cost_before, found.cost) == (2 * a, 2 * min(s, a))
     assert cheapest_phases(r, charged, {("a", "O"): 2}).rollout.delays["a", "O"] >= 2
+
+
+def test_a_cost_beyond_the_least_has_no_proof():
+    """Whatever a solver answers: 4 where 3 is possible is not shown."""
+    charged = [DelayCost((("s", "a"), ("s", "b")), 1, 2)]
+    schedules = Schedules({("s", "a"): 1, ("s", "b"): 5}, {("s", "a"): 0, ("s", "b"): 3}, charged)
+    box = {"a": (0, 3), "b": (-1, 0)}
+    assert [costs_at_least(schedules, box, cost, 9.0) for cost in (2, 3, 4)] == [True, False, False]
 
 
 def test_a_program_that_is_too_large_changes_nothing():
