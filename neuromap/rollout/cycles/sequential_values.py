@@ -442,7 +442,7 @@ def is_least(
 ) -> tuple[bool, int]:
     """Try to prove that no whole numbers in a box that keep all rows cost less than ``least``."""
     # most_boxes: boxes that are looked at, at most
-    relaxed = _Relaxed(price, rows, least)
+    relaxed = Relaxed(price, rows, least)
     boxes = [list(box)]
     looked, until = 0, time.monotonic() + seconds
     while boxes:
@@ -450,13 +450,11 @@ def is_least(
         if looked == most_boxes or time.monotonic() > until:
             return False, looked
         looked += 1
-        x, multipliers = relaxed.solve(here)
-        if x is None:
-            return False, looked
-        if _bound(price, rows, here, multipliers) > (least - 1) * _SCALE:
+        x, bound = relaxed.bound(here)
+        if bound >= least:
             continue
         open_ = [j for j, (low, high) in enumerate(here) if low < high]
-        if not open_:
+        if not open_ or not len(x):
             return False, looked
         j = max(open_, key=lambda j: (round(abs(x[j] - round(x[j])), 6), here[j][1] - here[j][0]))
         at = min(max(math.floor(x[j] + _NEAR), here[j][0]), here[j][1] - 1)
@@ -465,7 +463,7 @@ def is_least(
     return True, looked
 
 
-class _Relaxed:
+class Relaxed:
     """The linear program of a box, rows kept at a price: it always has a solution, and multipliers come with it."""
 
     def __init__(self, price: Sequence[int], rows: Sequence[Row], least: int) -> None:
@@ -480,20 +478,21 @@ class _Relaxed:
         kept = sparse.csr_array((np.asarray(factor, float), (row, column)), shape=(m, n))
         self._rows = sparse.hstack([-kept, -sparse.eye_array(m)], format="csr") if m else None
         self._limits = -np.array([limit for _, _, limit in sided], float)
-        self._price = np.concatenate([np.array(price, float), np.full(m, dear)])
+        self._prices = np.concatenate([np.array(price, float), np.full(m, dear)])
+        self._of = price, rows
 
-    def solve(self, box: Sequence[tuple[int, int]]) -> tuple[Any, list[int]]:
-        """Return a solution and a whole multiplier of every side of every row; None where the solver gave up."""
+    def bound(self, box: Sequence[tuple[int, int]]) -> tuple[Sequence[float], int]:
+        """Return a solution in fractions, nothing where the solver gave up, and what whole numbers cost at least."""
         from scipy.optimize import linprog
 
         bounds = [*box, *[(0, None)] * len(self._limits)]
         found: Any = linprog(
-            self._price, A_ub=self._rows, b_ub=self._limits if len(self._limits) else None, bounds=bounds
+            self._prices, A_ub=self._rows, b_ub=self._limits if len(self._limits) else None, bounds=bounds
         )
-        if found.status != 0:
-            return None, []
-        marginals = found.ineqlin.marginals if len(self._limits) else ()
-        return found.x, [max(0, round(-float(y) * _SCALE)) for y in marginals]
+        is_solved = found.status == 0
+        marginals = found.ineqlin.marginals if is_solved and len(self._limits) else np.zeros(len(self._limits))
+        multipliers = [max(0, round(-float(y) * _SCALE)) for y in marginals]
+        return found.x if is_solved else (), -(-_bound(*self._of, box, multipliers) // _SCALE)
 
 
 def _bound(

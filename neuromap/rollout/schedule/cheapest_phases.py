@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.network.edge import EdgeKey
-from neuromap.rollout.cycles.sequential_values import is_least, quiet_solver
+from neuromap.rollout.cycles.sequential_values import Relaxed, quiet_solver
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.shortest_walks import shortest_walks
 
@@ -56,23 +57,18 @@ def cheapest_phases(
     if not ranges:
         return CheapestPhases(rollout, before, before, is_proven=True)
     slacks = _slacks(rollout, least_delays)
-    program = PhaseProgram(ranges)
-    for edge, slack in slacks.items():
-        program.keep(edge, slack)
-    moves_only = len(program)
-    for cost in costs:
-        program.charge(cost, rollout.delays)
-    if len(program) == moves_only:
+    schedules = Schedules(rollout.delays, slacks, costs)
+    program = PhaseProgram(schedules, ranges)
+    if program.is_constant:
         return CheapestPhases(rollout, before, before, is_proven=True)
-    found = program.solve(most_nodes, seconds) if len(program) <= most_variables else None
-    if found is None or not _are_possible(found[0], slacks):
+    begin = time.monotonic()
+    moves = program.solve(most_nodes, seconds) if len(program) <= most_variables else None
+    if moves is None or not _are_possible(moves, slacks):
         return CheapestPhases(rollout, before, before, is_proven=False)
-    moves, is_proven = found
     moved = rollout.with_phases({name: rollout.phases[name] + move for name, move in moves.items()})
-    after = cost_of(moved.delays, costs)
-    if after >= before:
-        return CheapestPhases(rollout, before, before, is_proven)
-    return CheapestPhases(moved, after, before, is_proven)
+    after = min(before, cost_of(moved.delays, costs))
+    is_proven = costs_at_least(schedules, ranges, after, seconds - (time.monotonic() - begin))
+    return CheapestPhases(rollout if after == before else moved, after, before, is_proven)
 
 
 def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING) -> dict[str, tuple[int, int]]:
@@ -108,14 +104,22 @@ def _distances(starts: Iterable[str], edges: Iterable[tuple[str, str, int]]) -> 
     return shortest_walks(dict.fromkeys(starts, 0), lambda u: leaving.get(u, ()))
 
 
-# Phases as a mixed-integer program: moves of nodes, relays, and delays of one node that are equal.
+# Phases as a mixed-integer program: moves of nodes, and the legs from each delay of a node to the next.
 #
-# A move shifts a node's phase. Delays are linear in the moves, the relays of a node are the least whole number that
-# its longest delay allows, and a binary variable says that two of its delays are equal.
-_MAX_CERTIFIED_BOXES, _MAX_CERTIFIED_SIZE = 100, 100_000
-"""Of the proof that nothing costs less: boxes, and boxes times variables and rows; a second or two."""
+# A move shifts a node's phase, and delays are linear in the moves. Where only relays cost something, those of a node
+# are the least whole number that its longest delay allows. Where axons do, each of its delays is equal to another one,
+# or is reached from an earlier one, or from the node, in so many legs: binary variables say from which.
 Terms = dict[int, int]
 """Factors of variables, by their numbers."""
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Delays, by how much each may become shorter, and what they cost."""
+
+    delays: Mapping[EdgeKey, int]
+    slacks: Mapping[EdgeKey, int]
+    costs: Sequence[DelayCost]
 
 
 @dataclass(frozen=True)
@@ -130,42 +134,63 @@ class Delay:
 
 
 class PhaseProgram:
-    """Builds the program and has HiGHS solve it, through SciPy; a mutable engine."""
+    """Builds the program of moves in a box and has HiGHS solve it, through SciPy; a mutable engine."""
 
-    def __init__(self, ranges: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, schedules: Schedules, box: Box) -> None:
+        self._first = {name: low for name, (low, _) in box.items()}
+        self.constant = 0  # what every solution costs beside the prices of its variables
         self._low: list[int] = []
         self._high: list[int] = []
         self._price: list[int] = []
         self._rows: list[tuple[Terms, float, float]] = []
-        self._number = {name: self._variable(*limits) for name, limits in ranges.items()}
+        self._number = {name: self._variable(0, high - low) for name, (low, high) in box.items() if low < high}
+        for (u, v), slack in schedules.slacks.items():
+            terms = self._moves((u, v))
+            if terms:
+                self._rows.append((terms, -self._moved((u, v), slack), math.inf))
+        for cost in schedules.costs:
+            self._charge(cost, {edge: self._moved(edge, schedules.delays[edge]) for edge in cost.edges})
 
     def __len__(self) -> int:
         return len(self._low)
 
-    def keep(self, edge: EdgeKey, slack: int) -> None:
-        """Let the delay of an edge become at most so many units shorter."""
-        terms = self._moves(edge)
-        if terms:
-            self._rows.append((terms, -slack, math.inf))
+    @property
+    def is_constant(self) -> bool:
+        """Whether all solutions cost the same."""
+        return not any(self._price)
 
-    def charge(self, cost: DelayCost, delays: Mapping[EdgeKey, int]) -> None:
+    def bound(self, cost: int) -> tuple[int, str | None]:
+        """Bound the cost from below in whole numbers, and name a node whose move to cut for a sharper bound."""
+        # cost: the bound that is hoped for
+        if self.is_constant:
+            return self.constant, None
+        relaxed = Relaxed(self._price, self._rows, cost - self.constant)
+        solution, bound = relaxed.bound(list(zip(self._low, self._high, strict=True)))
+        # whose move decides on most of what the relaxation leaves in fractions
+        fractions = [abs(x - round(x)) * max(1, abs(c)) for x, c in zip(solution, self._price, strict=False)]
+        open_to = dict.fromkeys(self._number.values(), 0.0)
+        for terms, _, _ in self._rows:
+            weight = sum(fractions[j] for j in terms if j not in open_to) if fractions else 0.0
+            open_to |= {j: open_to[j] + weight for j in terms if j in open_to}
+        name = max(self._number, key=lambda name: (open_to[self._number[name]], self._high[self._number[name]]))
+        return self.constant + bound, name
+
+    def _charge(self, cost: DelayCost, delays: Mapping[EdgeKey, int]) -> None:
         """Charge what the delays of a node cost, given what they are where nothing moves."""
         each = [self._delay(cost, k, delays[edge]) for k, edge in enumerate(cost.edges)]
         if not any(delay.terms for delay in each):
-            return
-        if cost.free_ticks is not None:
+            self.constant += cost.of(delays)
+        elif cost.is_per_delay:
+            self._charge_axons(cost, each)
+        else:
             self._charge_relays(cost, each)
-        if cost.is_per_delay:
-            self._charge_distinct(cost, each)
 
-    def solve(self, most_nodes: int, seconds: float = math.inf) -> tuple[dict[str, int], bool] | None:
-        """Find the moves that cost least."""
-        # gives the best moves that were found, and whether they are proven best, in whole numbers; ``None`` where none
-        # were found
+    def solve(self, most_nodes: int, seconds: float = math.inf) -> dict[str, int] | None:
+        """Find the moves that cost least, as far as the solver can tell; ``None`` where it found none."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
         from scipy.sparse import csr_array
 
-        size, begin = len(self), time.monotonic()
+        size = len(self)
         # factors of 1 in all, so that the solver's tolerances are far below 1 in units of delay
         scale = [sum(map(abs, terms.values())) or 1 for terms, _, _ in self._rows]
         factors = [[f / k for f in terms.values()] for (terms, _, _), k in zip(self._rows, scale, strict=True)]
@@ -173,7 +198,7 @@ class PhaseProgram:
         starts = np.cumsum([0, *map(len, columns)])
         matrix = csr_array((np.concatenate(factors), np.concatenate(columns), starts), shape=(len(columns), size))
         lows, highs = np.array([row[1:] for row in self._rows]).T / scale
-        options: dict[str, Any] = {"node_limit": most_nodes, "mip_rel_gap": 0.0}
+        options: dict[str, Any] = {"node_limit": most_nodes, "mip_rel_gap": 0.0, "presolve": False}
         if math.isfinite(seconds):
             options["time_limit"] = max(seconds, 0.01)
         with quiet_solver():
@@ -186,21 +211,7 @@ class PhaseProgram:
             )
         if found.x is None:
             return None
-        values = [round(x) for x in found.x]
-        moves = {name: values[number] for name, number in self._number.items()}
-        return moves, found.status == 0 and self._is_certified(values, seconds - (time.monotonic() - begin))
-
-    def _is_certified(self, values: Sequence[int], seconds: float) -> bool:
-        """Whether whole numbers prove that values keep all rows and none cost less; the solver's word is no proof."""
-        for terms, low, high in self._rows:
-            if not low <= sum(factor * values[j] for j, factor in terms.items()) <= high:
-                return False
-        box = list(zip(self._low, self._high, strict=True))
-        if not all(low <= x <= high for x, (low, high) in zip(values, box, strict=True)):
-            return False
-        cost = sum(c * x for c, x in zip(self._price, values, strict=True))
-        boxes = min(_MAX_CERTIFIED_BOXES, max(1, _MAX_CERTIFIED_SIZE // (len(box) + len(self._rows))))
-        return is_least(self._price, self._rows, box, cost, boxes, seconds)[0]
+        return self._first | {name: self._first[name] + round(found.x[k]) for name, k in self._number.items()}
 
     def _variable(self, low: int, high: int, price: int = 0) -> int:
         self._low.append(low)
@@ -215,47 +226,147 @@ class PhaseProgram:
             return {}
         return {self._number[name]: sign for name, sign in ((v, 1), (u, -1)) if name in self._number}
 
+    def _moved(self, edge: EdgeKey, delay: int) -> int:
+        """Shift a delay, or a slack, to where all nodes are at the first of the phases that they may have."""
+        return delay + self._first.get(edge[1], 0) - self._first.get(edge[0], 0)
+
     def _delay(self, cost: DelayCost, k: int, delay: int) -> Delay:
         terms = {number: sign * cost.ticks_per_step for number, sign in self._moves(cost.edges[k]).items()}
-        constant = delay * cost.ticks_per_step - cost.lead(k)
+        return self._bounded(delay * cost.ticks_per_step - cost.lead(k), terms)
+
+    def _bounded(self, constant: int, terms: Terms) -> Delay:
         ends = [sorted((self._low[i] * factor, self._high[i] * factor)) for i, factor in terms.items()]
         return Delay(constant, terms, constant + sum(e[0] for e in ends), constant + sum(e[1] for e in ends))
 
+    def _gap(self, one: Delay, other: Delay) -> Delay:
+        """Take another delay from one; what moves both falls out."""
+        terms = {i: one.terms.get(i, 0) - other.terms.get(i, 0) for i in {**one.terms, **other.terms}}
+        return self._bounded(one.constant - other.constant, {i: factor for i, factor in terms.items() if factor})
+
     def _charge_relays(self, cost: DelayCost, delays: Sequence[Delay]) -> None:
         most, least = (cost.relays(max(ticks)) for ticks in zip(*((d.greatest, d.least) for d in delays), strict=True))
+        self.constant += cost.neurons * least
         if most == least:
             return
         assert cost.free_ticks is not None
-        relays = self._variable(least, most, cost.neurons)
+        relays = self._variable(0, most - least, cost.neurons)
         for delay in delays:
             terms = {relays: cost.free_ticks, **{i: -factor for i, factor in delay.terms.items()}}
-            self._rows.append((terms, delay.constant - cost.free_ticks, math.inf))
+            self._rows.append((terms, delay.constant - (least + 1) * cost.free_ticks, math.inf))
 
-    def _charge_distinct(self, cost: DelayCost, delays: Sequence[Delay]) -> None:
-        """Take off what a delay costs where it is equal to one before it; those that cannot change come first."""
-        fixed = {d.constant: d for d in delays if not d.terms}
-        before = list(fixed.values())
-        for delay in (d for d in delays if d.terms):
-            equal = [self._equal(delay, other, cost.neurons) for other in before if _may_be_equal(delay, other)]
+    def _charge_axons(self, cost: DelayCost, delays: Sequence[Delay]) -> None:
+        """Charge every delay for the legs to it from another one of the node, or from the node itself."""
+        # fixed ones come first; each costs nothing where it is equal to one before it
+        each = {(bool(d.terms), d.constant, *sorted(d.terms.items())): d for d in delays}
+        points = [Delay(0, {}, 0, 0), *(each[key] for key in sorted(each))]
+        axons, fixed = Terms(), 0  # of all delays together
+        for k, delay in enumerate(points[1:], start=1):
+            gaps = {p: self._gap(delay, other) for p, other in enumerate(points) if p != k}
+            most = min(cost.legs(gap.greatest) for p, gap in gaps.items() if p == 0 or gap.least >= 1)
+            alike = [gaps[p] for p in range(1, k) if gaps[p].least <= 0 <= gaps[p].greatest]
+            equal = [self._equal(gap, 0 if most > 1 else -cost.neurons) for gap in alike]
+            if most > 1:
+                axons[self._charge_legs(cost, delay, most, equal, [(points[p], gap) for p, gap in gaps.items()])] = 1
+                continue
+            self.constant += cost.neurons
+            fixed += 1
+            axons |= dict.fromkeys(equal, -1)
             if len(equal) > 1:
                 self._rows.append((dict.fromkeys(equal, 1), 0, 1))
-            before.append(delay)
+        leg = cost.free_ticks
+        for delay in points:
+            if leg is not None and delay.greatest > leg:  # follows from the rest, and makes the bound sharper
+                terms = {**{i: f * leg for i, f in axons.items()}, **{i: -f for i, f in delay.terms.items()}}
+                self._rows.append((terms, delay.constant - fixed * leg, math.inf))
 
-    def _equal(self, one: Delay, other: Delay, gain: int) -> int:
-        """Make a variable that may be 1 where two delays are equal, and is worth something then."""
-        equal = self._variable(0, 1, -gain)
-        apart = dict(one.terms)
-        for number, factor in other.terms.items():
-            apart[number] = apart.get(number, 0) - factor
-        constant = one.constant - other.constant
-        widest = (one.greatest - other.least, one.least - other.greatest)
-        self._rows.append(({**apart, equal: widest[0]}, -math.inf, widest[0] - constant))
-        self._rows.append(({**apart, equal: widest[1]}, widest[1] - constant, math.inf))
+    def _charge_legs(
+        self, cost: DelayCost, delay: Delay, most: int, equal: list[int], gaps: Sequence[tuple[Delay, Delay]]
+    ) -> int:
+        """Charge a delay for its legs from one of those before it, if it is equal to none; return their variable."""
+        assert cost.free_ticks is not None
+        leg = cost.free_ticks
+        sure = [other for other, gap in gaps if gap.least >= 1]
+        before = [
+            (other, gap)
+            for other, gap in gaps
+            if gap.greatest >= 1 and not any(s.terms == other.terms and s.constant > other.constant for s in sure)
+        ]
+        legs = self._variable(0 if equal else 1, most, cost.neurons)
+        if len(before) == 1 and not equal:
+            gap = before[0][1]
+            self._rows.append(({legs: leg, **{i: -f for i, f in gap.terms.items()}}, gap.constant, math.inf))
+            return legs
+        chosen = [self._variable(0, 1) for _ in before]
+        self._rows.append((dict.fromkeys([*chosen, *equal], 1), 1, 1))
+        self._rows.append((dict.fromkeys([legs, *equal], 1), 1, math.inf))
+        farthest = dict.fromkeys(equal, delay.greatest)
+        for choice, (other, gap) in zip(chosen, before, strict=True):
+            farthest[choice] = other.greatest
+            if gap.least < 1:
+                self._rows.append(({**gap.terms, choice: gap.least - 1}, gap.least - gap.constant, math.inf))
+            if gap.greatest > leg and other.terms:
+                spare = gap.greatest - leg
+                terms = {**gap.terms, legs: -leg, choice: spare, **dict.fromkeys(equal, -leg)}
+                self._rows.append((terms, -math.inf, spare - gap.constant))
+        terms = {legs: leg, **farthest, **{i: -factor for i, factor in delay.terms.items()}}
+        self._rows.append((terms, delay.constant, math.inf))
+        return legs
+
+    def _equal(self, gap: Delay, price: int) -> int:
+        """Make a variable that may be 1 where two delays are equal."""
+        equal = self._variable(0, 1, price)
+        for widest, low, high in ((gap.greatest, -math.inf, gap.greatest), (gap.least, gap.least, math.inf)):
+            self._rows.append(({**gap.terms, equal: widest}, low - gap.constant, high - gap.constant))
         return equal
 
 
-def _may_be_equal(one: Delay, other: Delay) -> bool:
-    return one.least <= other.greatest and other.least <= one.greatest
+# Whether no moves of a box cost less: a program of it shows it in whole numbers, or the box is cut in two.
+#
+# The smaller the box, the sharper its program: ranges of delays are its factors. In the end nothing moves.
+Box = Mapping[str, tuple[int, int]]
+"""From where to where every node may move."""
+_MAX_CERTIFIED_BOXES, _MAX_CERTIFIED_SIZE = 300, 100_000
+"""Of the proof that nothing costs less: boxes, and boxes times variables; a second or two."""
+
+
+def costs_at_least(schedules: Schedules, box: Box, cost: int, seconds: float) -> bool:
+    """Try to prove that no moves in a box cost less; what a solver says is no proof."""
+    boxes, size, until = [box], 0, time.monotonic() + seconds
+    for _ in range(_MAX_CERTIFIED_BOXES):
+        if not boxes:
+            break
+        here = _narrowed(boxes.pop(), schedules.slacks)
+        if here is None:
+            continue
+        program = PhaseProgram(schedules, here)
+        size += len(program)
+        if time.monotonic() > until or size > _MAX_CERTIFIED_SIZE:
+            return False
+        bound, name = program.bound(cost)
+        if bound >= cost:
+            continue
+        if name is None:
+            return False
+        low, high = here[name]
+        middle = (low + high) // 2
+        boxes += [{**here, name: part} for part in ((low, middle), (middle + 1, high))]
+    return not boxes
+
+
+def _narrowed(box: Box, slacks: Mapping[EdgeKey, int]) -> Box | None:
+    """Leave out moves that make a delay too short, whatever the others are; ``None`` where that leaves none."""
+    found, before = dict(box), None
+    while found != before:
+        before = dict(found)
+        for (u, v), slack in slacks.items():
+            (first, last), (low, high) = (found.get(name, (0, 0)) for name in (u, v))
+            if u in found:
+                found[u] = (first, min(last, high + slack))
+            if v in found:
+                found[v] = (max(low, first - slack), high)
+            if any(found[name][0] > found[name][1] for name in (u, v) if name in found):
+                return None
+    return found
 
 
 # What the delays of a schedule cost where it runs, with nothing said of what that is.
@@ -263,13 +374,13 @@ def _may_be_equal(one: Delay, other: Delay) -> bool:
 
 @dataclass(frozen=True)
 class DelayCost:
-    """What the delays of edges that leave one node cost together."""
+    """What the delays of edges that leave one node cost together; in ticks, each is at least 1."""
 
     # Its neurons' spikes wait in chains of relays, each of which serves the edges of all delays beyond it. Where
-    # ``is_per_delay``, a neuron of its own sends the spikes of every distinct delay.
+    # ``is_per_delay``, a neuron feeds one axon at one delay, which readers and relays read together.
 
     edges: tuple[EdgeKey, ...]  # they leave one node
-    # neurons of that node that all the edges read; more relays, or more distinct delays, take so many each
+    # neurons of that node that all the edges read; more relays, or more axons, take so many each
     neurons: int
     # longest delay in ticks that takes no relay, and what every relay adds; ``None`` where no delay takes any
     free_ticks: int | None
@@ -283,12 +394,18 @@ class DelayCost:
 
     def of(self, delays: Mapping[EdgeKey, int]) -> int:
         """Count the neurons that delays, in the schedule's unit, cost."""
-        ticks = {delays[e] * self.ticks_per_step - self.lead(k) for k, e in enumerate(self.edges)}
-        return self.neurons * (self.relays(max(ticks)) + (len(ticks) if self.is_per_delay else 0))
+        ticks = sorted({delays[e] * self.ticks_per_step - self.lead(k) for k, e in enumerate(self.edges)})
+        if not self.is_per_delay:
+            return self.neurons * self.relays(ticks[-1])
+        return self.neurons * sum(self.legs(end - start) for start, end in pairwise([0, *ticks]))
+
+    def legs(self, ticks: int) -> int:
+        """Count the neurons one after the other that take so many ticks, 1 or more."""
+        return 1 if self.free_ticks is None else -(-ticks // self.free_ticks)
 
     def relays(self, ticks: int) -> int:
         """Count the relays of a neuron whose longest delay has so many ticks."""
-        return 0 if self.free_ticks is None else max(0, -(-ticks // self.free_ticks) - 1)
+        return max(0, self.legs(ticks) - 1)
 
 
 def cost_of(delays: Mapping[EdgeKey, int], costs: Iterable[DelayCost]) -> int:

@@ -1,15 +1,21 @@
 """Phases at least cost: brute force over all phases, and what stays as it was."""
 
 import dataclasses
-from itertools import pairwise, product
+from itertools import combinations, count, pairwise, product
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.schedule.cheapest_phases import DelayCost, cheapest_phases, cost_of
+from neuromap.rollout.schedule.cheapest_phases import (
+    DelayCost,
+    Schedules,
+    cheapest_phases,
+    cost_of,
+    costs_at_least,
+)
 from neuromap.rollout.schedule.rollout import Rollout
 
 MOST_TRIED = 2000
@@ -24,16 +30,33 @@ def leaving(net):
     return edges
 
 
+def fewest_axons(delays, leg):
+    """Try all sets of axons: each is fed from the neuron or from any other axon, by a leg, and one has every delay."""
+    sets = (delays.union(relays) for n in count() for relays in combinations(range(1, max(delays)), n))
+    return len(next(s for s in sets if all(any(t - k in s or t == k for k in range(1, leg + 1)) for t in s)))
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=300)
+@given(delays=st.sets(st.integers(1, 12), min_size=1), leg=st.integers(1, 5))
+@example(delays={15, 30}, leg=15)  # a relay reads the very axon of the first reader
+def test_no_chain_of_relays_that_branches_anywhere_takes_fewer(delays, leg):
+    edges = {("s", str(delay)): delay for delay in delays}
+    assert DelayCost(tuple(edges), 7, leg).of(edges) == 7 * fewest_axons(delays, leg)
+    assert DelayCost(tuple(edges), 7, leg, is_per_delay=False).of(edges) == 7 * ((max(delays) - 1) // leg)
+
+
 @st.composite
-def costs(draw, net):
+def costs(draw, r):
     """Costs of nodes, and of those of their neurons that only some of the edges read; inputs may cost something too."""
     found = []
-    for edges in leaving(net).values():
+    for edges in leaving(r.network).values():
         some = draw(st.lists(st.sampled_from(edges), unique=True, max_size=len(edges)))
         for chosen in (edges, some):
             if chosen:
                 free_ticks, scale = draw(st.sampled_from([None, 1, 2, 3])), draw(st.integers(1, 2))
-                leads = draw(st.sampled_from([(), tuple(range(len(chosen)))]))
+                leads = tuple(min(k, r.delays[edge] * scale - 1) for k, edge in enumerate(chosen))
+                leads = draw(st.sampled_from([(), leads]))
                 neurons = draw(st.integers(1, 9))
                 found.append(DelayCost(tuple(chosen), neurons, free_ticks, draw(st.booleans()), scale, leads))
     return found
@@ -79,7 +102,10 @@ def least_cost(r, charged, least_delays):
 
 def hold_against_brute_force(data, rollouts):
     r, least_delays = data.draw(schedules(rollouts))
-    charged = data.draw(costs(r.network))
+    charged = data.draw(costs(r))
+    for cost in charged:  # no delay of 0 ticks
+        for k, edge in enumerate(cost.edges):
+            least_delays[edge] = max(least_delays.get(edge, 1), cost.lead(k) // cost.ticks_per_step + 1)
     found = cheapest_phases(r, charged, least_delays)
     assert found.is_proven
     assert found.cost == cost_of(found.rollout.delays, charged)
@@ -109,6 +135,14 @@ def test_a_delay_waits_where_fewer_neurons_carry_it(s, a, late):
     assert found.rollout.delays["s", "a"] == late
     assert (found.cost_before, found.cost) == (2 * a, 2 * min(s, a))
     assert cheapest_phases(r, charged, {("a", "O"): 2}).rollout.delays["a", "O"] >= 2
+
+
+def test_a_cost_beyond_the_least_has_no_proof():
+    """Whatever a solver answers: 4 where 3 is possible is not shown."""
+    charged = [DelayCost((("s", "a"), ("s", "b")), 1, 2)]
+    schedules = Schedules({("s", "a"): 1, ("s", "b"): 5}, {("s", "a"): 0, ("s", "b"): 3}, charged)
+    box = {"a": (0, 3), "b": (-1, 0)}
+    assert [costs_at_least(schedules, box, cost, 9.0) for cost in (2, 3, 4)] == [True, False, False]
 
 
 def test_a_program_that_is_too_large_changes_nothing():
