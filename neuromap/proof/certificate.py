@@ -60,7 +60,7 @@ def save_certificate(certificate: Certificate, program: ChipProgram, path: str |
         name: np.asarray(getattr(certificate, name), dtype) for name, (dtype, _) in _ARRAYS.items()
     }
     arrays |= {f"state.{name}": array for name, array in certificate.state.items()}
-    nodes = json.dumps([*zip(certificate.names, certificate.kinds, strict=True)])
+    nodes = json.dumps([list(pair) for pair in zip(certificate.names, certificate.kinds, strict=True)])
     write_whole(path, sealed_bytes(KIND, arrays, {"nodes": nodes, "program": program_digest(program)}))
 
 
@@ -81,20 +81,22 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
     if metadata.get(KIND_KEY) != KIND or seal_of(data, metadata) is not Seal.WHOLE:
         raise InputError(f"{origin}: is no certificate, or was changed after it was made; make it with neuromap prove")
     state = {name.removeprefix("state."): array for name, array in tensors.items() if name.startswith("state.")}
-    nodes = json.loads(metadata["nodes"])
-    wrong = _misfit(tensors, state, len(nodes), program.shape)
+    nodes = [[port.name, port.kind] for port in program.nodes]
+    wrong = "" if metadata.get("nodes") == json.dumps(nodes) else "its nodes are others"
+    wrong = wrong or _misfit(tensors, state, len(nodes), program.shape)
     if wrong:
         raise InputError(f"{origin}: {wrong}; it is of another program, or no certificate; make it anew")
-    if metadata["program"] != program_digest(program):
-        raise InputError(f"{origin}: is of a program with digest {metadata['program']}, not of this one; make it anew")
+    digest = program_digest(program)
+    if metadata.get("program") != digest:
+        raise InputError(f"{origin}: is of another program than that with digest {digest}; make it anew")
     names, kinds = zip(*nodes, strict=True)
     arrays = {name: tensors[name] for name in _ARRAYS}
-    return Certificate(tuple(names), tuple(kinds), **arrays, state=state, program=metadata["program"])
+    return Certificate(tuple(names), tuple(kinds), **arrays, state=state, program=digest)
 
 
 def check_certificate(path: str | Path, program: ChipProgram) -> Examined:
     """Decide a certificate of a program; nothing but the checker and readers take part."""
-    require_legal(program, indices_only=True)
+    require_legal(program)
     return Checker(program, load_certificate(path, program)).examine()
 
 
@@ -103,12 +105,13 @@ def _misfit(
 ) -> str:
     """Say what does not fit in a certificate: arrays, shapes, what indexes nothing."""
     for name, (dtype, _) in _ARRAYS.items():
-        if name not in tensors or tensors[name].dtype != dtype:
+        if name not in tensors or tensors[name].dtype != dtype or not tensors[name].ndim:
             return f"array {name}: is absent, or of another type than {np.dtype(dtype).name}"
     sizes = {"N": n_nodes + 1, "T": len(tensors["source"]), "C": shape[0], "n": shape[1]}
-    if tensors["first"].shape != (n_nodes + 1,) or (np.diff(tensors["first"]) < 1).any() or tensors["first"][0]:
+    first = tensors["first"]
+    if first.shape != (n_nodes + 1,) or first[0] or (first[1:] <= first[:-1]).any() or first[-1] > 2**31:
         return "array first: does not rise from 0, node by node"
-    sizes["G"] = int(tensors["first"][-1])
+    sizes["G"] = int(first[-1])
     sizes["H"] = sizes["G"] + 1
     for name, (_, axes) in _ARRAYS.items():
         if tensors[name].shape != tuple(sizes[axis] for axis in axes):
@@ -116,10 +119,11 @@ def _misfit(
     if any(array.shape != (sizes["G"],) or array.dtype != np.int64 for array in state.values()):
         return "parameters of neurons: need one integer of 64 bits per neuron"
     start = tensors["start"]
-    if start[0] != 0 or (np.diff(start) < 0).any() or start[-1] != sizes["T"]:
+    if start[0] != 0 or (start[1:] < start[:-1]).any() or start[-1] != sizes["T"]:
         return "array start: does not rise from 0 to the number of terms"
     bounds = {"source": (0, sizes["G"] - 1), "lag": (0, 2**15), "current": (0, 127), "neuron": (-1, sizes["G"] - 1)}
-    bounds |= {"begin": (-_MOST, _MOST), "part": (0, 127), "power": (0, 31)}
+    bounds |= {"begin": (-_MOST, _MOST), "part": (0, 127), "power": (0, 24), "threshold": (-(2**38), 2**38)}
+    bounds |= {f"state.{name}": (-(2**41), 2**41) for name in state}
     for name, (low, high) in bounds.items():
         if tensors[name].size and not low <= tensors[name].min() <= tensors[name].max() <= high:
             return f"array {name}: has numbers outside {low} to {high}"

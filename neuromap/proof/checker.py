@@ -46,6 +46,8 @@ from neuromap.proof.partial_sums import PartialSums
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+_LARGEST = 1 << 27
+"""Sums up to which a question about all of them is decided: 128 MiB of answers."""
 _DENSE = 1 << 22
 """Entries of a table of all sums of a core, up to which one is made."""
 
@@ -66,10 +68,8 @@ class Certificate:
     lag: NDArray[np.int16]
     current: NDArray[np.int8]
     weight: NDArray[np.int32]
-    # (G,): a neuron without state is 1 iff its sum reaches it
-    threshold: Ints
-    # parameters of neurons with state, shape (G,) each; none where neurons forget
-    state: Mapping[str, Ints]
+    threshold: Ints  # (G,): a neuron without state is 1 iff its sum reaches it
+    state: Mapping[str, Ints]  # parameters of neurons with state, shape (G,) each; none where neurons forget
     # neuron, begin: (C, N): the claim of every neuron on the chip, and tick of frame 0 in parts of a tick
     neuron: Ints
     begin: Ints
@@ -134,9 +134,7 @@ class Checker:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
         program, host, mine = self.program, self.program.host, self.certificate
         wires = program.wires
-        names = {name: k for k, name in enumerate(mine.names)}
-        port = np.array([mine.first[names[port.name]] for port in program.nodes] + [0], np.int64)
-        fed = np.where(host.node == BIAS, CLOCK, port[host.node] + host.index)
+        fed = np.where(host.node == BIAS, CLOCK, mine.first[host.node] + host.index)
         source, holds = mine.neuron[wires.core, wires.neuron], mine.holds[wires.core, wires.neuron]
         begin = np.where(holds, 0, mine.begin[wires.core, wires.neuron])
         number = np.where(holds, wires.core * program.shape[1] + wires.neuron, 1)
@@ -227,7 +225,7 @@ class Checker:
         relay = claimed[mine.relay[core, claimed] & ~mine.silent[number]]
         nothing = np.zeros(len(relay), np.int64)
         columns = [(term_neuron, relay), (mine.source[term], mine.neuron[core, relay]), (mine.lag[term], nothing)]
-        columns += [(mine.current[term], nothing), (mine.weight[term], most[relay])]
+        columns += [(mine.current[term], nothing), (mine.weight[term], np.maximum(most[relay], 1))]
         wanted = [np.concatenate(pair).astype(np.int64) for pair in columns]
         wanted[-1] <<= np.where(mine.relay[core, wanted[0]], 0, mine.power[core, wanted[0]])
         return tuple(wanted)
@@ -248,7 +246,9 @@ class Checker:
         differs[sums.neuron] = True
         low, high = sums.low - np.minimum(sums.clock, 0), sums.high - np.maximum(sums.clock, 0)
         reaches = reaches - sums.clock
-        wanted = np.where(mine.relay[core], np.clip(reaches, 1, high), mine.threshold[number] << mine.power[core])
+        wanted = np.where(
+            mine.relay[core], np.clip(reaches, 1, np.maximum(high, 1)), mine.threshold[number] << mine.power[core]
+        )
         never, always = np.minimum(reaches, wanted) > high, np.maximum(reaches, wanted) <= low
         same = np.where(differs, 0, np.where(reaches == wanted, EQUAL, np.where(never | always, CLIPPED, 0)))
         for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
@@ -267,13 +267,15 @@ class Checker:
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
         """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
         here = self.terms(core, n, sums)
-        if (sums.neuron == n).any():
-            both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
-            differ = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
-            return EXACT if all(found is None for found in differ) else FORM
-        weights = [int(a) for *_, a, _ in here]
+        both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
+        differs = (sums.neuron == n).any()
+        if (1 + differs * len(here)) * sum(max(abs(a), abs(b)) for a, b in both) > _LARGEST:
+            return FORM if differs else THRESHOLD  # which is not decided
+        if differs:
+            found = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
+            return EXACT if all(choice is None for choice in found) else FORM
         low, high = sorted((reaches, wanted))
-        return GAP if not reachable(weights, low, high) else THRESHOLD
+        return THRESHOLD if reachable([a for a, _ in both], low, high) else GAP
 
     def terms(self, core: int, n: int, sums: Sums | None = None) -> list[tuple[int, int, int, int, int]]:
         """List what a neuron adds up: source, lag, current, weight on the chip, and in the network."""
@@ -326,7 +328,9 @@ class Checker:
         mine = self.certificate
         if not mine.silent.any():
             return
-        heard = np.where(mine.silent[mine.source], 0, np.maximum(mine.weight, 0)).astype(np.float64)
+        if mine.state:
+            yield "neurons with state are said to be never 1, which nothing shows"
+        heard = np.where(mine.silent[mine.source], 0, np.maximum(mine.weight, 0)).astype(np.int64)
         most = np.diff(np.append(0, np.cumsum(heard))[mine.start])
         for number in np.flatnonzero(mine.silent & ((most >= mine.threshold) | self.is_input(np.arange(len(most))))):
             yield f"neuron {number} of the network: is said to be never 1, and may be"
@@ -361,19 +365,18 @@ class Checker:
 def reachable(weights: list[int], low: int, high: int) -> bool:
     """Whether a sum of some of the weights lies from ``low`` to ``high - 1`` (Lemma 4)."""
     base = sum(w for w in weights if w < 0)
+    low, high = max(low, base), min(high, base + sum(map(abs, weights)) + 1)
+    if low >= high:
+        return False
     sums = 1  # bit k: whether base + k is a sum of some of those looked at
     for weight in weights:
         sums |= sums << abs(weight)
-    return bool(sums >> max(0, low - base) & ((1 << max(0, high - max(low, base))) - 1))
+    return bool(sums >> low - base & (1 << high - low) - 1)
 
 
 def disagreement(weights: list[tuple[int, int]], first: int, second: int) -> Bools | None:
-    """Find which pairs to add up so that the left sum reaches ``first`` and the right one stays below ``second``.
-
-    None where there is no such choice (Lemma 5).
-    """
-    base = sum(w for _, w in weights if w < 0)
-    span = sum(abs(w) for _, w in weights) + 1
+    """Find pairs whose left sum reaches ``first``, and the right one not ``second`` (Lemma 5); None where none do."""
+    base, span = sum(w for _, w in weights if w < 0), sum(abs(w) for _, w in weights) + 1
     none = np.iinfo(np.int64).min // 2
     best = np.full(span, none)  # greatest left sum for every right sum, base + k
     best[-base if base < 0 else 0] = 0

@@ -6,13 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load
 
 import neuromap as nm
 from neuromap.cli.main import main
 from neuromap.errors import InputError
+from neuromap.files.sealed import metadata_of, sealed_bytes
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.transforms import Dense
+from neuromap.network.weights import StoredWeights
 from neuromap.proof import checker
 from neuromap.proof.certificate import check_certificate, load_certificate, save_certificate
-from neuromap.proof.prove import prove
+from neuromap.proof.prove import confirm, prove
 
 
 @pytest.fixture(scope="module", params=["truenorth", "loihi1"])
@@ -40,7 +48,7 @@ def test_it_is_confirmed_and_equal_ones_give_equal_bytes(proven, tmp_path):
 def test_it_is_of_one_program_only(proven):
     _, program, path = proven
     other = replace(program, coordinates=program.coordinates + 1)
-    with pytest.raises(InputError, match="not of this one; make it anew"):
+    with pytest.raises(InputError, match="is of another program than that with digest"):
         check_certificate(path, other)
 
 
@@ -125,3 +133,64 @@ def test_the_command_writes_and_confirms_it(proven, tmp_path, capsys):
     assert "proven for every input" in capsys.readouterr().out
     assert main(["prove", files["other.toml"], *asked, "--check", files["net.proof"]]) == 2
     assert "is of another network than" in capsys.readouterr().err
+
+
+def own(neuron, weights, current=0):
+    """One neuron with state, fed by inputs."""
+    shape = (1, 1, len(weights[0]))
+    dense = Dense(shape, (1, 1, 1), weights=StoredWeights(np.array(weights)))
+    nodes = {"I": Node("I", shape), "O": Node("O", (1, 1, 1), neuron=neuron)}
+    return nm.Rollout(Network("own", nodes, {("I", "O"): Edge("I", "O", dense, current=current)}), "streaming")
+
+
+def test_neurons_with_state_are_not_said_to_be_silent(tmp_path):
+    rollout = own(LeakNeuron(threshold=2, leak=1), [[-1]])
+    program = nm.map_rollout(rollout, "truenorth")
+    mute = replace(program, outputs=type(program.outputs)(*(np.zeros(0, np.int32) for _ in range(4))))
+    false = replace(prove(rollout, mute).certificate, silent=np.array([False, True]))
+    save_certificate(false, mute, tmp_path / "false")
+    assert not confirm(rollout, mute, tmp_path / "false").proven
+
+
+def test_a_soma_holds_the_first_current(tmp_path):
+    neuron = {"threshold": 192, "current_decay": 4096}
+    program = nm.map_rollout(own(CurrentNeuron(**neuron), [[64]]), "loihi1")
+    rollout = own(CurrentNeuron(**neuron, more_current_decays=(0,)), [[64]], 1)
+    false = prove(rollout, program).certificate
+    save_certificate(replace(false, part=false.part + 1), program, tmp_path / "false")
+    assert not confirm(rollout, program, tmp_path / "false").proven
+
+
+def resealed(path, changes):
+    """The file of a certificate with other arrays and texts, sealed anew."""
+    data = path.read_bytes()
+    texts = {key: value for key, value in metadata_of(data).items() if key not in ("neuromap", "digest")}
+    arrays = load(data)
+    for name, value in changes.items():
+        texts, arrays = (texts | {name: value}, arrays) if isinstance(value, str) else (texts, arrays | {name: value})
+    return sealed_bytes("certificate", arrays, texts)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"nodes": text} for text in ("{", "3", "[[1,2,3],[3,4,5]]", "[" * 100_000, '[["I","input"]]')),
+        {"program": "other"},
+        {"source": np.array(1, np.int32)},
+        {"first": np.array([0, 2**63 - 1, -2, 14])},
+        {"threshold": np.full(14, 2**62)},
+        {"state.current_decay": np.zeros(3, np.int64)},
+    ],
+)
+def test_strange_files_that_bear_their_digest_are_one_line(proven, tmp_path, changes):
+    _, program, path = proven
+    (tmp_path / "odd").write_bytes(resealed(path, changes))
+    with pytest.raises(InputError) as refused:
+        check_certificate(tmp_path / "odd", program)
+    assert "\n" not in str(refused.value)
+
+
+def test_half_of_the_parameters_of_neurons_are_no_proof(proven, tmp_path):
+    _, program, path = proven
+    (tmp_path / "odd").write_bytes(resealed(path, {"state.current_decay": np.zeros(14, np.int64)}))
+    assert not check_certificate(tmp_path / "odd", program).holds

@@ -115,3 +115,40 @@ def test_a_kind_of_core_without_a_proof_is_refused(monkeypatch):
     monkeypatch.setattr(program.chip.kind, "proof", None)
     with pytest.raises(NotSupportedError, match="no proof says what neurons of crossbar cores compute"):
         prove(rollout, program)
+
+
+@pytest.mark.parametrize("chip", ["truenorth", "loihi1"])
+def test_a_relay_that_only_the_host_s_clock_feeds_hands_on_nothing(chip):
+    rollout = nm.Rollout(line(1), "streaming")
+    program = nm.map_rollout(rollout, chip)
+    host = replace(program.host, node=np.full_like(program.host.node, -1))
+    false = replace(program, host=host, is_relay=program.neuron_node >= 0, execution="")
+    assert not nm.verify(rollout, false, {"I": np.zeros((5, 1), int)}).verified
+    assert not prove(rollout, false).proven
+
+
+def test_voltages_go_down_to_their_floor_tick_by_tick():
+    """A rail of the chip above the network's floor cuts what many ticks add up, though no single tick does."""
+    dense = nm.network.transforms.Dense(
+        (1, 1, 2), (1, 1, 1), weights=nm.network.weights.StoredWeights(np.array([[1, -1]]))
+    )
+    made = nm.network.spiking_neuron.CurrentNeuron
+
+    def rollout_of(**more):
+        neuron = made(threshold=64, current_decay=4096, voltage_decay=0, **more)
+        nodes = {"I": nm.network.node.Node("I", (1, 1, 2)), "O": nm.network.node.Node("O", (1, 1, 1), neuron=neuron)}
+        edges = {("I", "O"): nm.network.edge.Edge("I", "O", dense)}
+        return nm.Rollout(nm.network.network.Network("down", nodes, edges), "streaming")
+
+    rollout, program = rollout_of(floor=1000), nm.map_rollout(rollout_of(), "loihi1")
+    narrow = replace(program, chip=replace(program.chip, potential_bits=10))
+    frames = np.zeros((1330, 2), int)
+    frames[:700, 1] = frames[700:, 0] = 1
+    assert not nm.verify(rollout, narrow, {"I": frames}).verified
+    assert not prove(rollout, narrow).proven
+
+
+def test_weights_too_large_to_decide_are_no_proof_and_take_no_memory():
+    nodes = {"I": ((1, 1, 3), None), "O": ((1, 1, 1), 2)}
+    made, other = (nm.Rollout(nm.build_network(nodes, {("I", "O"): [[w, w, 1]]}), "streaming") for w in (1, 2**30))
+    assert prove(other, nm.map_rollout(made, "truenorth")).faults == ("core 0, neuron 0: adds up other weights",)

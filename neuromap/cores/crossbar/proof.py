@@ -71,7 +71,7 @@ def remembering(
     has |= {"floor": neurons.negative_threshold, "potential": neurons.potential, "subtract": neurons.reset_mode}
     if set(has) != set(wanted):
         return np.full_like(found, PARAMETERS)
-    differs = (power != 0) | ~neurons.saturate_negative[core] | (neurons.reset[core] != 0)
+    differs = (power != 0) | (part != 0) | ~neurons.saturate_negative[core] | (neurons.reset[core] != 0)
     differs |= neurons.leak_reversal[core] & (neurons.leak[core] != 0)
     for name, table in has.items():
         differs |= table[core] != wanted[name]

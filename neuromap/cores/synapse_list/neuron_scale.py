@@ -97,7 +97,9 @@ def _stays_inside(
         return False  # drives that add up without end
     if neuron.subtract and bool((adds_up & (high > neuron.threshold)).any()):
         return False  # spikes take less than comes in
-    low = np.minimum(low + np.maximum(-neuron.voltage, 0), neuron.floor) if below else np.zeros_like(high)
+    # what adds up goes down to the floor, tick by tick
+    deepest = np.where(adds_up & (low > 0), neuron.floor, low + np.maximum(-neuron.voltage, 0))
+    low = np.minimum(deepest, neuron.floor) if below else np.zeros_like(high)
     high = high + np.maximum(np.maximum(neuron.threshold, neuron.voltage), neuron.reset)
     bound: int = min(chip.lists.current_range[1], chip.potential_range[1])
     return int(np.maximum(low, high).max(initial=0)) << power <= bound

@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
 _VALUES = ("current_decay", "voltage_decay", "threshold", "bias", "refractory", "current", "voltage")
 _OPTIONS = {"reset": 0, "floor": 2**31 - 1, "subtract": 0}
+_WIDTHS = ("decay_bits", "current_bits", "voltage_bits", "accumulator_bits", "sum_wraps")
 _SCALED = ("threshold", "bias", "current", "voltage", "reset")
 
 
@@ -29,6 +30,8 @@ def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[
         joined = neurons.joined[core]
         forgets &= joined < 0
         forgets[joined[joined >= 0]] = False
+    if neurons.floor is not None:
+        forgets &= neurons.floor[core] >= 0
     found[~forgets] = REST
     bound = lists.greatest_sum
     least, most = low + np.minimum(bias, 0), high + np.maximum(bias, 0)
@@ -44,7 +47,7 @@ def remembering(
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemmas 7 and 8)."""
     neurons, chip = program.neurons, program.chip
     found = np.zeros(program.shape[1], np.uint8)
-    if "current_decay" not in wanted:
+    if not wanted.keys() >= {*_VALUES, *_OPTIONS, *_WIDTHS}:
         return np.full_like(found, PARAMETERS)
     has = {name: getattr(neurons, name)[core].astype(np.int64) for name in _VALUES}
     for name, idle in _OPTIONS.items():
@@ -137,10 +140,11 @@ def rail_of(bits: int) -> int:
 
 def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints) -> NDArray[np.bool_]:
     """Whether what is joined to a neuron are other currents than its further ones; those that nothing feeds are 0."""
-    differs = np.zeros(program.shape[1], np.bool_)
     if program.neurons.joined is None:
-        return differs
+        none: NDArray[np.bool_] = part != 0
+        return none
     joined, neurons = program.neurons.joined[core], program.neurons
+    differs: NDArray[np.bool_] = (joined < 0) & (part != 0)
     held = np.flatnonzero(joined >= 0)
     soma, current = joined[held].astype(np.int64), part[held]
     _, first = np.unique(soma * (int(current.max(initial=0)) + 1) + current, return_index=True)
@@ -164,7 +168,8 @@ def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, boun
     floor = np.where(wanted["floor"] >= rail_of(32), rail_of(62), (wanted["floor"] + 1) << power)
     endless |= adds_up & (down > 0) & (floor == rail_of(62))
     endless |= adds_up & (wanted["subtract"] == 1) & (up > wanted["threshold"] << power)
-    deepest = np.minimum(down + np.maximum(-voltage, 0), floor)
+    # Drives downward add up, tick by tick, as far as the floor lets them.
+    deepest = np.where(adds_up, np.where(down > 0, floor, np.maximum(-voltage, 0)), np.minimum(down, floor))
     top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
     limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
     limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)

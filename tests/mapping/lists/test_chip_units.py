@@ -69,6 +69,20 @@ def test_widths_of_the_chip_are_scaled_only_where_no_value_can_meet_a_rail(list_
         )
 
 
+def test_a_floor_that_only_many_ticks_reach_is_asked_for_too(list_chip):
+    """Drives downward add up, so that the chip's rail would stop what the network's floor does not yet."""
+    chip = list_chip()
+    chip = replace(chip, core_figures=replace(chip.lists, floors="any"))
+    down = {"current_bits": 24, "voltage_bits": 24, "voltage_decay": 0, "threshold": 100, "bias": 0}
+    for floor, fits in ((2**10, True), (2**21, False)):
+        rollout = nm.Rollout(two_layers(1, np.array([[5, -7]]), **down, floor=floor), "streaming")
+        if fits:
+            assert nm.prove(rollout, nm.map_rollout(rollout, chip)).proven
+        else:
+            with pytest.raises(DoesNotFitError, match="might meet the chip's rails"):
+                nm.map_rollout(rollout, chip)
+
+
 @given(seed=st.integers(0, 2**32 - 1), subtract=st.booleans())
 @settings(deadline=None, max_examples=15)
 def test_resets_and_floors_scale_too(seed, subtract, list_chip):
