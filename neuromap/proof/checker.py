@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.proof.codes import (
@@ -43,9 +44,6 @@ from neuromap.proof.codes import (
 )
 from neuromap.proof.partial_sums import PartialSums
 
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
-
 _LARGEST = 1 << 27
 """Sums up to which a question about all of them is decided: 128 MiB of answers."""
 _DENSE = 1 << 22
@@ -53,7 +51,7 @@ _DENSE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(ReadOnly):
     """A network in ticks, and what is claimed of a program; G neurons of the network, T terms of their sums."""
 
     # names, kinds, first: nodes, whether each is "input", "hidden" or "output", and the number of its first neuron;
@@ -82,7 +80,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(ReadOnly):
     """What the neurons of a core add up in a frame, beside what they should."""
 
     # (N,): least and greatest sum, and what the host adds in every frame
@@ -101,7 +99,7 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Examined:
+class Examined(ReadOnly):
     """What the checker found."""
 
     found: NDArray[np.uint8]  # (C, N): of every neuron on the chip, one of the codes above

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof import codes
 
@@ -58,7 +59,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class Gathered(ReadOnly):
     """What the wide neurons of a core add up; N neurons."""
 
     told: Bools  # which of the core's synapses this is about
