@@ -95,7 +95,7 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
 
 
 def check_certificate(path: str | Path, program: ChipProgram) -> Examined:
-    """Decide a certificate of a program; nothing but the checker and readers take part."""
+    """Decide a certificate of a program that keeps the rules of its chip; only checkers and readers take part."""
     require_legal(program)
     return Checker(program, load_certificate(path, program)).examine()
 

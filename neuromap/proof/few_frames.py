@@ -103,8 +103,6 @@ class FewFrames:
                 least = sum(w for w in sums.values() if w < 0)
                 most = sum(w for w in sums.values() if w > 0)
                 mine = column[who, i]
-                if who in self.inputs:
-                    continue
                 # sum >= reaches where it is 1, sum <= reaches - 1 where it is 0
                 rows += [_with({k: -w for k, w in sums.items()}, mine, max(0.0, reaches - least))]
                 high += [-reaches + max(0.0, reaches - least)]
@@ -148,10 +146,9 @@ def _feeds(program: ChipProgram, checker: Checker) -> dict[tuple[int, int], tupl
     columns = (wires.core, wires.neuron, wires.target_core, wires.target_axon, wires.delay)
     for core, neuron, target, axon, delay in zip(*(column.tolist() for column in columns), strict=True):
         feeds[target, axon] = (core, neuron), int(mine.begin[core, neuron]) + delay * q
-    first = {name: int(k) for name, k in zip(mine.names, mine.first, strict=False)}
     arrival = host.exact_arrival(program.period).tolist()
     for row in np.flatnonzero(host.node != BIAS).tolist():
-        number = first[program.nodes[host.node[row]].name] + int(host.index[row])
+        number = int(mine.first[host.node[row]] + host.index[row])
         feeds[int(host.core[row]), int(host.axon[row])] = number, arrival[row]
     return feeds
 

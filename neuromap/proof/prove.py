@@ -177,9 +177,8 @@ def _powers(program: ChipProgram, claims: Certificate) -> Ints:
         core, n = (int(k) for k in np.argwhere(node == number)[0])
         *_, weight, wanted = next(iter(checker.terms(core, n)), (0, 0))
         ratio = weight // wanted if wanted else 1
-        power[number] = (
-            ratio.bit_length() - 1 if ratio > 1 and wanted * ratio == weight and not ratio & ratio - 1 else 0
-        )
+        if ratio > 0 and wanted * ratio == weight and ratio.bit_count() == 1:
+            power[number] = ratio.bit_length() - 1
     guessed: Ints = power[node]
     return guessed
 
@@ -220,11 +219,9 @@ def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:
 def silent_neurons(claims: Certificate) -> NDArray[np.bool_]:
     """Find the most neurons that are never 1: all but the inputs, less those whose other sources may reach them."""
     n = int(claims.first[-1])
-    silent = np.ones(n, np.bool_)
-    for node, kind in enumerate(claims.kinds):
-        silent[slice(*claims.first[node : node + 2])] = kind != "input"
     if claims.state:
         return np.zeros(n, np.bool_)
+    silent = np.repeat([kind != "input" for kind in claims.kinds], np.diff(claims.first))
     row = np.repeat(np.arange(n), np.diff(claims.start))
     excites = np.flatnonzero(claims.weight > 0)
     while True:

@@ -69,7 +69,7 @@ def test_an_output_without_a_row_must_be_one_that_is_never_1():
 
 
 def test_a_network_of_the_same_labels_is_told_apart_for_inputs_that_nobody_tried():
-    """One in 2^24 inputs differs: twelve sources must all be 1, and the threshold is one off."""
+    """24 of 2^24 inputs differ: those in which all sources but one are 1, as the threshold is one off."""
     nodes = {"I": ((1, 1, 24), None), "O": ((1, 1, 1), 24)}
     right, wrong = (
         nm.Rollout(nm.build_network(nodes | {"O": ((1, 1, 1), t)}, {("I", "O"): np.ones((1, 24), int)}), "streaming")
