@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from neuromap.mapping.options.budget import Budget
     from neuromap.mapping.parts import Parts
     from neuromap.mapping.tile.tilings import MappingContext
-    from neuromap.network.spiking_neuron import SpikingNeuron
+    from neuromap.network.spiking_neuron import IntegerNeuron
     from neuromap.rollout.schedule.rollout import Rollout
     from neuromap.simulation.cost.measure_activity import CoreShares
     from neuromap.simulation.engine.engine import Engine
@@ -61,7 +61,9 @@ class CoreFigures(Card):
 class Structure(Protocol):
     """What a core is: facts by which others decide, and its table ``[core]`` of the chip file."""
 
-    NEURONS: tuple[type[SpikingNeuron], ...]  # the neurons that remember which it computes, beside frame neurons
+    NEURONS: tuple[
+        type[IntegerNeuron], ...
+    ]  # the neurons with a table of their own which it computes, beside frame neurons
     ONE_TARGET: bool  # whether a neuron feeds one axon, so that fan-out takes copies of it
     DELAYS_BEHIND_AXONS: bool  # whether an axon carries a spike to neurons at different delays
     UPDATES_ALL: bool  # whether a core in use computes all its neurons in every tick, idle ones too
@@ -187,7 +189,7 @@ class CoreKind:
     def __init__(self, name: str, package: str) -> None:
         self.name, self._package = name, package
 
-    def computes(self, neuron: type[SpikingNeuron]) -> bool:
+    def computes(self, neuron: type[IntegerNeuron]) -> bool:
         """Whether its cores compute neurons of a class; frame neurons they all do."""
         return neuron in self.structure.NEURONS
 

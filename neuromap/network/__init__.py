@@ -13,6 +13,7 @@ _HOMES = {
     "Dense": "transforms",
     "Edge": "edge",
     "EdgeTerm": "edge",
+    "GradedNeuron": "graded_neuron",
     "Identity": "transforms",
     "LeakNeuron": "spiking_neuron",
     "MatrixTransform": "transforms",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from neuromap.network.build import require_weights as require_weights
     from neuromap.network.edge import Edge as Edge
     from neuromap.network.edge import EdgeTerm as EdgeTerm
+    from neuromap.network.graded_neuron import GradedNeuron as GradedNeuron
     from neuromap.network.network import Network as Network
     from neuromap.network.network_file import load_network as load_network
     from neuromap.network.node import Node as Node

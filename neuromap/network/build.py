@@ -19,6 +19,7 @@ from neuromap.files.toml_table import TomlTable
 from neuromap.network.edge import Edge, EdgeKey, MatrixSource, edge_pair
 from neuromap.network.network import Network, check_ends
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import IntegerNeuron
 from neuromap.network.transforms import OTHER, Conv, Dense, MatrixTransform, Pool, Shape, Transform
 from neuromap.network.weights import (
     INT_HIGH,
@@ -53,7 +54,7 @@ def build_network(
     nodes : mapping of str to (shape, threshold)
         Shape: ``(rows, columns, features)``, or n for ``(1, 1, n)``. Threshold: an integer for all neurons,
         an integer array of shape (size,), (rows, columns, features) or (features,), or ``None`` (input nodes,
-        or not known yet).
+        or not known yet). A neuron in its place, such as a ``GradedNeuron``, makes a graded or spiking node.
     edges : mapping of (source, target) to array_like of int, sparse array or transform
         Matrices have shape (n_target, n_source) and any integer dtype.
     outputs : iterable of str
@@ -114,6 +115,8 @@ def _node(name: str, spec: NodeSpec, *, has_incoming: bool) -> Node:
         shape = as_shape(given)
         if threshold is None:
             return Node(name, shape)
+        if isinstance(threshold, IntegerNeuron):
+            return Node(name, shape, neuron=threshold)
         if not has_incoming:
             raise NetworkError("threshold: input nodes take none; their spikes come from outside")
         return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))

@@ -190,12 +190,12 @@ class Network(Card):
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Roots whose spikes come from outside, in file order."""
-        return tuple(n for n in self.roots if self.nodes[n].neuron is None)
+        return tuple(n for n in self.roots if self.nodes[n].spiking is None)
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """Roots that compute, in file order: spiking nodes that no edge feeds, driven by what their neurons have."""
-        return tuple(n for n in self.roots if self.nodes[n].neuron is not None)
+        return tuple(n for n in self.roots if self.nodes[n].spiking is not None)
 
     @cached_property
     def self_edges(self) -> tuple[EdgeKey, ...]:
@@ -234,9 +234,21 @@ class Network(Card):
     @cached_property
     def is_spiking(self) -> bool:
         """Whether its nodes remember from tick to tick; then one frame is one tick, and all edges are streaming."""
-        return any(node.neuron is not None for node in self.nodes.values())
+        return any(node.spiking is not None for node in self.nodes.values())
+
+    @cached_property
+    def is_graded(self) -> bool:
+        """Whether its nodes send values in place of spikes."""
+        return any(node.graded is not None for node in self.nodes.values())
 
     def _check_neurons(self) -> None:
+        if self.is_graded:
+            for name, node in self.nodes.items():
+                if node.graded is None:
+                    raise NetworkError(
+                        f"node {name}: is not graded, while others are; graded nodes do not mix with others in one "
+                        'network, give every node, inputs too, a neuron of model = "graded"'
+                    )
         if self.is_spiking:
             for name, node in self.nodes.items():
                 if node.neuron is None and name not in self.inputs:

@@ -27,9 +27,10 @@ from neuromap.network.build import (
     threshold_shapes,
 )
 from neuromap.network.edge import MAX_DELAY, Edge, EdgeKey, EdgeTerm
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import ENCODER, MOST_BRIDGED, RESERVED_PATTERNS, TABLES, Network, encoder_tensors
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import MAX_CURRENTS, MORE, CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import MAX_CURRENTS, MORE, CurrentNeuron, IntegerNeuron, LeakNeuron
 from neuromap.network.transforms import OTHER, Conv, Dense
 from neuromap.network.weights import INT_HIGH, INT_LOW, StoredWeights, as_integers, as_shape
 from neuromap.network.weights_file import read_tensors
@@ -283,7 +284,7 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
             unused[tensor] = "the node's neuron has a threshold of its own; drop the tensor"
         elif node.shape is not None:
             wanted[tensor] = threshold_shapes(node.shape)
-    wanted |= {neuron_tensor(node, name): ((network.nodes[node].size,),) for node, name in stored}
+    wanted |= {neuron_tensor(node, name): _value_shapes(network.nodes[node]) for node, name in stored}
     floats = encoder_tensors(network.tables)
     tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
     nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
@@ -329,19 +330,23 @@ def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> 
 # The table of a node's neuron in a network file: numbers, or the word that they lie in the weights file.
 
 
-MODELS: Mapping[str, type[SpikingNeuron]] = ReadOnlyMapping({kind.model: kind for kind in (CurrentNeuron, LeakNeuron)})
+MODELS: Mapping[str, type[IntegerNeuron]] = ReadOnlyMapping(
+    {kind.model: kind for kind in (CurrentNeuron, LeakNeuron, GradedNeuron)}
+)
 """Neurons by the names that a neuron's table may give."""
 TENSOR = "tensor"
-"""Word for values that lie in the weights file, one per neuron."""
+"""Word for values that lie in the weights file, one per neuron; of graded nodes, one per feature too."""
+_NEEDED = {CurrentNeuron: ("threshold",), LeakNeuron: ("threshold",), GradedNeuron: ("low", "high")}
 
 
-def read_neuron(table: TomlTable) -> SpikingNeuron:
+def read_neuron(table: TomlTable) -> IntegerNeuron:
     """Read a neuron; values that lie in the weights file are those of a neuron at rest for now."""
     kind = MODELS[table.text("model", tuple(MODELS))]
     has_more = kind is CurrentNeuron
-    table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else [])))
-    if "threshold" not in table:
-        raise table.wrong("threshold", "is an integer; a neuron needs it")
+    table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else []), *_scale_of(kind)))
+    for name in _NEEDED[kind]:
+        if name not in table:
+            raise table.wrong(name, "is an integer; a neuron needs it")
     values: dict[str, Any] = {
         name: table.integer(name, *bounds) for name, bounds in kind.settings.items() if name in table
     }
@@ -350,10 +355,15 @@ def read_neuron(table: TomlTable) -> SpikingNeuron:
             values[name] = max(0, bounds[0]) if table.values[name] == TENSOR else table.integer(name, *bounds)
     if has_more:
         values[MORE] = _more_decays(table)
+    values |= {name: table.values[name] for name in _scale_of(kind) if name in table}
     try:
         return kind(**values)
     except NetworkError as error:
         raise NetworkError(f"{table.path}: {error}") from None
+
+
+def _scale_of(kind: type[IntegerNeuron]) -> tuple[str, ...]:
+    return ("scale",) if kind is GradedNeuron else ()
 
 
 def _more_decays(table: TomlTable) -> tuple[int, ...]:
@@ -361,6 +371,11 @@ def _more_decays(table: TomlTable) -> tuple[int, ...]:
     if not isinstance(more, list) or not all(n == TENSOR or type(n) is int for n in more):
         raise table.wrong(MORE, f'is a list of integers, or of "{TENSOR}"')
     return tuple(0 if n == TENSOR else n for n in more)
+
+
+def _value_shapes(node: Node) -> tuple[tuple[int, ...], ...]:
+    each = ((node.size,),)
+    return (*each, (node.shape[2],)) if node.graded is not None and node.shape is not None else each
 
 
 def neuron_tensor(node: str, name: str) -> str:

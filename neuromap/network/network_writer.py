@@ -16,9 +16,10 @@ from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.build import check_name
 from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import ENCODER, Network, encoder_tensors
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import MORE, SpikingNeuron, one_value
+from neuromap.network.spiking_neuron import MORE, IntegerNeuron, one_value
 from neuromap.network.toml_text import write_table, write_text
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
@@ -90,7 +91,7 @@ def _node(node: Node, *, is_input: bool) -> Iterator[str]:
             yield from _neuron(node.neuron)
 
 
-def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
+def _neuron(neuron: IntegerNeuron) -> Iterator[str]:
     yield f"model = {write_text(neuron.model)}"
     arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
     words = {name: write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
@@ -98,6 +99,8 @@ def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
     if more := [word for name, word in words.items() if name not in neuron.parameters]:
         yield f"{MORE} = [{', '.join(more)}]"
     yield from (f"{name} = {value}" for name, value in neuron.stated.items())
+    if isinstance(neuron, GradedNeuron) and neuron.scale is not None:
+        yield f"scale = {neuron.scale!r}"
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
@@ -150,9 +153,18 @@ def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
             yield f"{node.name}.threshold", _small(node.threshold)
         if node.neuron is not None:
             arrays = node.neuron.arrays
-            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in arrays.items() if one_value(v) is None)
+            many = {name: values for name, values in arrays.items() if one_value(values) is None}
+            yield from ((f"{node.name}.neuron.{name}", _small(_written(node, values))) for name, values in many.items())
     for name, table in network.tables.get("inputs", {}).items():
         yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
+
+
+def _written(node: Node, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Take one value per feature where that says all."""
+    if node.graded is None or node.shape is None:
+        return values
+    per_feature = values[: node.shape[2]]
+    return per_feature if (values.reshape(-1, node.shape[2]) == per_feature).all() else values
 
 
 def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
-from neuromap.network.spiking_neuron import SpikingNeuron
+from neuromap.network.graded_neuron import GradedNeuron
+from neuromap.network.spiking_neuron import IntegerNeuron, SpikingNeuron
 from neuromap.network.weights import require_integers
 from neuromap.render.value import Card
 
@@ -30,9 +31,10 @@ class Node(Card):
     threshold : ndarray of int64, shape (size,), or None
         Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
         networks.
-    neuron : SpikingNeuron or None
-        What the node's neurons compute in every tick where they remember (a *spiking* node); ``None`` where they are
-        frame neurons, and for input nodes. Single values are spread over all neurons.
+    neuron : SpikingNeuron, GradedNeuron or None
+        What the node's neurons compute in every tick where they remember (a *spiking* node), or the values that they
+        send (a *graded* node; of input nodes their range); ``None`` where they are frame neurons, and for input nodes
+        of spikes. Single values are spread over all neurons, those of one per feature too where the node is graded.
 
     Raises
     ------
@@ -44,7 +46,7 @@ class Node(Card):
     name: str
     shape: tuple[int, int, int] | None = None
     threshold: NDArray[np.int64] | None = None
-    neuron: SpikingNeuron | None = None
+    neuron: IntegerNeuron | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -52,16 +54,17 @@ class Node(Card):
             require_integers(self.threshold, f"node {self.name}: threshold")
         if self.neuron is None:
             return
-        if not isinstance(self.neuron, SpikingNeuron):
+        if not isinstance(self.neuron, IntegerNeuron):
             raise NetworkError(
-                f"node {self.name}: neuron: found {self.neuron!r:.60}; give a CurrentNeuron or a LeakNeuron"
+                f"node {self.name}: neuron: found {self.neuron!r:.60}; give a CurrentNeuron, LeakNeuron or GradedNeuron"
             )
         if self.threshold is not None:
             raise NetworkError(
                 f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"
             )
         try:
-            object.__setattr__(self, "neuron", self.neuron.spread(self.size))
+            neuron = self.neuron.of_features(self.shape) if isinstance(self.neuron, GradedNeuron) else self.neuron
+            object.__setattr__(self, "neuron", neuron.spread(self.size))
         except NetworkError as error:
             raise NetworkError(f"node {self.name}: {error}") from None
 
@@ -77,3 +80,13 @@ class Node(Card):
         if self.shape is None:
             raise NetworkError(f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]")
         return math.prod(self.shape)
+
+    @property
+    def spiking(self) -> SpikingNeuron | None:
+        """Its neuron where that remembers, else ``None``."""
+        return self.neuron if isinstance(self.neuron, SpikingNeuron) else None
+
+    @property
+    def graded(self) -> GradedNeuron | None:
+        """Its neuron where that sends values, else ``None``."""
+        return self.neuron if isinstance(self.neuron, GradedNeuron) else None

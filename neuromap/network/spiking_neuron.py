@@ -1,4 +1,4 @@
-"""Neurons with state: currents and voltages, or a constant leak (``docs/spiking.md``)."""
+"""Neurons of nodes that are no frame nodes: with state (``docs/spiking.md``), or graded (``docs/graded.md``)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
 
-# The integer neuron with a constant leak: TrueNorth's, as an integrate-and-fire neuron.
-
-# SpikingNeuron: what integer neurons that remember have in common, whatever they compute.
+# IntegerNeuron: what all of them have in common, whatever they compute.
 Ints = NDArray[np.int64]
 MAX_CURRENTS = 16
 """Currents of one neuron."""
 
 
 @dataclass(frozen=True, eq=False)
-class SpikingNeuron(Card, ABC):
+class IntegerNeuron(Card, ABC):
     """Integer neurons of a node, one set of values per neuron."""
 
     model: ClassVar[str]  # what network files call the class
@@ -33,8 +31,6 @@ class SpikingNeuron(Card, ABC):
     settings: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what all neurons of a node have in common
     # of both, what few neurons have: the value with which it does nothing; files and digests then leave it out
     options: ClassVar[Mapping[str, int]] = ReadOnlyMapping({})
-
-    threshold: Ints  # (): what makes a neuron spike
 
     def __post_init__(self) -> None:
         for name, bounds in self.settings.items():
@@ -98,6 +94,13 @@ class SpikingNeuron(Card, ABC):
 
     def _facts(self) -> dict[str, object]:
         return {**{name: _span(array) for name, array in self.arrays.items()}, **self.stated}
+
+
+@dataclass(frozen=True, eq=False)
+class SpikingNeuron(IntegerNeuron):
+    """Integer neurons that remember from tick to tick."""
+
+    threshold: Ints  # (): what makes a neuron spike
 
 
 def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> Ints:

@@ -271,8 +271,8 @@ def _step_all(network: Network, x: dict[str, NDArray[np.int64]]) -> None:
     n_frames, _, n_stimuli = next(iter(x.values())).shape
     neurons = {}
     for name, node in network.nodes.items():
-        if node.neuron is not None:
-            neurons[name] = node.neuron.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
+        if node.spiking is not None:
+            neurons[name] = node.spiking.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
     states = {name: start(neuron) for name, neuron in neurons.items()}
     terms = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
     for i in range(1, n_frames):

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import NetworkError
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
+from neuromap.network.graded_neuron import GREATEST_SUM
 from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus import check_frames, frame_count
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
+def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
     """Compute every node of a network frame by frame (Fischer, Koehler, Pfeil 2018; ``docs/simulation.md``).
 
     For i >= 1 and every node v that is not an input::
@@ -29,20 +32,21 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
         x_v[i] = 1  iff  sum over edges e = (u, v) of W_e x_u[i - R(e)]  >=  theta_v
 
     and x_v[i] = 0 for i <= 0. Frames of inputs before frame 0, which edges that bridge frames read, are 0 too. Time
-    plays no part: windowed and pipelined execution have the same reference. The nodes of a spiking network step from
-    tick to tick instead (:mod:`neuromap.simulation.reference_frames`).
+    plays no part: windowed and pipelined execution have the same reference. The nodes of a graded network respond to
+    the sum with a value (:meth:`GradedNeuron.respond <neuromap.network.graded_neuron.GradedNeuron.respond>`); those of
+    a spiking network step from tick to tick instead (:mod:`neuromap.simulation.reference_frames`).
 
     Parameters
     ----------
     rollout : Rollout
         The network, with weights and thresholds, and a valid pattern R.
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
-        Frames of the input nodes, Boolean or 0 and 1; row 0 is frame 0.
+        Frames of the input nodes, Boolean or 0 and 1; of graded networks values in the input's range. Row 0 is frame 0.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        Frames of all nodes, in the order of the network.
+        Frames of all nodes, in the order of the network; int64 where they send values.
 
     Raises
     ------
@@ -71,19 +75,59 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     for (source, target), edge in network.edges.items():
         incoming[target].append((source, pattern[source, target], edge.matrix()))
 
-    theta = {name: np.asarray(network.nodes[name].threshold, dtype=np.int64) for name in order}
+    answers = {name: _response(network.nodes[name]) for name in order}
     # int64 rows, so that the products with integer matrices stay exact without a conversion in each frame
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
     for name, rows in inputs.items():
         x[name][:] = rows
     for i in range(1, n_frames):
         for name in order:
-            drive = np.zeros(network.nodes[name].size, dtype=np.int64)
-            for source, r, matrix in incoming[name]:
-                if r <= i:  # frames before the first are silent
-                    drive += matrix @ x[source][i - r]
-            x[name][i] = drive >= theta[name]
-    return {name: rows.astype(np.bool_) for name, rows in x.items()}
+            # frames before the first are silent
+            read = [(matrix, x[source][i - r] if r <= i else None) for source, r, matrix in incoming[name]]
+            x[name][i] = answers[name](read)
+    return x if network.is_graded else {name: rows.astype(np.bool_) for name, rows in x.items()}
+
+
+_Read = list[tuple["csr_array", "Ints | None"]]
+
+
+def _response(node: Node) -> Callable[[_Read], Ints]:
+    """Say what the neurons of a node make of weights and the values that they read."""
+    size, graded = node.size, node.graded
+
+    def total(read: _Read) -> Ints:
+        parts = (matrix @ values for matrix, values in read if values is not None)
+        return sum(parts, start=np.zeros(size, np.int64))
+
+    if graded is None:
+        theta = np.asarray(node.threshold, dtype=np.int64)
+        return lambda read: (total(read) >= theta).astype(np.int64)
+    if graded.maximum:
+        return lambda read: graded.respond(_greatest(read, size))
+
+    def respond(read: _Read) -> Ints:
+        drive = total(read) + graded.bias
+        if (greatest := int(np.abs(drive).max(initial=0))) > GREATEST_SUM:
+            raise NetworkError(
+                f"node {node.name}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale "
+                "its weights and multiplier down alike"
+            )
+        return graded.respond(drive)
+
+    return respond
+
+
+def _greatest(read: _Read, size: int) -> Ints:
+    """Give the greatest product over the synapses of every neuron, shape (size,); 0 without any."""
+    none = np.iinfo(np.int64).min
+    found = np.full(size, none)
+    for matrix, values in read:
+        some = np.flatnonzero(np.diff(matrix.indptr))
+        products = matrix.data * (0 if values is None else values[matrix.indices])
+        if len(some):
+            most = np.maximum.reduceat(products, matrix.indptr[some])
+            found[some] = np.maximum(found[some], most)
+    return np.where(found == none, 0, found)
 
 
 # The meaning of a spiking network: its integer neurons, tick by tick, without a chip.
@@ -99,7 +143,7 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
     for name in network.inputs:
         x[name][:] = inputs[name]
-    neurons = {name: node.neuron for name, node in network.nodes.items() if node.neuron is not None}
+    neurons = {name: node.spiking for name, node in network.nodes.items() if node.spiking is not None}
     states = {name: start(neuron) for name, neuron in neurons.items()}
     edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
     for i in range(1, n_frames):

@@ -113,6 +113,18 @@ def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, 
     return dict(source)
 
 
+def value_ranges(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, tuple[int, int]] | None:
+    """Give the least and greatest value of every input node of a graded network or program; ``None`` for spikes."""
+    if isinstance(source, ChipProgram):
+        return (
+            None if source.value_ranges is None else {name: source.value_ranges[name] for name in input_sizes(source)}
+        )
+    if not isinstance(source, Network) or not source.is_graded:
+        return None
+    graded = {name: source.nodes[name].graded for name in source.inputs}
+    return {name: neuron.value_range for name, neuron in graded.items() if neuron is not None}
+
+
 def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
     """Widths of the frames by node: those of the inputs, or 0 of the first node where there is no input."""
     sizes = input_sizes(source)
@@ -124,29 +136,30 @@ def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, in
 
 def check_frames(
     frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
-) -> dict[str, NDArray[np.bool_]]:
-    """Check input frames against the input nodes and return them as Boolean arrays.
+) -> dict[str, NDArray[Any]]:
+    """Check input frames against the input nodes and return them as Boolean arrays, of graded networks as integers.
 
     Parameters
     ----------
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
-        Boolean, or integers that are all 0 or 1. Frames of node shape are flattened in the order of the neurons; a
-        network tells the shape of its nodes, a program their sizes only.
+        Boolean, or integers that are all 0 or 1; of graded networks and programs integers in the range of the input.
+        Frames of node shape are flattened in the order of the neurons; a network tells the shape of its nodes, a
+        program their sizes only.
     source : ChipProgram, Network or mapping of str to int
         What they are for; see :func:`input_sizes`.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        In the order of the source's input nodes; read-only.
+        In the order of the source's input nodes; read-only. Of graded ones int32.
 
     Raises
     ------
     StimulusError
-        On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
-        numbers of frames that differ between nodes.
+        On a missing or unknown node, a wrong size, other values than 0 and 1 or those of the range, fewer than two
+        frames, or numbers of frames that differ between nodes.
     """
-    sizes, shapes = fed_sizes(source), input_shapes(source)
+    sizes, shapes, ranges = fed_sizes(source), input_shapes(source), value_ranges(source) or {}
     if not isinstance(frames, Mapping):
         raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
     if not frames and not any(sizes.values()):
@@ -154,11 +167,11 @@ def check_frames(
     for name in frames:
         if name not in sizes:
             raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
-    checked: dict[str, NDArray[np.bool_]] = {}
+    checked: dict[str, NDArray[Any]] = {}
     for name, size in sizes.items():
         if name not in frames:
             raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
-        checked[name] = _checked_array(name, frames[name], size, shapes.get(name))
+        checked[name] = _checked_array(name, frames[name], size, shapes.get(name), ranges.get(name))
         first, n_frames = next(iter(checked)), len(checked[name])
         if n_frames != len(checked[first]):
             raise StimulusError(
@@ -173,7 +186,9 @@ def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
     return len(next(iter(frames.values()))) if frames else 0
 
 
-def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, int, int] | None) -> NDArray[np.bool_]:
+def _checked_array(
+    name: str, values: ArrayLike, size: int, shape: NodeShape | None, values_range: tuple[int, int] | None
+) -> NDArray[Any]:
     refuse_masked(values, f"frames of {name}", StimulusError)
     try:
         array = by_neuron(np.asarray(values), 1, size, shape)
@@ -188,27 +203,30 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
             f"frames of {name}: {counted(len(array), 'frame')}; at least 2 are needed (frame 0 and frame 1)"
         )
     if array.dtype.kind not in "bui":
-        raise StimulusError(f"frames of {name}: {no_bits(array)}")
+        raise StimulusError(f"frames of {name}: {no_bits(array) if values_range is None else no_values(array)}")
+    low, high = (0, 1) if values_range is None else values_range
     if array.dtype.kind != "b":
-        wrong = np.argwhere((array != 0) & (array != 1))
+        wrong = np.argwhere((array < low) | (array > high))
         if len(wrong):
             frame, index = wrong[0]
+            allowed = "0 or 1" if values_range is None else f"{low} to {high}"
             raise StimulusError(
-                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
+                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be {allowed}"
             )
-    return adopted(array.astype(np.bool_))
+    return adopted(array.astype(np.bool_ if values_range is None else np.int32))
 
 
 def random_frames(
     source: ChipProgram | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
-) -> dict[str, NDArray[np.bool_]]:
+) -> dict[str, NDArray[Any]]:
     """Make random input frames; the same on every machine and NumPy version.
 
     Node ``name`` draws from a PCG64 of its own, seeded with ``SeedSequence([seed, *name.encode()])``, so that
     its frames do not depend on other nodes. In the order of frames, then neurons, each 64-bit number gives
     one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density`` the first
     number of every frame, taken likewise, is the density of that frame: neurons of low and of high threshold
-    both get to switch.
+    both get to switch. For graded networks these are the neurons with a value: the number, which lies below the
+    density, is stretched over the range of the input.
 
     Parameters
     ----------
@@ -224,7 +242,7 @@ def random_frames(
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        Read-only.
+        Read-only; of graded networks int32.
 
     Raises
     ------
@@ -247,19 +265,28 @@ def random_frames(
     n_values = n_frames * sum(sizes.values())
     if n_values > _MAX_VALUES:
         raise StimulusError(f"frames: {n_values} values asked for; at most {_MAX_VALUES} are made, give fewer frames")
-    frames = {}
+    frames, ranges = {}, value_ranges(source) or {}
     for name, size in sizes.items():
         bits = np.random.PCG64(np.random.SeedSequence([seed, *name.encode()]))
-        rows = np.empty((n_frames, size), dtype=np.bool_)
+        values = ranges.get(name)
+        rows: NDArray[Any] = np.empty((n_frames, size), dtype=np.bool_ if values is None else np.int32)
         each = size + (density is None)
         portion = max(1, _PORTION // each)
         for start in range(0, n_frames, portion):
             part = rows[start : start + portion]
             raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
             unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
-            part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
+            bound, drawn = (unit[:, :1], unit[:, 1:]) if density is None else (np.full(1, density), unit)
+            part[:] = drawn < bound if values is None else _stretched(drawn, bound, *values)
         frames[name] = adopted(rows)
     return frames
+
+
+def _stretched(drawn: NDArray[np.float64], bound: NDArray[np.float64], low: int, high: int) -> NDArray[np.int64]:
+    """Spread the numbers below a bound over a range of values; 0 for the others."""
+    below = np.minimum(drawn / np.maximum(bound, 2.0**-53), 1 - 2.0**-53)
+    values: NDArray[np.int64] = np.where(drawn < bound, low + (below * (high - low + 1)).astype(np.int64), 0)
+    return values
 
 
 def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
@@ -373,6 +400,12 @@ def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
     if hasattr(found, "shape"):
         return f'found an array; name its input node: {{"{first}": array}}'
     return f'found {type(found).__name__}; give a mapping of input node to array: {{"{first}": {what}}}'
+
+
+def no_values(array: NDArray[Any]) -> str:
+    """Say how an array of another dtype becomes one of the values of a graded input."""
+    advice = "; give integers, such as np.rint(array / scale).astype(np.int32)" if array.dtype.kind == "f" else ""
+    return f"dtype {array.dtype}; must be integer{advice}"
 
 
 def no_bits(array: NDArray[Any]) -> str:

@@ -193,9 +193,9 @@ class _Writer:
         self._heads[name] = {"shape": list(_shape(node.shape))}
         if name in self._network.inputs:
             self._nodes[name] = NirNode("Input", {"shape": np.array(shape, np.float64)})
-        elif node.neuron is not None:
-            self._heads[name]["neuron"] = neuron_settings(name, node.neuron)
-            self._nodes |= neuron_primitives(name, node.neuron, shape, self._dt)
+        elif node.spiking is not None:
+            self._heads[name]["neuron"] = neuron_settings(name, node.spiking)
+            self._nodes |= neuron_primitives(name, node.spiking, shape, self._dt)
             self._edges += [(li, name) for li in self._heads[name]["neuron"].get("currents", ())]
         else:
             assert node.threshold is not None

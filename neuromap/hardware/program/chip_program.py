@@ -312,6 +312,11 @@ class ChipProgram(ReadOnly, Card, ABC):
         return (len(self.coordinates), self.chip.neurons)
 
     @property
+    def value_ranges(self) -> Mapping[str, tuple[int, int]] | None:
+        """Least and greatest value that every node sends; ``None`` where nodes send spikes."""
+        return None
+
+    @property
     @abstractmethod
     def wires(self) -> Wires:
         """Where every neuron's spikes go."""

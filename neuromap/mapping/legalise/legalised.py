@@ -20,7 +20,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import NodePort
-from neuromap.network.spiking_neuron import LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import IntegerNeuron, LeakNeuron
 from neuromap.render.value import Card
 
 # What a population reads: the matrices of all links into it, side by side.
@@ -64,7 +64,9 @@ class Population(ReadOnly, Card):
     is_splitter: bool = False
     # (n,): neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none
     kept: Bools | None = None
-    neuron: SpikingNeuron | None = None  # what spiking neurons compute, one value per neuron; None for frame neurons
+    neuron: IntegerNeuron | None = (
+        None  # what spiking and graded neurons compute, one value per neuron; None for frame neurons
+    )
     is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
     def leak_neuron(self, neurons: Ints) -> LeakNeuron | None:

@@ -29,6 +29,7 @@ class HostEvents(ReadOnly, Value):
     # cores, axons: (n,): the axons. Two spikes on one axon in one tick are one
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
+    values: NDArray[np.int32] | None = None  # (n,): what each carries, never 0; None of spikes
 
     @classmethod
     def none(cls, n_ticks: int) -> Self:
@@ -60,6 +61,15 @@ class Spikes(NamedTuple):
     ticks: Ints
     cores: Ints
     neurons: Ints
+
+
+class Messages(NamedTuple):
+    """The same of graded neurons: those that sent a value, which is never 0."""
+
+    ticks: Ints
+    cores: Ints
+    neurons: Ints
+    values: Ints
 
 
 def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = None) -> None:
@@ -198,6 +208,7 @@ class EngineState(Value):
     spikes: Ints
     totals: tuple[int, int, int]  # the fields of :class:`~neuromap.simulation.engine.engine.Totals`
     currents: CurrentState | None = None  # of synapse-list cores
+    values: Ints | None = None  # (n,): what each of ``spikes`` carries; None of spikes
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
