@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from neuromap.cores.synapse_list.faults import flipped, with_threshold, with_weight, without_ways, with_stuck  # noqa
+from neuromap.cores.synapse_list.faults import flipped, with_stuck, with_threshold, with_weight, without_ways  # noqa

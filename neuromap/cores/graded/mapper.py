@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.graded.program import GradedProgram, UnitTable
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, wires_of
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
-from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, synapse_table
-from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
-from neuromap.cores.synapse_list.program import powers_needed
-from neuromap.errors import DoesNotFitError
+from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of
+from neuromap.cores.synapse_list.pinned import fixed_by
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
-from neuromap.mapping.options.budget import Budget
-from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -44,7 +44,7 @@ class UnitTable(Card):
     # low, high: (C, N): bounds of the value; both 0 where the neuron sends nothing
     low: NDArray[np.int32]
     high: NDArray[np.int32]
-    # (C, N): the neuron of the core that takes the greatest of its own total and this one's, which is not joined itself;
+    # (C, N): the neuron of the core that takes the greatest of its total and this one's, which is not joined itself;
     # -1 for none. None where no neuron is joined
     joined: NDArray[np.int32] | None = None
 

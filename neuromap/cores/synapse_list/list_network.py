@@ -285,7 +285,7 @@ def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) ->
 class HostSignals(Value):
     """What the host sends: one row per signal that an axon can carry."""
 
-    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame, or the value that is sent
+    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame, or a value
     node: Ints
     neuron: Ints
     arrival: Ints  # (h,): when frame 0 arrives, in parts of a tick (``arrays/times.py``)
@@ -448,7 +448,7 @@ DIGIT_BITS = 7
 
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
-    """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; digits that are all 0 are left out."""
+    """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
     # shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
     found, rest, value, half = [], bias.astype(np.int64), 1, 1 << (bits - 1)
     while rest.any():
