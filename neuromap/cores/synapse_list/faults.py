@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.errors import InputError
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
 from neuromap.faults.options import Faults
 from neuromap.faults.struck_program import fails
 
+AnyLists = TypeVar("AnyLists", bound=SynapseProgram)
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -39,7 +40,7 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
     return replace(program, neurons=neurons, synapses=replace(synapses, weight=weight))
 
 
-def without_ways(program: ListProgram, cut: Bools) -> ListProgram:
+def without_ways(program: AnyLists, cut: Bools) -> AnyLists:
     """Take targets from neurons."""
     # shapes: cut (n,)
     targets = program.targets
@@ -48,7 +49,7 @@ def without_ways(program: ListProgram, cut: Bools) -> ListProgram:
     return replace(program, targets=kept)
 
 
-def flipped(program: ListProgram, places: NDArray[np.int64], faults: Faults) -> tuple[ListProgram, int, int]:
+def flipped(program: AnyLists, places: NDArray[np.int64], faults: Faults) -> tuple[AnyLists, int, int]:
     """Give the weights of synapses the other sign."""
     # shapes: places (C,)
     synapses = program.synapses
@@ -70,9 +71,13 @@ def with_threshold(program: ListProgram, at: tuple[Ints, Ints], edit: ThresholdE
 
 def with_weight(program: ListProgram, places: Sequence[tuple[int, int]], edit: WeightEdit) -> ListProgram:
     """Change the weight of a connection."""
+    return set_weight(program, places, edit, 1 << program.chip.lists.threshold_shift)
+
+
+def set_weight(program: AnyLists, places: Sequence[tuple[int, int]], edit: WeightEdit, step: int) -> AnyLists:
+    """Change the weight of a connection, where 1 of the network's weights is ``step`` of the chip's."""
     table = program.synapses
     weight, lists_of = table.weight.copy(), table.synapse_list
-    step = 1 << program.chip.lists.threshold_shift
     most = 1 << (program.chip.weight_bits - 1)
     for core, neuron in places:
         lists = table.axons[core] + axons_from(program, edit.source, edit.source_index, core)
