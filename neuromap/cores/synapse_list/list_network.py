@@ -362,7 +362,7 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
-    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits - 1))
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits))
     parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
@@ -449,7 +449,7 @@ DIGIT_BITS = 7
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
     """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
-    # shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
+    # bits: width of a digit, two or more; shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
     found, rest, value, half = [], bias.astype(np.int64), 1, 1 << (bits - 1)
     while rest.any():
         digit = ((rest + half) & (2 * half - 1)) - half
