@@ -197,16 +197,16 @@ def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matri
     if isinstance(population.neuron, GradedNeuron):
         return _graded_neurons(population.neuron, len(population.neurons), into)
     if population.neuron is None:
-        found = _frame_neurons(population, chip)
+        current = _frame_neurons(population, chip)
     else:
         neuron, power = scaled(population, chip, into)
         _require_widths(population.name, neuron, chip)
-        found = ListNeurons(neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
-    _require_values(population.name, found.neuron, chip)
-    return found
+        current = (neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
+    _require_values(population.name, current[0], chip)
+    return ListNeurons(*current)
 
 
-def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
+def _frame_neurons(population: Population, chip: ChipSpec) -> tuple[CurrentNeuron, int, Ints]:
     lists, theta = chip.lists, np.maximum(population.threshold, 1)
     forget, shift = 1 << lists.decay_bits, lists.threshold_shift
     neuron = CurrentNeuron(
@@ -215,7 +215,7 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         voltage_decay=np.array(forget),
         **lists.neuron_widths(chip.potential_bits),
     )
-    return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
+    return neuron.spread(len(theta)), 1 << shift, theta - population.threshold
 
 
 def _graded_neurons(neuron: GradedNeuron, size: int, into: Iterable[Matrix]) -> ListNeurons:
@@ -386,8 +386,10 @@ def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
     # shapes: returns (n_somas,)
     if chip.lists.floors != "shared":
         return None
-    pairs = zip(lists.neurons, np.diff(lists.offset).tolist(), strict=True)
-    floor = np.concatenate([np.broadcast_to(n.neuron.floor, size) for n, size in pairs]).astype(np.int64)
+    pairs = zip(
+        (getattr(n.neuron, "floor", NO_FLOOR) for n in lists.neurons), np.diff(lists.offset).tolist(), strict=True
+    )
+    floor = np.concatenate([np.broadcast_to(one, size) for one, size in pairs]).astype(np.int64)
     is_relay = np.repeat([p.neuron is None for p in lists.network.populations], np.diff(lists.offset))
     floor[is_relay] = floor.min(initial=NO_FLOOR)  # they stay above 0
     return floor if len(np.unique(floor)) > 1 else None

@@ -110,7 +110,7 @@ def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_c
 
 def test_neurons_and_their_program_take_of_the_memory(graded_chip):
     network = chain(np.ones((64, 1), int))
-    each = 21 + 100
+    each = nm.load_chip("loihi2").lists.synapse_bits + 100
     chip = graded_chip(neurons=64, neuron_bits=100, program_bits=1000, synapse_memory_bits=1064 + 16 * each)
     assert mapped(network, chip).n_cores == 4
     assert mapped(network, graded_chip(neurons=64)).n_cores == 1
