@@ -12,6 +12,7 @@ _HOMES = {
     "Crossing": "schedule.tick_seconds",
     "FastestPhases": "schedule.fastest_phases",
     "Lemma1Bounds": "lemma1",
+    "PeriodPoint": "schedule.period_curve",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
     "RolloutPattern": "pattern",
@@ -41,6 +42,7 @@ _HOMES = {
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
     "path_first": "schedule.tick_seconds",
+    "period_curve": "schedule.period_curve",
     "seconds_of_ticks": "schedule.tick_seconds",
     "seconds_on_cores": "schedule.tick_seconds",
     "tick_seconds": "schedule.tick_seconds",
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
+    from neuromap.rollout.schedule.period_curve import PeriodPoint as PeriodPoint
+    from neuromap.rollout.schedule.period_curve import period_curve as period_curve
     from neuromap.rollout.schedule.phases import best_in_class as best_in_class
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.rollout.schedule.tick_seconds import Best as Best
