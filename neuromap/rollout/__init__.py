@@ -19,6 +19,7 @@ _HOMES = {
     "RolloutWindow": "theorem1",
     "Seconds": "schedule.tick_seconds",
     "Theorem1": "theorem1",
+    "Unfolded": "unfolding",
     "TickWork": "schedule.tick_seconds",
     "behaviour_classes": "behaviour",
     "best_in_class": "schedule.phases",
@@ -46,6 +47,7 @@ _HOMES = {
     "seconds_of_ticks": "schedule.tick_seconds",
     "seconds_on_cores": "schedule.tick_seconds",
     "tick_seconds": "schedule.tick_seconds",
+    "unfold": "unfolding",
 }
 
 if TYPE_CHECKING:
@@ -88,6 +90,8 @@ if TYPE_CHECKING:
     from neuromap.rollout.theorem1 import RolloutWindow as RolloutWindow
     from neuromap.rollout.theorem1 import Theorem1 as Theorem1
     from neuromap.rollout.theorem1 import check_theorem1 as check_theorem1
+    from neuromap.rollout.unfolding import Unfolded as Unfolded
+    from neuromap.rollout.unfolding import unfold as unfold
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
