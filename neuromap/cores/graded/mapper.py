@@ -113,7 +113,7 @@ def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
 
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
-    # the digits of a weight that is as wide as a bias of values are made in the same way
+    # Digits have one bit less than weights, so that every carry is held, but for the last, which is what is left.
     wide = powers_needed(lists.weight, np.arange(len(lists.weight)), len(lists.weight), chip) == 0
     if not wide.any():
         return lists

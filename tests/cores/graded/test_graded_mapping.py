@@ -96,7 +96,7 @@ def test_every_synapse_of_a_greatest_input_takes_a_compartment(graded_chip):
     assert alone.joined is None
 
 
-def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_chip):
+def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_chip, fed, frames_of):
     shape = (12, 12, 1)
     conv = Conv(shape, (12, 12, 8), (3, 3), weights=np.arange(1, 73).reshape(3, 3, 1, 8))
     nodes = {"I": (shape, IMAGE), "O": ((12, 12, 8), GradedNeuron(0, 255, 1, 5))}
@@ -104,8 +104,12 @@ def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_c
     small = {"synapse_memory_bits": 40_000, "neuron_bits": 8, "program_bits": 1000, "neurons": 4000}
     shared, apart = (mapped(network, graded_chip(**small, shares_lists=k)) for k in (1, 0))
     assert shared.n_cores < apart.n_cores
+    frames = random_frames(network, 3)
+    defined = reference(nm.Rollout(network, "sequential"), frames)["O"]
     for program in (shared, apart):
         assert check_program(program) == []
+        sent = GradedFastEngine(program, threads=2).run(fed(program, frames, 12))
+        assert (frames_of(program, sent, 3)["O"] == defined).all()
 
 
 def test_neurons_and_their_program_take_of_the_memory(graded_chip):
