@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.core_kind import CoreFigures
@@ -56,6 +56,9 @@ class SynapseLists(CoreFigures):
     """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
 
     kind = "synapse-list"
+    # whether a list has a run for each power of two that its weights need, so that wide ones are several synapses; else
+    # one for each sign where no power suits both
+    cuts_weights: ClassVar[bool] = False
 
     output_axons: int  # pairs of a neuron and a core that it feeds, per core
     synapse_memory_bits: int  # memory of a core's lists
@@ -63,6 +66,9 @@ class SynapseLists(CoreFigures):
     # each sign where one run cannot hold its weights
     synapse_bits: int
     list_bits: int = 0
+    # what a neuron takes of a list that has a weight for each from its first neuron to its last, without indices; 0
+    # where lists have no such form
+    dense_bits: int = 0
     # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
     weight_shifts: tuple[int, int] = (0, 13)
     # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
@@ -119,6 +125,10 @@ class SynapseLists(CoreFigures):
     def greatest_refractory(self) -> int:
         """Ticks that a neuron may rest after a spike."""
         return int(2**self.refractory_bits - 1)
+
+    def other_memory(self, n_neurons: int) -> int:
+        """Count the bits that neurons in use, and what computes them, take of the same memory."""
+        return 0
 
     def list_memory(self, n_lists: int, n_synapses: int) -> int:
         """Count the bits of memory that lists take."""

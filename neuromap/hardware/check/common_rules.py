@@ -72,18 +72,24 @@ def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] 
     )
 
 
+_VALUES = 2**24
+"""Values of bias rows, 0 to one less."""
+
+
 def host_rows(program: ChipProgram) -> Iterator[Finding]:
     """``host-row`` and ``host-arrival``: rows feed axons in use with neurons of nodes, at tick 0 or later."""
     host = program.host
     first = host.first_frame.astype(np.int64)
     wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
+    # a bias of values is fed by rows that say the value in place of a neuron
+    without, none = (1, "0") if program.value_ranges is None else (_VALUES, f"a value 0 to {_VALUES - 1}")
     columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
         ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
         (
             "index",
             host.index,
-            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=1)),
-            "a neuron of its node, or 0 for bias",
+            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=without)),
+            f"a neuron of its node, or {none} for bias",
         ),
         ("core", host.core, _outside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
         (
