@@ -424,17 +424,19 @@ class InputEncoding(Card):
         step, features = self.step, self.shape[2]
         if self.code != "value" and step:
             raise self._wrong("step", step, 'is none with another code than "value"; drop it')
+        allowed = f"are one number above 0, to 1, or {features}, one for each feature of the node"
+        if not isinstance(step, tuple):
+            raise self._wrong("step", step, allowed)
         if len(step) not in (0, 1, features) or not all(_is_number(s) and 0 < s <= 1 for s in step):
-            raise self._wrong(
-                "step", list(step), f"are one number above 0, to 1, or {features}, one for each feature of the node"
-            )
+            raise self._wrong("step", list(step), allowed)
         object.__setattr__(self, "step", tuple(float(s) for s in step))
         if self.code == "value" and self.values is not None and not step and not self.mean:
             least, most, (low, high) = -self.zero_point, 255 - self.zero_point, self.values
             if least < low or most > high:
                 raise NetworkError(
-                    f"inputs.{self.node}: pixels less the zero point are {least} to {most}, the node has values {low} to "
-                    f"{high}; give it another range or zero_point, or say by step and mean how intensities are quantised"
+                    f"inputs.{self.node}: pixels less the zero point are {least} to {most}, the node has values {low} "
+                    f"to {high}; give it another range or zero_point, or say by step and mean how intensities become "
+                    "values"
                 )
 
     def _check_layer(self) -> None:
