@@ -22,7 +22,7 @@ from neuromap.simulation.engine.noise import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
-Frames = dict[str, NDArray[Any]]
+Frames = Mapping[str, NDArray[Any]]
 ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
 """Kinds of faults that are not the program's: they happen to what is on its way."""
 
