@@ -193,8 +193,7 @@ class Look(Card):
     last: tuple[int, ...]  # spikes of every node of the raster in the last tick
     # ticks that were not seen yet, and the rows of the raster that spike in them
     columns: tuple[tuple[int, tuple[int, ...]], ...]
-    # frames of outputs that were not seen yet: node, frame, tick, votes, whether these are values, and the class that is
-    # named
+    # frames of outputs that were not seen yet: node, frame, tick, votes, whether these are values, and the named class
     outputs: tuple[dict[str, Any], ...]
     strays: int  # output spikes of no frame since tick 0
 
