@@ -11,7 +11,7 @@ SIDE, FEATURES, CLASSES = 6, 3, 4
 
 
 def graded_network(seed, *, named="graded"):
-    """Convolution, greatest of a pool, a skip edge, a loop, biases, negative values: whatever a graded node may have."""
+    """Convolution, greatest of a pool, a skip edge, a loop, biases, negative values: all that graded nodes may have."""
     rng = np.random.default_rng(seed)
     zero_point = int(rng.integers(0, 256))
     half = SIDE // 2
@@ -43,7 +43,6 @@ def graded_network(seed, *, named="graded"):
 def small_graded_chip(neurons=100):
     """Loihi 2 with few neurons a core."""
     return replace(nm.load_chip("loihi2"), neurons=neurons)
-
 
 
 def graded_rollouts(seed):

@@ -99,9 +99,9 @@ def test_sources_give_values_of_the_range():
     with pytest.raises(StimulusError, match=f"must be an integer, {low} to {high}"):
         HeldFrame(program, {"I": np.full(36, 300)})
     assert HeldFrame(program, {"I": frames["I"][1]})(0)["I"].tolist() == frames["I"][1].tolist()
+    wrong = np.zeros((1, 3, 36), int)
+    wrong[0, 1, 3] = 256
     with pytest.raises(StimulusError, match=f"value 256 at stimulus 0, frame 1, neuron 3; must be {low} to {high}"):
-        wrong = np.zeros((1, 3, 36), int)
-        wrong[0, 1, 3] = 256
         simulate_batch(program, {"I": wrong}, engine="numpy")
 
 
@@ -165,9 +165,7 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path_factory, assert_same_trace, 
             raise Stopped
 
     with pytest.raises(Stopped):
-        simulate(
-            program, frames, engine="numpy", record=ALL, progress=progress, checkpoints=Checkpoints(path, every=1)
-        )
+        simulate(program, frames, engine="numpy", record=ALL, progress=progress, checkpoints=Checkpoints(path, every=1))
     if not path.exists():  # stopped before the first was due
         return
     how = {"engine": "numpy", "record": ALL, "checkpoints": Checkpoints(resume=path)}
