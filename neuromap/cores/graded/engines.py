@@ -118,7 +118,7 @@ class GradedNumpyEngine(ReadableEngine):
         """Add the products of the axons that carry a value to what is due, each after its delay; count them."""
         carried = self._carried[self.tick % len(self._carried)]
         if carried[fed].any() or len(np.unique(fed)) < len(fed):
-            raise StimulusError(f"events: an axon is fed twice in tick {self.tick}; it carries one value in a tick")
+            raise twice_fed(self.tick)
         carried[fed] = values
         lists = np.flatnonzero(carried)
         synapses, core = synapses_of(self.program, lists)
@@ -178,6 +178,11 @@ def checked_values(program: GradedProgram, events: HostEvents, bounds: tuple[Int
     return events.values.astype(np.int64)
 
 
+def twice_fed(tick: int) -> StimulusError:
+    """Make the refusal of a second value on one axon."""
+    return StimulusError(f"events: an axon is fed twice in tick {tick}; it carries one value in a tick")
+
+
 def amounts_under_way(program: GradedProgram, tick: int, carried: Ints, due: Ints) -> Ints:
     """Sum what will be added to totals; values that have not reached their axons yet are followed through."""
     # shapes: carried (D + 1, L), due (slots, C, N), both rings; returns (D + slots, C, N)
@@ -211,4 +216,10 @@ def _numpy(program: GradedProgram, choice: EngineChoice) -> Engine:
     return GradedNumpyEngine(program, noise_seed=choice.noise_seed)
 
 
-ENGINES = {"numpy": _numpy}
+def _fast(program: GradedProgram, choice: EngineChoice) -> Engine:
+    from neuromap.cores.graded.fast_engine import GradedFastEngine  # Numba takes a while to import
+
+    return GradedFastEngine(program, threads=choice.n_threads, noise_seed=choice.noise_seed)
+
+
+ENGINES = {"fast": _fast, "numpy": _numpy}
