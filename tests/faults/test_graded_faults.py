@@ -76,8 +76,10 @@ def test_a_stuck_neuron_sends_nothing_or_its_greatest_value(mapped):
     _, program, frames = mapped
     silent = struck_frames(program, Faults({"silent-neurons": 1.0}), {"I": frames["I"][None]}, NUMPY)
     assert not silent.frames["O"].any()
-    firing = struck_frames(program, Faults({"firing-neurons": 1.0}), {"I": frames["I"][None]}, NUMPY)
-    assert (firing.frames["O"][:, 1:] == program.value_ranges["O"][1]).all()
+    for choice in (NUMPY, EngineChoice("fast", threads=1)):  # in every tick, though nothing is fed
+        nothing = {"I": np.zeros((1, 7, 36), np.int32)}
+        firing = struck_frames(program, Faults({"firing-neurons": 1.0}), nothing, choice)
+        assert (firing.frames["O"][:, 1:] == program.value_ranges["O"][1]).all()
 
 
 def test_a_synapse_that_flips_has_the_other_sign(mapped):
