@@ -6,7 +6,7 @@ from graded_networks import graded_network, small_graded_chip
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.faults import KINDS, Faults, strike, struck_frames, study_faults
+from neuromap.faults import Faults, strike, struck_frames, study_faults
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits
 from neuromap.faults.output_frames import LossyChip
 from neuromap.simulation.choose_frames import RandomFrames
@@ -105,7 +105,6 @@ def test_weights_are_edited_and_thresholds_are_refused(mapped):
 
 
 def test_spikes_have_no_payload():
-    assert "flipped-payloads" in KINDS
     net = nm.build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
     program = nm.map_rollout(nm.Rollout(net, "sequential"), chip="truenorth")
     with pytest.raises(InputError, match="sends spikes, which carry nothing; choose of dead-cores"):
