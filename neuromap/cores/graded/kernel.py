@@ -76,8 +76,8 @@ class Image(NamedTuple):
     start: Ints
     target_list: NDArray[np.int32]
     target_core: NDArray[np.int32]
+    always: NDArray[np.bool_]  # (C,): whether a neuron sends though nothing is due, as stuck ones do
     watched: NDArray[np.bool_]  # (lanes,): whether messages are listed
-    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends whatever is due, as a stuck one does
 
 
 class State(NamedTuple):
@@ -256,7 +256,7 @@ def _run_ticks(
             if state.fed[slot, core]:
                 state.fed[slot, core] = 0
                 _spread(image, state, counts, core, tick, together)
-            if state.is_due[due, core] or image.restless[core]:
+            if state.is_due[due, core] or image.always[core]:
                 state.is_due[due, core] = 0
                 _respond(image, state, team, me, core, tick, time)
         # a value reaches its axons a tick later at the earliest, in another slot of the ring than the present one's: in
@@ -308,8 +308,8 @@ def make_image(program: GradedProgram) -> Image:
         np.append(0, np.cumsum(fan_out)).astype(np.int64),
         (table.axons[targets.core[target]] + targets.axon[target]).astype(np.int32),
         targets.core[target].astype(np.int32),
-        exists,
         ((units.low > 0) | (units.high < 0)).any(axis=1),
+        exists,
     )
 
 
