@@ -13,6 +13,7 @@ from local_ranks import run_local
 
 import neuromap as nm
 from neuromap.errors import InputError, StimulusError
+from neuromap.faults.struck_program import without_ways
 from neuromap.hardware.program.chip_program import host_spikes
 from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation import Checkpoints, run_events, simulate, simulate_batch, simulate_to_file
@@ -153,7 +154,7 @@ class Stopped(Exception):
     pass
 
 
-@given(seed=st.integers(0, 3), number=st.integers(0, 30), stop=st.integers(1, 9), ranks=st.integers(0, 3))
+@given(seed=st.integers(0, 3), number=st.integers(0, 30), stop=st.integers(1, 7), ranks=st.integers(0, 3))
 @settings(deadline=None, max_examples=12)
 def test_a_run_goes_on_from_its_checkpoint(tmp_path_factory, assert_same_trace, seed, number, stop, ranks):
     _, program, frames = mapped(seed, number)
@@ -219,3 +220,8 @@ def test_raw_events_carry_values():
         run_events(program, [0], [core], [axon], 3, engine="numpy", values=[0])
     with pytest.raises(StimulusError, match="1 ticks, 1 cores, 1 axons, 2 values; give as many of each"):
         run_events(program, [0], [core], [axon], 3, engine="numpy", values=[1, 2])
+    loose = without_ways(program, np.ones(len(program.wires.core), bool))  # its axons have no source that bounds values
+    way = program.wires.target_core[:1], program.wires.target_axon[:1]
+    assert len(run_events(loose, [0], *way, 3, engine="numpy", values=[5]).values)
+    with pytest.raises(StimulusError, match=r"events: values of 0 to 8388607 may lead sums to \d+; at most 2147483647"):
+        run_events(loose, [0], *way, 3, engine="numpy", values=[2**23 - 1])
