@@ -100,7 +100,7 @@ def test_weights_are_edited_and_thresholds_are_refused(mapped):
     weights = {key: matrix if key == ("I", "O") else edge.matrix().toarray() for key, edge in edges.items()}
     other = nm.build_network(nodes, weights, outputs=["O"])
     assert np.array_equal(found, nm.reference(nm.Rollout(other, "streaming"), frames)["O"])
-    with pytest.raises(InputError, match="graded neurons have no threshold; edit weights instead"):
+    with pytest.raises(InputError, match="graded neurons have no threshold; change a weight"):
         apply_edits(program, [ThresholdEdit("H", 1)])
 
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.compiling import announced
-from neuromap.cores.graded.engines import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
 from neuromap.cores.graded.kernel import (
     AXON_EVENTS,
     FAULT,
@@ -23,6 +22,13 @@ from neuromap.cores.graded.kernel import (
     graded_kernel,
     make_image,
     make_state,
+)
+from neuromap.cores.graded.pending import (
+    amounts_under_way,
+    checked_values,
+    events_of_tick,
+    graded_state,
+    twice_fed,
 )
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.list_pending import pending_rows
@@ -125,7 +131,7 @@ class GradedFastEngine:
         now.last[:] = state.tick - 1
         due, core, axon = state.spikes.T
         slot = due % len(now.carried)
-        now.carried[slot, image.axons[core] + axon] = state.values
+        now.carried[slot, image.axons[core] + axon] = () if state.values is None else state.values
         now.fed[slot, core] = 1
         if (currents := state.currents) is not None:
             due, core, neuron = currents.due.T
@@ -172,7 +178,7 @@ class GradedFastEngine:
     def _ticks_at_once(self) -> int:
         pace = int(_CALL_SECONDS / self._seconds) if self._seconds else 1
         lanes = self._image.lanes[self._team.first]
-        return max(1, min(pace, self._team.tick.shape[1] // max(int(np.diff(lanes).max(initial=0)), 1)))
+        return int(max(1, min(pace, self._team.tick.shape[1] // max(int(np.diff(lanes).max(initial=0)), 1))))
 
     def _call(self, image: Any, n_ticks: int, fed: Fed, row: int) -> Messages:
         team, run, state = self._team, graded_kernel(), self._state

@@ -44,7 +44,7 @@ _UNITS = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np
 
 
 class Image(NamedTuple):
-    """What is only read; shared by all threads and forks. Lanes are the neurons in use of all cores, core after core."""
+    """What is only read, shared by threads and forks. Lanes are the neurons in use of all cores, core after core."""
 
     spike_delay: int
     slots: int  # ticks for which sums are kept
@@ -55,8 +55,8 @@ class Image(NamedTuple):
     base: NDArray[np.int32]
     weights: Ints
     length: NDArray[np.int32]
-    # patterns: (P + 1,): first run of every pattern; of every run its first lane and its first weight from the list's on,
-    # its length in lanes, and its delay
+    # runs: (P + 1,): first run of every pattern; of every run its first lane and weight from the list's on, its lanes,
+    # and its delay
     runs: NDArray[np.int32]
     run_lane: NDArray[np.int32]
     run_weight: NDArray[np.int32]
@@ -76,8 +76,8 @@ class Image(NamedTuple):
     start: Ints
     target_list: NDArray[np.int32]
     target_core: NDArray[np.int32]
-    always: NDArray[np.bool_]  # (C,): whether a neuron sends though nothing is due, as stuck ones do
     watched: NDArray[np.bool_]  # (lanes,): whether messages are listed
+    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends whatever is due, as a stuck one does
 
 
 class State(NamedTuple):
@@ -256,7 +256,7 @@ def _run_ticks(
             if state.fed[slot, core]:
                 state.fed[slot, core] = 0
                 _spread(image, state, counts, core, tick, together)
-            if state.is_due[due, core] or image.always[core]:
+            if state.is_due[due, core] or image.restless[core]:
                 state.is_due[due, core] = 0
                 _respond(image, state, team, me, core, tick, time)
         # a value reaches its axons a tick later at the earliest, in another slot of the ring than the present one's: in
@@ -296,24 +296,24 @@ def make_image(program: GradedProgram) -> Image:
     fan_out = np.diff(targets.start)[place] * exists
     target = ragged_ranges(targets.start[place], fan_out)
     return Image(
-        program.chip.delay[0],
-        int(table.delay.max(initial=0)) + 1,
-        table.axons.astype(np.int64),
-        lanes,
-        *_patterns(table, lanes),
-        *(getattr(units, name).ravel()[place] * exists.astype(dtype) for name, dtype in _UNITS.items()),
-        np.searchsorted(core[compartment], np.arange(program.n_cores + 1)).astype(np.int64),
-        compartment.astype(np.int32),
-        (lanes[core[compartment]] + joined[compartment]).astype(np.int32),
-        np.append(0, np.cumsum(fan_out)).astype(np.int64),
-        (table.axons[targets.core[target]] + targets.axon[target]).astype(np.int32),
-        targets.core[target].astype(np.int32),
-        ((units.low > 0) | (units.high < 0)).any(axis=1),
-        exists,
+        spike_delay=program.chip.delay[0],
+        slots=int(table.delay.max(initial=0)) + 1,
+        axons=table.axons.astype(np.int64),
+        lanes=lanes,
+        **_patterns(table, lanes),
+        **{name: getattr(units, name).ravel()[place] * exists.astype(dtype) for name, dtype in _UNITS.items()},
+        joins=np.searchsorted(core[compartment], np.arange(program.n_cores + 1)).astype(np.int64),
+        join_from=compartment.astype(np.int32),
+        join_to=(lanes[core[compartment]] + joined[compartment]).astype(np.int32),
+        start=np.append(0, np.cumsum(fan_out)).astype(np.int64),
+        target_list=(table.axons[targets.core[target]] + targets.axon[target]).astype(np.int32),
+        target_core=targets.core[target].astype(np.int32),
+        watched=exists,
+        restless=np.any((units.low > 0) | (units.high < 0), axis=1),
     )
 
 
-def _patterns(table: SynapseTable, lanes: Ints) -> tuple[Any, ...]:
+def _patterns(table: SynapseTable, lanes: Ints) -> dict[str, Any]:
     """Find the lists that share patterns and weights: the fields of an image from ``pattern`` to ``weight``."""
     length, number = np.diff(table.lists), table.synapse_list
     block, delay = (table.neuron // BLOCK).astype(np.int64), table.delay.astype(np.int64)
@@ -344,18 +344,18 @@ def _patterns(table: SynapseTable, lanes: Ints) -> tuple[Any, ...]:
     first = np.ones(len(one), np.bool_)
     first[1:] = (np.diff(of) != 0) | (np.diff(ahead) != 1) | (np.diff(delay[one]) != 0)
     runs = np.flatnonzero(first)
-    return (
-        pattern.astype(np.int32),
-        (lanes[table.list_core] + base * BLOCK).astype(np.int32),
-        begin[of_list].astype(np.int64),
-        length.astype(np.int32),
-        np.searchsorted(of[runs], np.arange(len(drawn) + 1)).astype(np.int32),
-        (ahead[runs] * BLOCK).astype(np.int32),
-        (within[runs] * BLOCK).astype(np.int32),
-        (np.diff(np.append(runs, len(one))) * BLOCK).astype(np.int32),
-        delay[one][runs].astype(np.uint8),
-        weight[ragged_ranges(start[kept], sizes[kept])].reshape(-1),
-    )
+    return {
+        "pattern": pattern.astype(np.int32),
+        "base": (lanes[table.list_core] + base * BLOCK).astype(np.int32),
+        "weights": begin[of_list].astype(np.int64),
+        "length": length.astype(np.int32),
+        "runs": np.searchsorted(of[runs], np.arange(len(drawn) + 1)).astype(np.int32),
+        "run_lane": (ahead[runs] * BLOCK).astype(np.int32),
+        "run_weight": (within[runs] * BLOCK).astype(np.int32),
+        "run_length": (np.diff(np.append(runs, len(one))) * BLOCK).astype(np.int32),
+        "run_delay": delay[one][runs].astype(np.uint8),
+        "weight": weight[ragged_ranges(start[kept], sizes[kept])].reshape(-1),
+    }
 
 
 def _representative(start: Ints, columns: list[Ints]) -> Ints:

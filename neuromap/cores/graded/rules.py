@@ -54,7 +54,7 @@ def node_ranges(program: GradedProgram) -> Iterator[Finding]:
 
 
 def axon_sources(program: GradedProgram) -> Iterator[Finding]:
-    """``axon-source``: an axon has one source at most, a neuron or a row of the host, so it carries one value a tick."""
+    """``axon-source``: an axon has one source at most, neuron or host row, so it carries one value a tick."""
     number, _, _ = _sources(program)
     count = np.bincount(number, minlength=len(program.synapses.lists) - 1)
     core = program.synapses.list_core

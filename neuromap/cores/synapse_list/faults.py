@@ -15,9 +15,9 @@ from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from
 from neuromap.faults.options import Faults
 from neuromap.faults.struck_program import fails
 
-AnyLists = TypeVar("AnyLists", bound=SynapseProgram)
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
+_P = TypeVar("_P", bound=SynapseProgram)
 
 
 def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
@@ -46,7 +46,7 @@ def without_weights(program: SynapseProgram, onto: Bools) -> SynapseTable:
     return replace(table, weight=weight)
 
 
-def without_ways(program: AnyLists, cut: Bools) -> AnyLists:
+def without_ways(program: _P, cut: Bools) -> _P:
     """Take targets from neurons."""
     # shapes: cut (n,)
     targets = program.targets
@@ -55,7 +55,7 @@ def without_ways(program: AnyLists, cut: Bools) -> AnyLists:
     return replace(program, targets=kept)
 
 
-def flipped(program: AnyLists, places: NDArray[np.int64], faults: Faults) -> tuple[AnyLists, int, int]:
+def flipped(program: _P, places: NDArray[np.int64], faults: Faults) -> tuple[_P, int, int]:
     """Give the weights of synapses the other sign."""
     # shapes: places (C,)
     synapses = program.synapses
@@ -80,8 +80,8 @@ def with_weight(program: ListProgram, places: Sequence[tuple[int, int]], edit: W
     return set_weight(program, places, edit, 1 << program.chip.lists.threshold_shift)
 
 
-def set_weight(program: AnyLists, places: Sequence[tuple[int, int]], edit: WeightEdit, step: int) -> AnyLists:
-    """Change the weight of a connection, where 1 of the network's weights is ``step`` of the chip's."""
+def set_weight(program: _P, places: Sequence[tuple[int, int]], edit: WeightEdit, step: int) -> _P:
+    """Change the weight of a connection, in units of ``step``."""
     table = program.synapses
     weight, lists_of = table.weight.copy(), table.synapse_list
     most = 1 << (program.chip.weight_bits - 1)

@@ -139,6 +139,7 @@ def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> 
 
 
 def axon_place(program: SynapseProgram, number: int) -> Place:
+    """Say which core and axon a list belongs to."""
     core = int(np.searchsorted(program.synapses.axons, number, side="right")) - 1
     core = min(max(core, 0), max(program.n_cores - 1, 0))
     return Place(core=core, axon=number - int(program.synapses.axons[core]))

@@ -121,7 +121,9 @@ def fed():
 def _frames_of(program, sent, n_frames):
     """Frames of the outputs, as messages of their neurons say."""
     nodes = {port.name: np.zeros((n_frames, port.size), np.int64) for port in program.nodes if port.kind == "output"}
-    row = {(int(c), int(n)): r for r, (c, n) in enumerate(zip(program.outputs.core, program.outputs.neuron, strict=True))}
+    row = {
+        (int(c), int(n)): r for r, (c, n) in enumerate(zip(program.outputs.core, program.outputs.neuron, strict=True))
+    }
     for tick, core, neuron, value in zip(*(column.tolist() for column in sent), strict=True):
         if (core, neuron) in row:
             r = row[core, neuron]

@@ -35,9 +35,7 @@ def ticks_of(program, n_frames=N_FRAMES):
 @pytest.mark.law
 @given(st.data())
 @settings(deadline=None, max_examples=40)
-def test_programs_compute_their_rollout_on_every_engine(
-    graded_networks, graded_chips, patterns, fed, frames_of, data
-):
+def test_programs_compute_their_rollout_on_every_engine(graded_networks, graded_chips, patterns, fed, frames_of, data):
     network = data.draw(graded_networks(widest=data.draw(st.sampled_from([7, 127, 1000]))))
     rollout = nm.Rollout(
         network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined", "pipelined:9"]))
