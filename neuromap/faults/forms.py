@@ -151,7 +151,7 @@ _ACCURACY: Column[FaultPoint] = Column("accuracy\n[95 %]", lambda point: _estima
 def study_table(study: FaultStudy) -> Table[FaultPoint]:
     """Give a row for every point, with a sentence each on what the figures are."""
     cores = ", ".join(f"{name}: {counted(n, 'core')}" for name, n in zip(study.curves, study.cores, strict=True))
-    points = study.points
+    points, kinds = study.points, [(kind, EVERY_KIND[kind]) for kind in study.kinds]
     return Table(
         [*_COLUMNS, *([_ACCURACY] if study.images else [])],
         [point for kind in study.kinds for point in points if point.kind == kind],
@@ -159,7 +159,7 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
         is_edged=True,
         notes=[
             f"stimuli: {study.stimuli}, the same for all chips; {cores}",
-            *(f"{kind}: of all {EVERY_KIND[kind].at_risk}, the rate; of each, {EVERY_KIND[kind].effect}" for kind in study.kinds),
+            *(f"{kind}: of all {said.at_risk}, the rate; of each, {said.effect}" for kind, said in kinds),
             "struck: what failed of what was at risk, means over the seeds; of dropped spikes, those that were sent",
             "output error: part of the values of the output frames that differ from those without faults, from the "
             "first frame on that depends on the stimulus; of it, lost: spikes that are missing, added: spikes that are "
