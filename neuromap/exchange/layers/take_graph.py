@@ -13,8 +13,10 @@ from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.layers.decide import SpikeSums
 from neuromap.exchange.layers.find_structure import find_structure
+from neuromap.exchange.layers.graded_nodes import TakenGraded
 from neuromap.exchange.layers.layer_shapes import layer_shapes
 from neuromap.exchange.layers.structure import Layer, Structure
+from neuromap.exchange.layers.take_graded import is_quantised, take_graded
 from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers.operator import Operator
@@ -29,13 +31,18 @@ from neuromap.network.weights import as_shape
 
 def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:
     """Make a network of a graph of operators."""
-    graph = simplified(graph)
+    whole, graph = graph, simplified(graph)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:
         raise NotSupportedError(
             f"{show_name(source)}: no output depends on an input through any weights or functions, so there is no "
             "network to take over; export the model with its inputs"
         )
+    if is_quantised(whole):
+        try:
+            return _graded(take_graded(whole, structure, node_text(graph.name)), whole, structure, format, source)
+        except NotSupportedError as reason:
+            return _structural(graph, structure, format, source, str(reason), chip)
     try:
         taken = take_weights(graph, structure, node_text(graph.name))
     except NotSupportedError as reason:
@@ -52,6 +59,62 @@ def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec
         kept=notes["kept"],
         approximated=notes["approximated"],
         refused=(*notes["refused"], *unread),
+        work=work,
+    )
+
+
+def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
+    """Give a graded network, with notes on what it computes and what of it is another than the source's."""
+    network = taken.network
+    works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
+    work = {name: work for name, work in works.items() if work} if None not in works.values() else {}
+    computed = len(network.nodes) - len(network.inputs)
+    kept = [
+        Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
+    ]
+    for name in network.inputs:
+        neuron = network.nodes[name].graded
+        assert neuron is not None
+        scale = "" if neuron.scale is None else f", of {neuron.scale:g} each"
+        text = f"reads integers {neuron.low} to {neuron.high}{scale}; {taken.inputs[name]} is what the host quantises"
+        kept.append(Note(name, text))
+    for tensor, (name, _, unit) in taken.reals.items():
+        one_unit = bool((unit == unit[0]).all())
+        each = f"{unit[0]:g}" if one_unit else "a unit of their feature's own"
+        text = f"is the sums of {name}, in units of {each}"
+        kept.append(Note(f"output {tensor}", text + ("" if one_unit else "; the host scales them before it compares")))
+    approximated = [
+        Note(name, f"no multiplier and shift round as the source does at some of {what}", error=float(number))
+        for name, (number, what) in taken.differ.items()
+    ]
+    approximated += [
+        Note(
+            name,
+            "units of what it adds up are no small multiples of each other; its sum is off",
+            error=off,
+            unit="values",
+        )
+        for name, off in taken.off.items()
+    ]
+    kept += [
+        Note(edge, f"has weights of up to {greatest}, wider than 8 bits, so that all sums are exact")
+        for edge, greatest in taken.wide.items()
+    ]
+    refused = [
+        Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
+        for tensor, why in taken.opaque.items()
+    ]
+    refused += [
+        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
+    ]
+    return Imported(
+        network=replace(network, tables={"work": work} if work else {}),
+        format=format,
+        source=source,
+        producer=graph.producer,
+        kept=tuple(kept),
+        approximated=tuple(approximated),
+        refused=tuple(refused),
         work=work,
     )
 

@@ -15,7 +15,7 @@ from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import MAX_OPERATORS, OperatorGraph
-from neuromap.formats.onnx.folding import Reading, Stored, folded, stored_array, stored_shape
+from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, stored_array, stored_shape
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
@@ -58,6 +58,7 @@ def _read(path: Path) -> OperatorGraph:
     batch = _batch_of([shapes.get(name) for name in inputs])
     reading = Reading(shapes, constants, sizes)
     reading.unread += [*unread, *not_found]
+    reading.types.update(_types_of(graph))
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
         label = _label(node, reading, number)
@@ -76,6 +77,17 @@ def _read(path: Path) -> OperatorGraph:
         batch=batch,
         producer=producer if producer.isprintable() else "",
     )
+
+
+def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Give the types of inputs, where NumPy has them."""
+    import onnx
+
+    for info in graph.input:
+        try:
+            yield info.name, onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        except (KeyError, ValueError):
+            continue
 
 
 def _label(node: Any, reading: Reading, number: int) -> str:
@@ -175,6 +187,8 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | 
         if tensor:
             reading.constants[tensor] = value
             reading.constant_shapes[tensor] = value.shape
+    if values and (exact := exact_of(node, attributes, arrays, reading.exact, opset)) is not None:
+        reading.exact[node.output[0]] = exact
 
 
 def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, TensorShape], list[str]]:
