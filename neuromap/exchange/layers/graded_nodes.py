@@ -195,7 +195,7 @@ class GradedNodes:
         least, most = (part[rows].astype(np.int64) for part in reach)
         found = fitted(meaning.rows(rows), least, most)
         if found.differ.any():
-            self._found.differ[name] = (int(found.differ.sum()), "sums, counted once for neurons that are alike")
+            self._found.differ[name] = (int(found.differ.sum()), "sums of neurons that are not alike")
         back = np.tile(back.ravel(), size // columns.shape[1])
         return Ratio(found.multiplier[back], found.shift[back], found.differ[back])
 

@@ -57,7 +57,7 @@ class _Walk(GradedNodes):
         self._opaque: dict[str, str] = {}
         self._inputs: dict[str, str] = {}
         self._places: dict[str, Held] = {}
-        self._tail = _tail(graph)
+        self._tail = tail_of(graph)
 
     def taken(self, name: str) -> TakenGraded:
         """Walk the graph."""
@@ -238,7 +238,7 @@ class _Walk(GradedNodes):
             low, high = (float(_single(part, np.float64)) for part in one.constants)
             floor, ceiling = min(max(read.floor, low), high), max(min(read.ceiling, high), low)
             return replace(read, floor=floor, ceiling=ceiling)
-        factor, shift = _affine(word, one, read.shape)
+        factor, shift = affine(one, read.shape)
         if read.is_bounded:
             read = self._raw(read)
         parts = []
@@ -518,7 +518,7 @@ class _Walk(GradedNodes):
         return self._current
 
 
-def _tail(graph: OperatorGraph) -> set[str]:
+def tail_of(graph: OperatorGraph) -> set[str]:
     """Name tensors after which nothing is summed or quantised: the source reads them out."""
     needed: set[str] = set()
     for one in reversed(graph.operators):
@@ -556,16 +556,16 @@ def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
     return found.astype(np.float64)
 
 
-def _affine(word: str, one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
+def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
     """Give factor and shift of a function that only scales and shifts."""
     constants = [np.broadcast_to(part.astype(np.float64), shape).ravel() for part in one.constants]
     ones, zeros = np.ones(math.prod(shape)), np.zeros(math.prod(shape))
-    if word == "batch_norm":
+    if one.setting("function") == "batch_norm":
         mean, variance, scale, shift, epsilon = constants
         factor = scale / np.sqrt(variance + epsilon)
         return factor, shift - mean * factor
     first = constants[0] if constants else zeros
-    match word:
+    match one.setting("function", ""):
         case "negative":
             return -ones, zeros
         case "plus":

@@ -6,11 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised
 from neuromap.exchange.layers.decide import SpikeSums
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.graded_nodes import TakenGraded
@@ -29,8 +32,24 @@ from neuromap.network.transforms import Shape
 from neuromap.network.weights import as_shape
 
 
-def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:
-    """Make a network of a graph of operators."""
+def take_graph(
+    graph: OperatorGraph,
+    *,
+    format: str,
+    source: str,
+    chip: ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Make a network of a graph of operators; of a float one by a calibration set, where there is one."""
+    if calibration is not None:
+        shown = calibration_of(graph, calibration, labels, percentile)
+        if is_quantised(graph):
+            raise InputError(f"{show_name(source)}: is quantised already, by scales of its own; give no calibration")
+        return _calibrated(graph, shown, format, source)
+    if labels is not None or percentile is not None:
+        raise InputError("labels and percentile belong to a calibration set; give calibration too")
     whole, graph = graph, simplified(graph)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:
@@ -63,6 +82,16 @@ def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec
     )
 
 
+def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: str) -> Imported:
+    """Quantise a float graph, and say what that costs on the set that its scales are from."""
+    integers = quantised(graph, shown)
+    structure = find_structure(simplified(integers))
+    taken = take_graded(integers, structure, node_text(graph.name))
+    taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
+    found = _graded(taken, integers, structure, format, source)
+    return replace(found, approximated=(*price(taken, shown), *found.approximated))
+
+
 def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
     """Give a graded network, with notes on what it computes and what of it is another than the source's."""
     network = taken.network
@@ -84,7 +113,7 @@ def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, form
         text = f"is the sums of {name}, in units of {each}"
         kept.append(Note(f"output {tensor}", text + ("" if one_unit else "; the host scales them before it compares")))
     approximated = [
-        Note(name, f"no multiplier and shift round as the source does at some of {what}", error=float(number))
+        Note(name, "rounds otherwise than the source where no multiplier and shift do", error=float(number), unit=what)
         for name, (number, what) in taken.differ.items()
     ]
     approximated += [
@@ -292,10 +321,13 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     refused += [
         Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
     ]
-    text = (
-        f"are not taken over, as this is not in frame code: {reason}; patterns, times and work hold, nothing is mapped"
+    what = "no graded network" if is_quantised(graph) else "not in frame code"
+    text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
+    way = (
+        "quantise it here by inputs (calibration=, --calibrate), or train it with integer weights and step activations"
     )
-    refused.append(Note("weights", text, "train it with integer weights and step activations (docs/layers.md)"))
+    is_float = not is_quantised(graph)
+    refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
     return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
 
 
