@@ -54,8 +54,8 @@ def import_command(
         ".npz beside it)."
     ),
     calibrate: str | None = option(
-        "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, and "
-        "perhaps labels."
+        "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, "
+        "and perhaps labels."
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
     as_json: bool = AS_JSON,
@@ -80,8 +80,8 @@ def import_command(
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
     check_destinations(written, files)
-    given = (("dt", dt), ("tool", tool), ("calibration", calibrate))
-    options = {key: value for key, value in given if value is not None}
+    asked = (("dt", dt), ("tool", tool), ("calibration", calibrate))
+    options = {key: value for key, value in asked if value is not None}
     if is_script:
         if options or pins is not None:
             given = ", ".join([*options, *(["pins"] if pins is not None else [])])

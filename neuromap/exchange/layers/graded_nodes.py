@@ -56,15 +56,17 @@ class Sums(ReadOnly, Card):
     offset: Floats  # (size,), in the order of the tensor: what is added
     count: Ints  # (size,): what the sum is divided by
     first: bool = False  # whether features come before rows, as sequences have them
-    floor: float = -math.inf
-    ceiling: float = math.inf
+    floor: Floats | float = -math.inf  # bounds of reals, one or as many as elements
+    ceiling: Floats | float = math.inf
+    view: TensorShape | None = None  # the shape that the same elements, in the same order, are read in
     pool: Operator | None = None  # a maximum that waits until the sums are integers
     made: Operator | None = None  # the operator that made the sums, which names their node
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a bound or a maximum waits for integers."""
-        return self.pool is not None or self.floor > -math.inf or self.ceiling < math.inf
+        """Whether a bound, a maximum or another shape waits for integers."""
+        waits = self.pool is not None or self.view is not None
+        return waits or bool(np.any(self.floor > -math.inf) or np.any(self.ceiling < math.inf))
 
     @property
     def is_plain(self) -> bool:
@@ -188,12 +190,13 @@ class GradedNodes:
             if pair.differ:
                 self._found.differ[name] = (pair.differ, "pairs of values")
             return Ratio(*(np.full(size, part) for part in (*pair.ratio, 0)))
-        columns = np.stack([meaning.unit, meaning.count, meaning.rest, meaning.scale, *reach])
+        columns = np.stack([meaning.unit, meaning.count, meaning.rest, meaning.scale])
         if (columns.reshape(len(columns), -1, features) == columns[:, None, :features]).all():
-            columns = columns[:, :features]
+            columns, least, most = columns[:, :features], *(part.reshape(-1, features) for part in reach)
+            reach = least.min(axis=0), most.max(axis=0)  # one ratio for a feature, though sums at edges reach less
+        columns = np.stack([*columns, *reach])
         _, rows, back = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        least, most = (part[rows].astype(np.int64) for part in reach)
-        found = fitted(meaning.rows(rows), least, most)
+        found = fitted(meaning.rows(rows), *(part[rows].astype(np.int64) for part in reach))
         if found.differ.any():
             self._found.differ[name] = (int(found.differ.sum()), "sums of neurons that are not alike")
         back = np.tile(back.ravel(), size // columns.shape[1])
@@ -253,7 +256,10 @@ class GradedNodes:
             return None
         reals = [v.astype(np.float32) * np.float32(part.unit[0]) for v, part in zip(values, read.parts, strict=True)]
         total = one.sign * reals[0][:, None] + two.sign * reals[1][None]
-        total = np.minimum(np.maximum(total, np.float32(read.floor)), np.float32(read.ceiling))
+        floor, ceiling = (np.unique(np.float32(part)) for part in (read.floor, read.ceiling))
+        if len(floor) > 1 or len(ceiling) > 1:
+            return None
+        total = np.minimum(np.maximum(total, floor), ceiling)
         scale = meaning.scale[:1].astype(np.float32)
         made = np.clip(meaning.of_reals(total, scale), *bounds).astype(np.int64)
         low, high = self._bounds(meaning)
@@ -324,6 +330,25 @@ def shape_of(shape: TensorShape, first: bool) -> Shape:
     found = node_shape(shape, features_first=first)
     assert found is not None
     return found
+
+
+def reshaped(read: Sums, shape: TensorShape) -> Sums:
+    """Give sums another shape: neurons of matrices get its order, those of others only when they are integers."""
+    links = [part.link for part in read.parts if isinstance(part.link, Dense | MatrixTransform)]
+    in_groups = any(isinstance(link, Dense) and link.groups > 1 for link in links)
+    if len(links) < len(read.parts) or read.is_bounded or in_groups:
+        return replace(read, view=shape)
+    after, parts = shape_of(shape, False), []
+    row = np.empty(len(read.offset), np.int64)
+    row[element_order(read.shape, features_first=read.first)] = np.arange(len(row))
+    rows = row[element_order(shape)]
+    for part, link in zip(read.parts, links, strict=True):
+        if isinstance(link, Dense) and link.weights is not None:
+            moved = link.weights.tensor(link.weight_shape)[rows]
+            parts.append(replace(part, link=Dense(link.source_shape, after, weights=moved)))  # type: ignore[arg-type]
+        else:
+            parts.append(replace(part, link=MatrixTransform(link.matrix()[rows])))
+    return replace(read, shape=shape, parts=tuple(parts), first=False)
 
 
 def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:

@@ -85,28 +85,25 @@ class Ratio(ReadOnly, Card):
     differ: Ints  # (n,): by how much they miss the graph's values, summed over all sums; mostly the sums that differ
 
 
-def fitted(meaning: Meaning, low: Ints, high: Ints, hint: tuple[Ints, Ints] | None = None) -> Ratio:
+def fitted(meaning: Meaning, low: Ints, high: Ints) -> Ratio:
     """Find the ratios that round as the graph does, for all sums from low to high."""
-    # hint: multipliers and shifts that are taken where they do, in place of those of fewest bits
     # shapes: low, high (n,)
     n, at_once = len(low), max(1, _AT_ONCE // max(1, meaning.high - meaning.low))
     found = np.zeros((3, n), np.int64)
     for start in range(0, n, at_once):
         rows = slice(start, start + at_once)
-        given = None if hint is None else (hint[0][rows], hint[1][rows])
-        found[:, rows] = _fitted(meaning.rows(rows), low[rows], high[rows], given)
+        found[:, rows] = _fitted(meaning.rows(rows), low[rows], high[rows])
     return Ratio(*found)
 
 
-def _fitted(meaning: Meaning, low: Ints, high: Ints, hint: tuple[Ints, Ints] | None) -> Ints:
+def _fitted(meaning: Meaning, low: Ints, high: Ints) -> Ints:
     steps = np.arange(meaning.low + 1, meaning.high + 1)
     nominal = meaning.unit / (meaning.count * meaning.scale)
-    first = _least_totals(meaning.values, (steps - 0.5) / nominal[:, None], low, high, steps)
+    first = least_totals(meaning.values, (steps - 0.5) / nominal[:, None], low, high, steps)
     lower, upper = _interval(first, first - 1, first <= high[:, None], first > low[:, None], steps)
     found = np.zeros((3, len(low)), np.int64)
     for row in range(len(low)):
-        given = None if hint is None else (int(hint[0][row]), int(hint[1][row]))
-        ratio = given if given and _inside(given, lower[row], upper[row]) else simplest(lower[row], upper[row])
+        ratio = simplest(lower[row], upper[row])
         if ratio is not None:
             found[:2, row] = ratio
             continue
@@ -128,10 +125,10 @@ def _missed(meaning: Meaning, ratio: tuple[int, int], first: Ints, low: Ints, hi
         return rounded(total, np.int64(ratio[0]), np.int64(ratio[1]))  # type: ignore[arg-type] # for all
 
     guess = (steps - 0.5)[None] * (2.0 ** ratio[1] / max(ratio[0], 1))
-    return int(np.abs(_least_totals(values, guess, low, high, steps) - first).sum())
+    return int(np.abs(least_totals(values, guess, low, high, steps) - first).sum())
 
 
-def _least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints, high: Ints, steps: Ints) -> Ints:
+def least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints, high: Ints, steps: Ints) -> Ints:
     """Find the least sum with a value of every step or more; one beyond the greatest sum where there is none."""
     # guess: (n, k), from which the search begins; mostly it is right but for one
     bottom, top = low[:, None] - 1, high[:, None] + 1

@@ -19,7 +19,17 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.exchange.layers.compute import conv_matrix, dense_matrix, moved_elements, window_matrix
 from neuromap.exchange.layers.find_structure import node_name
-from neuromap.exchange.layers.graded_nodes import GradedNodes, Held, Part, Sums, TakenGraded, conv_of, scaled, shape_of
+from neuromap.exchange.layers.graded_nodes import (
+    GradedNodes,
+    Held,
+    Part,
+    Sums,
+    TakenGraded,
+    conv_of,
+    reshaped,
+    scaled,
+    shape_of,
+)
 from neuromap.exchange.layers.layer_shapes import element_order
 from neuromap.exchange.layers.requantise import Meaning
 from neuromap.exchange.layers.structure import Structure
@@ -75,6 +85,10 @@ class _Walk(GradedNodes):
             if node in self._inputs:
                 raise NotSupportedError(f"output {tensor}: is an input, no node computes it")
             outputs.append(node)
+        for name_of, scale in self._graph.scales.items():
+            if name_of in self._nodes:
+                shape, neuron = self._nodes[name_of]
+                self._nodes[name_of] = (shape, replace(neuron, scale=scale))
         try:
             network = build_network(self._nodes, self._edges, outputs=dict.fromkeys(outputs), name=name)
         except NetworkError as error:
@@ -209,7 +223,7 @@ class _Walk(GradedNodes):
     def _moved(self, one: Operator) -> Held | Sums:
         found = self._read(one.reads[0])
         shape = one.shape or ()
-        source = found.shape if isinstance(found, Held) or found.pool is None else found.pool.shape or ()
+        source = found.shape if isinstance(found, Held) else _seen(found)
         elements, constant = moved_elements(one, [source], shape)
         if isinstance(found, Held):
             if (elements < 0).any() and constant != self._nodes[found.node][1].zero_point:
@@ -217,8 +231,8 @@ class _Walk(GradedNodes):
             return Held(shape, found.node, np.where(elements < 0, -1, found.elements[elements]))
         if (elements < 0).any() and constant:
             raise NotSupportedError(f"it pads with {constant:g}; only 0 is no value of a neuron")
-        if _stays(found, one):
-            return replace(found, shape=shape)
+        if one.kind == "reshape" and not found.is_plain:
+            return reshaped(found, shape)
         if found.is_bounded or not found.has_elements:
             found = self._raw(found)
         inside = elements >= 0
@@ -233,13 +247,18 @@ class _Walk(GradedNodes):
         """Apply a function of single elements: what scales and shifts goes into units, bounds wait for integers."""
         word = one.setting("function", "")
         if word == "relu":
-            return replace(read, floor=max(read.floor, 0.0), ceiling=max(read.ceiling, 0.0))
+            return replace(read, floor=np.maximum(read.floor, 0.0), ceiling=np.maximum(read.ceiling, 0.0))
         if word == "clip":
-            low, high = (float(_single(part, np.float64)) for part in one.constants)
-            floor, ceiling = min(max(read.floor, low), high), max(min(read.ceiling, high), low)
-            return replace(read, floor=floor, ceiling=ceiling)
-        factor, shift = affine(one, read.shape)
-        if read.is_bounded:
+            low, high = (part.astype(np.float64) for part in one.constants)
+            if max(low.size, high.size) > 1:  # after a maximum there are as many bounds as it has elements
+                low, high = (np.broadcast_to(part, _seen(read)).ravel() for part in (low, high))
+                read = self._raw(read) if read.pool is not None else read
+            else:
+                low, high = low.ravel(), high.ravel()
+            floor = np.minimum(np.maximum(read.floor, low), high)
+            return replace(read, floor=floor, ceiling=np.maximum(np.minimum(read.ceiling, high), low))
+        factor, shift = affine(one, _seen(read))
+        if replace(read, view=None).is_bounded:
             read = self._raw(read)
         parts = []
         for part in read.parts:
@@ -416,7 +435,7 @@ class _Walk(GradedNodes):
     def _greatest(self, one: Operator) -> Held | Sums:
         found = self._read(one.reads[0])
         if isinstance(found, Sums):
-            if found.is_bounded and found.pool is not None:
+            if found.pool is not None or found.view is not None:
                 found = self._raw(found)
             return replace(found, pool=one, made=found.made or one)
         neuron = self._nodes[found.node][1]
@@ -448,12 +467,16 @@ class _Walk(GradedNodes):
         zero = _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
         size = math.prod(read.shape)
-        scale = _along(_positive(one.constants[0]), one.setting("axis", 1), read.shape)
+        scale = _along(_positive(one.constants[0]), one.setting("axis", 1), _seen(read))
         is_fused, is_inverse = bool(one.setting("fused")), bool(one.setting("inverse"))
+        if read.view is not None:
+            held = self._quantised_of(replace(one, name=self._label(one)), replace(read, view=None), scale)
+            return Held(read.view, held.node, held.elements)
         if read.pool is not None:
             return self._quantised_pool(one, read, (low, high, zero), scale)
-        meaning = Meaning(read.parts[0].unit, read.count, np.zeros(size), np.full(size, read.floor),
-                          np.full(size, read.ceiling), scale, zero, low, high, is_fused, is_inverse)  # fmt: skip
+        floor, ceiling = (np.broadcast_to(part, size) for part in (read.floor, read.ceiling))
+        numbers = (read.parts[0].unit, read.count, np.zeros(size), floor, ceiling, scale)
+        meaning = Meaning(*numbers, zero, low, high, is_fused, is_inverse)
         if read.is_plain and (same := self._same(read, meaning)) is not None:
             return same
         single = float(scale[0]) if (scale == scale[0]).all() else None
@@ -466,13 +489,39 @@ class _Walk(GradedNodes):
         if (scale != scale[0]).any():
             raise NotSupportedError("it takes the greatest of values of different scales")
         low, high, zero = values
-        tensor, label = f"{one.gives}.before", self._label(read.made or pool)
-        self._tensors[tensor] = inner = replace(read, pool=None)
-        before = self._quantised(
-            replace(one, reads=(tensor,), gives=f"{tensor}.integers", name=label, shape=inner.shape)
-        )
+        inner = replace(read, pool=None)
+        if inner.is_plain:
+            return self._requantised_pool(one, inner, pool, (low, high, zero), scale)
+        before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
         neuron = GradedNeuron(low, high, maximum=1, zero_point=zero, scale=float(scale[0]))
         return self._pooled(pool, before, self._name(one), neuron, inner.shape)
+
+    def _requantised_pool(
+        self, one: Operator, read: Sums, pool: Operator, values: tuple[int, int, int], scale: Floats
+    ) -> Held:
+        """Make a node of the greatest of values, which it rounds to another unit."""
+        low, high, zero = values
+        (part,) = read.parts
+        if (part.unit != part.unit[0]).any():
+            raise NotSupportedError("it takes the greatest of values of different scales")
+        before, name = self._nodes[part.node][1], self._name(one)
+        ends, one_row = np.array([-np.inf]), (np.ones(1, np.int64), np.zeros(1))
+        numbers = (part.unit[:1], *one_row, ends, -ends, scale[:1])
+        meaning = Meaning(*numbers, zero, low, high, inverse=bool(one.setting("inverse")))
+        reach = (np.array([float(before.low)]), np.array([float(before.high)]))
+        ratio = self._ratio(name, meaning, reach, None, 1)
+        neuron = GradedNeuron(
+            low, high, ratio.multiplier[0], ratio.shift[0], maximum=1, zero_point=zero, scale=float(scale[0])
+        )
+        return self._pooled(pool, Held(read.shape, part.node, np.asarray(part.link)), name, neuron, read.shape)
+
+    def _quantised_of(self, one: Operator, inner: Sums, scale: Floats) -> Held:
+        """Quantise what another operator reads first."""
+        tensor = f"{one.gives}.before"
+        self._tensors[tensor] = inner
+        constants = (scale.astype(np.float32), one.constants[1])
+        first = replace(one, reads=(tensor,), gives=f"{tensor}.integers", constants=constants)
+        return self._quantised(replace(first, shape=inner.shape))
 
     def _same(self, read: Sums, meaning: Meaning) -> Held | None:
         """Give the values that are read, if quantising them changes nothing."""
@@ -488,6 +537,8 @@ class _Walk(GradedNodes):
     def _raw(self, read: Sums) -> Sums:
         """Make a node whose values are the sums themselves, where a graph reads them without integers between."""
         one = read.made
+        if read.view is not None:
+            return replace(self._raw(replace(read, view=None)), shape=read.view)
         name = self._current = (
             self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
         )
@@ -503,9 +554,10 @@ class _Walk(GradedNodes):
                 read.pool, Held(plain.shape, part.node, np.asarray(part.link)), name, greatest, plain.shape
             )
             return _plain(Part(held.node, held.elements, np.full(len(held.elements), part.unit[0])), held.shape)
-        if read.floor not in (-math.inf, 0.0) or read.ceiling < math.inf:
+        floor = np.unique(read.floor)
+        if len(floor) > 1 or floor[0] not in (-math.inf, 0.0) or np.any(read.ceiling < math.inf):
             raise NotSupportedError("it is bounded, and read without being quantised; quantise it there")
-        held = self._close(read, name, None, (-PAYLOAD if read.floor else 0, PAYLOAD, 0, None))
+        held = self._close(read, name, None, (-PAYLOAD if floor[0] else 0, PAYLOAD, 0, None))
         return _plain(Part(held.node, held.elements, self._unit), read.shape)
 
     def _label(self, one: Operator) -> str:
@@ -538,16 +590,18 @@ def _positive(scale: NDArray[Any]) -> NDArray[Any]:
     return scale
 
 
-def _single(array: NDArray[Any], kind: Any = np.int64) -> Any:
+def _single(array: NDArray[Any]) -> int:
     """Give the one number of a constant."""
     numbers = np.unique(array)
     if len(numbers) != 1:
         raise NotSupportedError("its zero points or bounds are not all the same; give it one")
-    return numbers[0].astype(kind).item()
+    return int(numbers[0])
 
 
 def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
     """Give every element its scale."""
+    if scale.size == math.prod(shape):
+        return scale.ravel().astype(np.float64)
     if scale.size > 1:
         along = [1] * len(shape)
         along[axis] = -1
@@ -581,15 +635,13 @@ def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
     raise NotSupportedError(f"{one.called} is no bound, factor or shift, which graded neurons have; leave it out")
 
 
-def _stays(read: Sums, one: Operator) -> bool:
-    """Tell whether a move leaves every neuron where it is."""
-    if one.kind != "reshape" or read.pool is not None or read.has_elements or one.shape is None:
-        return False
-    shapes = [
-        (shape_of(shape, read.first), element_order(shape, features_first=read.first))
-        for shape in (read.shape, one.shape)
-    ]
-    return shapes[0][0] == shapes[1][0] and bool((shapes[0][1] == shapes[1][1]).all())
+def _seen(read: Sums) -> TensorShape:
+    """Give the shape in which a tensor is read."""
+    return read.view or _unseen(read)
+
+
+def _unseen(read: Sums) -> TensorShape:
+    return read.shape if read.pool is None else read.pool.shape or ()
 
 
 def _same_units(matrix: csr_array, unit: Floats, units: Floats) -> bool:

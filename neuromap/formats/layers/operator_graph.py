@@ -125,6 +125,8 @@ class OperatorGraph(Card):
         Tool and version that wrote it, where the source says so.
     unread : tuple of str
         What the reader left out or could not read, in clauses.
+    scales : mapping of str to float
+        What a value of 1 stands for, by node of the graded network that the graph was written of.
 
     Raises
     ------
@@ -138,6 +140,7 @@ class OperatorGraph(Card):
     outputs: tuple[str, ...]
     producer: str = ""
     unread: tuple[str, ...] = field(default=())
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", ReadOnlyMapping(self.inputs))

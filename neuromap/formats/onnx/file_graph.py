@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -70,13 +73,25 @@ def _read(path: Path) -> OperatorGraph:
         known.update(gives)
     outputs = [info.name for info in graph.output if not reading.is_constant(info.name)]
     producer = " ".join(part for part in (model.producer_name, model.producer_version) if part)
-    return reading.graph(
+    found = reading.graph(
         graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
         inputs,
         outputs,
         batch=batch,
         producer=producer if producer.isprintable() else "",
     )
+    return replace(found, scales=_scales_of(model))
+
+
+def _scales_of(model: Any) -> dict[str, float]:
+    """Read the scales of nodes that an export of this package says."""
+    said = next((one.value for one in model.metadata_props if one.key == "neuromap.scales"), "{}")
+    try:
+        scales = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    known = scales.items() if isinstance(scales, dict) else ()
+    return {name: scale for name, scale in known if isinstance(scale, float) and 0 < scale < math.inf}
 
 
 def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
