@@ -162,12 +162,10 @@ class Graph:
     def dense(self, tensor, n=None):
         shape, x_scale, _ = self.known[tensor]
         n = n or int(self.rng.integers(1, 6))
-        if self.q or self.rng.random() < 0.5:
+        if self.q or len(shape) != 2 or self.rng.random() < 0.5:
             w, ws, wz = self.weights((shape[-1], n), 1)
             y_scale = self.fitting(x_scale, ws, shape[-1])
             return self._weighted("MatMul", tensor, w, ws, wz, None, None, y_scale, (*shape[:-1], n), {})
-        if len(shape) != 2:
-            return tensor
         turned = int(self.rng.integers(2))
         w, ws, wz = self.weights((n, shape[1]) if turned else (shape[1], n), 1 - turned)
         y_scale = self.fitting(x_scale, ws, shape[1])
@@ -245,9 +243,13 @@ class Graph:
         real = self.op("BatchNormalization", [real, *(self.constant(p.astype(np.float32)) for p in parts)])
         return self.integers(self.activation(real), shape)
 
-    def transposed(self, tensor):
+    def transposed(self, tensor, k=None, stride=None):
         shape = self.known[tensor][0]
-        features, k, stride = int(self.rng.integers(1, 4)), int(self.rng.integers(1, 4)), int(self.rng.integers(1, 3))
+        features, k, stride = (
+            int(self.rng.integers(1, 4)),
+            k or int(self.rng.integers(1, 4)),
+            stride or int(self.rng.integers(1, 3)),
+        )
         w, ws, wz = self.weights((shape[1], features, k, k), 1)
         reads = [self.real(tensor), self.dequantised(w, ws, wz, 1)]
         real = self.op("ConvTranspose", reads, strides=[stride, stride])
@@ -301,3 +303,67 @@ def random_graph(family, seed):
     elif rng.random() < 0.2 and not graph.q:
         tensor = graph.dense(tensor)
     return graph, tensor
+
+
+def resnet(family, seed, bottleneck=False):
+    """A small member of the residual networks, of basic blocks or of bottlenecks."""
+    graph = Graph(family, seed, (1, 3, 16, 16))
+    x = graph.conv(graph.input(), features=6, groups=1, kernel=3, stride=1, pad=1)
+    x = graph.integers(graph.op("MaxPool", [graph.real(x)], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+                       (1, 6, 8, 8), *graph.known[x][1:])  # fmt: skip
+    for features, stride in ((6, 1), (8, 2), (10, 2)):
+        for k in range(2):
+            step = stride if k == 0 else 1
+            y = x
+            if bottleneck:
+                y = graph.conv(y, features=4, groups=1, kernel=1, stride=1, pad=0)
+                y = graph.conv(y, features=4, groups=1, kernel=3, stride=step, pad=1)
+                y = graph.conv(y, features=features, groups=1, kernel=1, stride=1, pad=0, plain=True)
+            else:
+                y = graph.conv(y, features=features, groups=1, kernel=3, stride=step, pad=1)
+                y = graph.conv(y, features=features, groups=1, kernel=3, stride=1, pad=1, plain=True)
+            if step > 1 or graph.known[x][0][1] != features:
+                x = graph.conv(x, features=features, groups=1, kernel=1, stride=step, pad=0, plain=True)
+            x = graph.add(y, x, relu=True)
+    shape, scale, zero = graph.known[x]
+    x = graph.integers(graph.op("GlobalAveragePool", [graph.real(x)]), (*shape[:2], 1, 1), scale, zero)
+    return graph, graph.dense(graph.flatten(x), 10)
+
+
+def mobilenet(family, seed):
+    """Inverted residuals: features made more, weighed one by one, made fewer again."""
+    graph = Graph(family, seed, (1, 3, 12, 12))
+    x = graph.conv(graph.input(), features=4, groups=1, kernel=3, stride=2, pad=1)
+    for features, stride in ((4, 1), (6, 2), (6, 1)):
+        y = graph.conv(x, features=12, groups=1, kernel=1, stride=1, pad=0)
+        y = graph.conv(y, features=12, groups=12, kernel=3, stride=stride, pad=1)
+        y = graph.conv(y, features=features, groups=1, kernel=1, stride=1, pad=0, plain=True)
+        x = graph.add(x, y, relu=False) if stride == 1 and graph.known[x][0][1] == features else y
+    return graph, graph.dense(graph.flatten(graph.conv(x, features=8, groups=1, kernel=1, stride=1, pad=0)), 10)
+
+
+def unet(family, seed):
+    """Two levels down and up, with skips that are concatenated."""
+    graph = Graph(family, seed, (1, 2, 12, 12))
+    x, skips = graph.input(), []
+    for features in (4, 6):
+        x = graph.conv(x, features=features, groups=1, kernel=3, stride=1, pad=1)
+        skips.append(x)
+        shape, scale, zero = graph.known[x]
+        real = graph.op("MaxPool", [graph.real(x)], kernel_shape=[2, 2], strides=[2, 2])
+        x = graph.integers(real, (*shape[:2], shape[2] // 2, shape[3] // 2), scale, zero)
+    x = graph.conv(x, features=8, groups=1, kernel=3, stride=1, pad=1)
+    for skip in reversed(skips):
+        x = graph.transposed(x, 2, 2)
+        x = graph.conv(graph.concat(x, skip), features=4, groups=1, kernel=3, stride=1, pad=1)
+    return graph, graph.conv(x, features=3, groups=1, kernel=1, stride=1, pad=0, plain=True)
+
+
+def token_mlp(family, seed):
+    """The linear parts of a transformer's block: two matrices over every token, and a residual."""
+    graph = Graph(family, seed, (1, 7, 8))
+    x = graph.input()
+    for _ in range(2):
+        y = graph.dense(graph.dense(x, 16), 8)
+        x = graph.add(x, y, relu=False)
+    return graph, x

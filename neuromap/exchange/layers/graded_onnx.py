@@ -96,7 +96,8 @@ def _model(network: Network) -> tuple[bytes, tuple[Note, ...]]:
             f"network {network.name}: is not graded, so it sends no integers; neuromap export --to nir writes spikes"
         )
     if not nx.is_directed_acyclic_graph(network.graph):
-        cycle = " -> ".join(u for u, _ in nx.find_cycle(network.graph))
+        edges = nx.find_cycle(network.graph)
+        cycle = " -> ".join([*(edge[0] for edge in edges), edges[0][0]])
         raise NotSupportedError(
             f"network {network.name}: has the cycle {cycle}; an ONNX graph is one frame without memory, cut the "
             "cycle or keep the network file"
@@ -144,13 +145,13 @@ class _Writer:
             self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, shape))
             self._round(node, name, np.array([neuron.scale or 1.0]), is_input=True)
             return
-        sums = self._sums(node)
+        sums, unit = self._sums(node), self._unit(node)
         if name in self._network.outputs and self._is_whole(neuron) and self._type(neuron) is None:
             if any(u == name for u, _ in self._network.edges):
                 self._refuse_wide(node)
             self._outputs.append(self._onnx.helper.make_tensor_value_info(sums, self._onnx.TensorProto.FLOAT, shape))
             return
-        self._round(node, sums, self._unit(node))
+        self._round(node, sums, unit)
 
     def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
         gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"

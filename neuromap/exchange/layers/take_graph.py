@@ -323,9 +323,8 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     ]
     what = "no graded network" if is_quantised(graph) else "not in frame code"
     text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
-    way = (
-        "quantise it here by inputs (calibration=, --calibrate), or train it with integer weights and step activations"
-    )
+    way = "quantise it by a set of inputs (calibration, docs/graded.md), or train it with integer weights and step "
+    way += "activations (docs/layers.md)"
     is_float = not is_quantised(graph)
     refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
     return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
