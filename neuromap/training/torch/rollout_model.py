@@ -269,7 +269,7 @@ def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
 def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
     """Pad as the network file says and slide; convolutions take the features before rows and columns."""
     image = x.permute(0, 3, 1, 2)
-    if transform.padding == "same":
+    if transform.padding != "valid":
         stride = transform.stride or transform.kernel
         image = functional.pad(image, _margins(transform, stride))
     moved: Tensor = slide(image)
@@ -278,6 +278,9 @@ def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
 
 def _margins(transform: Conv | Pool, stride: tuple[int, int]) -> list[int]:
     """Columns before and after, rows before and after: the smaller half before."""
+    if not isinstance(transform.padding, str):
+        top, left, bottom, right = transform.padding
+        return [left, right, top, bottom]
     margins = []
     for axis in (1, 0):
         windows, length = transform.target_shape[axis], transform.source_shape[axis]
