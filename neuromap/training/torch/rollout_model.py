@@ -124,6 +124,15 @@ class RolloutModel(nn.Module):
         """Give the values of input nodes: what they are shown."""
         return dict(inputs)
 
+    def _applied(self, key: EdgeKey, edge: Edge, x: Tensor) -> Tensor:
+        """Give what an edge brings to its target."""
+        return apply_edge(edge, self.weight(key), x)
+
+    def _joined(self, name: str, parts: Iterator[Tensor]) -> Tensor:
+        """Add up what the edges of a node bring."""
+        del name
+        return _added(parts)
+
     def _into(self, name: str) -> Iterator[tuple[EdgeKey, Edge]]:
         return ((key, edge) for key, edge in self.network.edges.items() if edge.target == name)
 
@@ -131,10 +140,9 @@ class RolloutModel(nn.Module):
         self, name: str, before: Mapping[str, Tensor], now: Mapping[str, Tensor], r_of: Mapping[EdgeKey, int]
     ) -> Tensor:
         parts = (
-            apply_edge(edge, self.weight(key), (before if r_of[key] else now)[edge.source])
-            for key, edge in self._into(name)
+            self._applied(key, edge, (before if r_of[key] else now)[edge.source]) for key, edge in self._into(name)
         )
-        return self.activate(name, _added(parts))
+        return self.activate(name, self._joined(name, parts))
 
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
@@ -145,10 +153,10 @@ class RolloutModel(nn.Module):
             if edge.source not in stage.nodes:
                 # All frames at once; that which nobody takes is left out after the edge, where frames are smaller.
                 x = values[edge.source]
-                sums = apply_edge(edge, self.weight(key), x.flatten(0, 1)).unflatten(0, x.shape[:2])
+                sums = self._applied(key, edge, x.flatten(0, 1)).unflatten(0, x.shape[:2])
                 parts.append(sums[1 - r_of[key] : len(x) - r_of[key]])
         if parts:
-            return _added(iter(parts))
+            return self._joined(name, iter(parts))
         some = next(iter(values.values()))
         return some.new_zeros((len(some) - 1, some.shape[1], *_shape(self.network.nodes[name])))
 
@@ -162,7 +170,7 @@ class RolloutModel(nn.Module):
             frames.append(now)
             for name in stage.nodes:
                 inside = (
-                    apply_edge(edge, self.weight(key), frames[-1 - r_of[key]][edge.source])
+                    self._applied(key, edge, frames[-1 - r_of[key]][edge.source])
                     for key, edge in self._into(name)
                     if edge.source in stage.nodes
                 )
@@ -267,13 +275,18 @@ def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
-    """Pad as the network file says and slide; convolutions take the features before rows and columns."""
+    """Pad as the network file says and slide."""
+    moved: Tensor = slide(padded(transform, x))
+    return moved.permute(0, 2, 3, 1)
+
+
+def padded(transform: Conv | Pool, x: Tensor, value: float = 0.0) -> Tensor:
+    """Pad as the network file says, and bring features before rows and columns, as convolutions take them."""
     image = x.permute(0, 3, 1, 2)
     if transform.padding == "same":
         stride = transform.stride or transform.kernel
-        image = functional.pad(image, _margins(transform, stride))
-    moved: Tensor = slide(image)
-    return moved.permute(0, 2, 3, 1)
+        image = functional.pad(image, _margins(transform, stride), value=value)
+    return image
 
 
 def _margins(transform: Conv | Pool, stride: tuple[int, int]) -> list[int]:
