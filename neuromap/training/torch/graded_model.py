@@ -96,6 +96,8 @@ class GradedModel(IntegerModel):
                 "nodes"
             )
         if name in self.trained:
+            if neuron.low == neuron.high:
+                raise NotSupportedError(f"node {name}: its only value is 0; give it a range to train")
             least = self._reach(name) + self._rounding(name)
             if least >= self.widths.products:
                 raise NotSupportedError(
