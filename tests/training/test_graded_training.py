@@ -107,8 +107,8 @@ def test_a_run_that_was_stopped_ends_with_the_same_integers(images, chip, tmp_pa
         np.testing.assert_array_equal(edge.matrix().toarray(), resumed.network.edges[key].matrix().toarray())
     for name, node in whole.network.nodes.items():
         assert repr(node.graded.arrays) == repr(resumed.network.nodes[name].graded.arrays)
+    other = nm.Rollout(network(True, values=(0, 127)), "streaming")
     with pytest.raises(InputError, match="is of another run: graded"):
-        other = nm.Rollout(network(True, values=(0, 127)), "streaming")
         train_for_chip(other, chip, images, QUICK, hardware, tmp_path / "c.safetensors")
 
 

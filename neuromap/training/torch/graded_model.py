@@ -11,10 +11,9 @@ import networkx as nx
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from neuromap.errors import NotSupportedError
-from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.node import Node
@@ -30,7 +29,6 @@ from neuromap.training.torch.frame_model import (
     running,
     with_weights,
 )
-from neuromap.training.torch.rollout_model import padded
 
 _BITS_OF_MULTIPLIER = 15
 """A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits."""
@@ -222,23 +220,6 @@ class GradedModel(IntegerModel):
             else exact.round().clamp(neuron.low, neuron.high)
         )
         return values.to(sums.dtype)
-
-    def _joined(self, name: str, parts: Iterator[Tensor]) -> Tensor:
-        """Add up what comes in over the edges of a node, or take the greatest."""
-        if not self.neurons[name].maximum:
-            return super()._joined(name, parts)
-        total = next(parts)
-        for part in parts:
-            total = torch.maximum(total, part)
-        return total
-
-    def _applied(self, key: EdgeKey, edge: Edge, x: Tensor) -> Tensor:
-        transform = edge.transform
-        if self.neurons[edge.target].maximum and isinstance(transform, Pool):
-            stride = transform.stride or transform.kernel
-            image = padded(transform, x, -math.inf)
-            return functional.max_pool2d(image, transform.kernel, stride).permute(0, 2, 3, 1)
-        return super()._applied(key, edge, x)
 
     # Before training: what sums are usual.
 

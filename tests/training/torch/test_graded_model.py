@@ -151,7 +151,7 @@ def test_gradients_reach_everything_that_is_trained(trained):
     assert moved == edges | {"A.bias", "B.bias", "O.bias", "scores.scale"}
 
 
-I, H = (4, 4, 1), (2, 2, 1)
+IMAGE, CELLS = (4, 4, 1), (2, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -159,31 +159,34 @@ I, H = (4, 4, 1), (2, 2, 1)
     [
         (
             GradedNeuron(0, 255, maximum=1),
-            {("I", "H"): Conv(I, H, kernel=(2, 2), stride=(2, 2))},
+            {("I", "H"): Conv(IMAGE, CELLS, kernel=(2, 2), stride=(2, 2))},
             "node H: takes the greatest input and has weights to train",
         ),
         (
             GradedNeuron(0, 255, maximum=1),
-            {("I", "H"): Pool(I, H, kernel=(2, 2)), ("H", "H"): Identity(H, H)},
+            {("I", "H"): Pool(IMAGE, CELLS, kernel=(2, 2)), ("H", "H"): Identity(CELLS, CELLS)},
             "node H: takes the greatest input and lies on a cycle",
         ),
         (
             GradedNeuron(0, 255, multiplier=2**31 - 1),
-            {("I", "H"): Pool(I, H, kernel=(2, 2))},
+            {("I", "H"): Pool(IMAGE, CELLS, kernel=(2, 2))},
             r"node H: its sums reach 1020, its multiplier 2147483647; .* scale them down",
         ),
         (
             GradedNeuron(0, 255),
-            {("I", "H"): Dense(I, H), ("H", "H"): Pool(H, H, kernel=(20, 20), stride=(1, 1), padding="same")},
+            {
+                ("I", "H"): Dense(IMAGE, CELLS),
+                ("H", "H"): Pool(CELLS, CELLS, kernel=(20, 20), stride=(1, 1), padding="same"),
+            },
             "node H: its neurons have so many inputs",
         ),
-        (GradedNeuron(0, 0), {("I", "H"): Dense(I, H)}, "node H: its only value is 0"),
+        (GradedNeuron(0, 0), {("I", "H"): Dense(IMAGE, CELLS)}, "node H: its only value is 0"),
     ],
 )
 def test_what_is_not_trained_is_refused_in_one_line(torch, node, edges, said):
     from neuromap.training.torch.graded_model import GradedModel
 
-    net = build_network({"I": (I, NEURONS["A"]), "H": (H, node)}, edges)
+    net = build_network({"I": (IMAGE, NEURONS["A"]), "H": (CELLS, node)}, edges)
     with pytest.raises(NotSupportedError, match=said) as caught:
         GradedModel(net, NARROW)
     assert "\n" not in str(caught.value)
