@@ -122,15 +122,12 @@ def train_for_chip(
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
 
-    network = task.choice.network
-    values = network.nodes[network.inputs[0]].graded
-
     def measured(part: str) -> FrameBatches:
-        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions(), values)
+        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
 
     run = Run(
         patterns=task.trained,
-        batches=FrameBatches(images["train"], task.shown, options, hardware, values),
+        batches=FrameBatches(images["train"], task.shown, options, hardware),
         validation=measured("validation") if "validation" in images else None,
         classes=len(images["train"].classes),
         task=task.about,
@@ -233,7 +230,8 @@ def _code_told(encoding: InputEncoding) -> list[Any]:
     """Name what frames depend on beside images and noise, as a checkpoint keeps it."""
     given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
     digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
-    return [encoding.code, list(encoding.levels), digest]
+    valued = [list(encoding.mean), list(encoding.step)] if encoding.code == "value" else []
+    return [encoding.code, list(encoding.levels), digest, *valued]
 
 
 def _graded_told(network: Network) -> list[Any]:

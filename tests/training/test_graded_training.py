@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.errors import ChipError, InputError, NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.network import GradedNeuron, build_network
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
@@ -19,10 +19,7 @@ QUICK = TrainingOptions(
 
 @pytest.fixture(scope="module")
 def chip():
-    try:
-        return nm.load_chip("loihi2")
-    except ChipError:
-        pytest.skip("needs the chip file loihi2")
+    return nm.load_chip("loihi2")
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +71,11 @@ def test_training_goes_on_from_the_integers_of_a_network(images, chip):
     assert more.result.accuracy[-1] > 0.8
 
 
-def test_centred_inputs_and_means_become_the_values_of_the_node(images, chip):
-    """With the scale 1/100, a mean of 0.2 and the range -20 to 60, a pixel p is rint((p / 255 - 0.2) x 100) in it."""
-    net = network(values=(-20, 60), inputs={"I": {"mean": 0.2}})
-    node = replace(net.nodes["I"], neuron=replace(net.nodes["I"].neuron, scale=0.01))
-    net = replace(net, nodes={**net.nodes, "I": node})
+def test_centred_inputs_become_the_values_of_the_node(images, chip):
+    """A pixel p is rint((p / 255 - 0.2) x 100), within the range of the node."""
+    net = network(values=(-20, 60), inputs={"I": {"mean": 0.2, "step": 0.01}})
     made = train_for_chip(nm.Rollout(net, "sequential"), chip, images, replace(QUICK, epochs=1))
-    assert made.lines[0] == "I: intensity less the mean x 100, rounded, -20 to 60"
+    assert made.lines[0] == "I: (intensity - mean) / step, rounded, -20 to 60, as the network file says"
 
     def values(image):
         return np.clip(np.rint((image / 255 - 0.2) * 100), -20, 60).astype(int)
@@ -107,7 +102,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_integers(images, chip, tmp_pa
         np.testing.assert_array_equal(edge.matrix().toarray(), resumed.network.edges[key].matrix().toarray())
     for name, node in whole.network.nodes.items():
         assert repr(node.graded.arrays) == repr(resumed.network.nodes[name].graded.arrays)
-    other = nm.Rollout(network(True, values=(0, 127)), "streaming")
+    other = nm.Rollout(network(True, values=(-1, 255)), "streaming")
     with pytest.raises(InputError, match="is of another run: graded"):
         train_for_chip(other, chip, images, QUICK, hardware, tmp_path / "c.safetensors")
 
@@ -117,8 +112,8 @@ def test_a_run_that_was_stopped_ends_with_the_same_integers(images, chip, tmp_pa
     [
         ({"training": {"nodes": {"H": {"dropout": 0.5}}}}, NetworkError, "training.nodes.H: is none of a graded"),
         ({"training": {"edges": {"I -> H": {"weights": "4-bit"}}}}, NetworkError, "training.edges.I -> H: is none of"),
-        ({"inputs": {"I": {"code": "layer", "kernel": [3, 3]}}}, NotSupportedError, "inputs.I.code: a layer on the"),
-        ({"inputs": {"I": {"frames": "track"}}}, NotSupportedError, 'inputs.I.frames: "track" is not trained'),
+        ({"inputs": {"I": {"code": "layer", "kernel": [3, 3]}}}, NotSupportedError, 'I.code: "layer" gives spikes of'),
+        ({"inputs": {"I": {"code": "real"}}}, NotSupportedError, 'inputs.I.code: "real" gives intensities'),
     ],
 )
 def test_what_graded_networks_do_not_have_is_refused_in_one_line(images, chip, tables, error, said):

@@ -56,7 +56,7 @@ def require_graded_chip(network: Network, chip: ChipSpec) -> None:
 def graded_lines(network: Network, chip: ChipSpec) -> tuple[str, ...]:
     """Say what is chosen for a chip, for people."""
     widths = widths_of(chip)
-    lines = [_input_line(network, encoding) for encoding in input_encodings(network).values()]
+    lines = [_input_line(encoding) for encoding in input_encodings(network).values()]
     for name, node in network.nodes.items():
         into = [edge.transform for edge in network.edges.values() if edge.target == name]
         trained = [transform for transform in into if isinstance(transform, Conv | Dense)]
@@ -75,26 +75,15 @@ def graded_lines(network: Network, chip: ChipSpec) -> tuple[str, ...]:
     )
 
 
-def input_unit(neuron: GradedNeuron) -> float:
-    """Give the intensity that a value of 1 stands for: white is the greatest value where the network says nothing."""
-    return neuron.scale or 1 / max(neuron.high, 1)
-
-
-def _input_line(network: Network, encoding: InputEncoding) -> str:
-    neuron = network.nodes[encoding.node].graded
-    assert neuron is not None  # a network is graded as a whole
-    if encoding.code == "layer":
+def _input_line(encoding: InputEncoding) -> str:
+    if encoding.code == "layer" or not encoding.is_for_chip:
+        found = "gives spikes of a layer" if encoding.code == "layer" else "gives intensities"
         raise NotSupportedError(
-            f"inputs.{encoding.node}.code: a layer on the host gives spikes; a graded network takes the intensities "
-            "themselves, drop the code"
+            f'inputs.{encoding.node}.code: "{encoding.code}" {found}; graded networks take values, drop the code'
         )
-    if encoding.frames != "still":
-        raise NotSupportedError(
-            f'inputs.{encoding.node}.frames: "{encoding.frames}" is not trained for a chip; drop it to show one '
-            "picture in all frames"
-        )
-    if encoding.is_binary:
+    if encoding.code != "value":
         return f"{encoding.node}: code {encoding.code}, as the network file says"
-    mean = " less the mean" if encoding.mean else ""
-    per = round(1 / input_unit(neuron), 6)
-    return f"{encoding.node}: intensity{mean} x {per:g}, rounded, {neuron.low} to {neuron.high}"
+    if not encoding.mean and not encoding.step:
+        return f"{encoding.node}: pixels less the zero point {encoding.zero_point}"
+    low, high = encoding.values or (0, 0)
+    return f"{encoding.node}: (intensity - mean) / step, rounded, {low} to {high}, as the network file says"

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuromap.datasets.tracks import ImageSet
-from neuromap.encoding.frames import Frames, InputEncoding, encode
-from neuromap.network.graded_neuron import GradedNeuron
+from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.graded_settings import input_unit
 from neuromap.training.options.hardware_options import HardwareOptions
 from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
@@ -137,15 +135,10 @@ class FrameBatches(Batches):
     """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
 
     def __init__(
-        self,
-        images: ImageSet,
-        encoding: InputEncoding,
-        options: TrainingOptions,
-        hardware: HardwareOptions,
-        graded: GradedNeuron | None = None,
+        self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
     ) -> None:
         super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
-        self._encoding, self._shift, self._graded = encoding, hardware.shift, graded
+        self._encoding, self._shift = encoding, hardware.shift
 
     def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
@@ -167,17 +160,10 @@ class FrameBatches(Batches):
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
         intensities = images.astype(np.float32) / np.float32(self._white)
         if not self._encoding.is_drawn:  # views of one frame
-            still = torch.from_numpy(self._valued(encode(self._encoding, intensities, 1)[:, 0]))
+            still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
             return still.expand(n_frames, *still.shape)
         frames = encode(self._encoding, intensities, n_frames, rng)
-        return torch.from_numpy(np.ascontiguousarray(self._valued(frames.swapaxes(0, 1))))
-
-    def _valued(self, frames: Frames) -> NDArray[np.float32]:
-        """Give what a node takes: spikes as 1, of a graded node intensities as its integers."""
-        if self._graded is None or self._encoding.is_binary:
-            return frames.astype(np.float32)
-        values = np.rint(frames / np.float64(input_unit(self._graded)))
-        return values.clip(self._graded.low, self._graded.high).astype(np.float32)
+        return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
 
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
         if self._flip:
