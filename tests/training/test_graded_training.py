@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
+from neuromap.accuracy import accuracy_on_chip
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.network import GradedNeuron, build_network
 from neuromap.network.network import Network
@@ -53,17 +54,20 @@ def accuracy_by_reference(made, pattern, shown, n_frames, to_values):
 
 
 @pytest.mark.parametrize(("pattern", "self_edge"), [("streaming", False), ("streaming", True), ("sequential", True)])
-def test_the_written_network_is_right_as_often_as_the_model(images, chip, pattern, self_edge):
+def test_reference_and_chip_are_right_as_often_as_the_model(images, chip, pattern, self_edge):
     made = train_for_chip(nm.Rollout(network(self_edge), pattern), chip, images, QUICK)
     assert made.result.accuracy[-1] > 0.8
     assert made.result.history[-1].loss < made.result.history[0].loss
     assert any("one frame is trained" in line for line in made.lines) != self_edge
     found = accuracy_by_reference(made.network, pattern, images["validation"], 2, lambda image: image)
     assert made.result.accuracy == pytest.approx(found, abs=1e-6)
+    exported = nm.Rollout(made.network, pattern)
+    on_chip = accuracy_on_chip(exported, nm.map_rollout(exported, chip), images["validation"], 2, threads=1)
+    assert [frame.accuracy for frame in on_chip.frames] == pytest.approx(found, abs=1e-6)
 
 
 def test_training_goes_on_from_the_integers_of_a_network(images, chip):
-    rollouts = [nm.Rollout(network(True), pattern) for pattern in ("streaming",)]
+    rollouts = [nm.Rollout(network(True), pattern) for pattern in ("streaming", "sequential")]
     made = train_for_chip(rollouts, chip, images, QUICK)
     more = train_for_chip(nm.Rollout(made.network, "streaming"), chip, images, replace(QUICK, epochs=1))
     assert more.lines[-1] == "training starts from the integers of the network"

@@ -71,8 +71,9 @@ def by_reference(network, pattern, frames):
 
 
 @pytest.mark.law
-def test_values_of_the_model_are_those_of_the_reference(trained, patterns):
+def test_values_of_the_model_are_those_of_the_reference(trained, torch, patterns):
     from neuromap.training.torch.graded_model import to_graded_network
+    from neuromap.training.torch.rollout_model import NetworkModel
 
     @settings(max_examples=8, deadline=None)
     @given(patterns(NETWORK), st.sampled_from([NARROW, WIDE]), st.integers(0, 2**31))
@@ -83,6 +84,8 @@ def test_values_of_the_model_are_those_of_the_reference(trained, patterns):
         for name in NETWORK.nodes:
             np.testing.assert_array_equal(found[name], meant[name], err_msg=name)
         assert len(np.unique(meant["O"])) > 9
+        by_file = NetworkModel(written).eval().window(pattern, {"I": torch.from_numpy(frames.astype(np.float32))})
+        np.testing.assert_array_equal(by_file["O"].detach().flatten(2).numpy(), meant["O"])
         assert_sums_stay_within(written, widths)
 
     check()
