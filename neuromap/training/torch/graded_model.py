@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -82,7 +83,8 @@ class GradedModel(IntegerModel):
             self._gain[place] = nn.Parameter(gain, requires_grad=False)
         votes = math.prod(self.bias_shape(network.outputs[0]))
         self._score = nn.Parameter(torch.tensor([_FIRST_SCORE - math.log(votes)]))
-        self.knows_weights = bool(self._weights) and self._take_weights()
+        self._step: dict[str, float] = {}  # latent weight of the integer 1 that the network came with
+        self.knows_weights = self._take_weights()
         self._seen: dict[str, Tensor] | None = None  # sums, while they are looked at before training
 
     def _check(self, name: str) -> None:
@@ -103,23 +105,28 @@ class GradedModel(IntegerModel):
                     f"sums stay within {self.widths.products}, take smaller kernels or a smaller range of the sources"
                 )
             return
-        if neuron.multiplier.max() > _GREATEST_MULTIPLIER or self._reach(name) > self.widths.total:
+        most = self._reach(name) + int(np.abs(neuron.bias).max())
+        if neuron.multiplier.max() > _GREATEST_MULTIPLIER or most > self.widths.total:
             raise NotSupportedError(
-                f"node {name}: its sums reach {self._reach(name):.0f}, its multiplier {int(neuron.multiplier.max())}; "
+                f"node {name}: its sums reach {most:.0f}, its multiplier {int(neuron.multiplier.max())}; "
                 f"training takes {self.widths.total} and 2**30 = {_GREATEST_MULTIPLIER} at most, scale them down"
             )
 
     def _take_weights(self) -> bool:
-        """Start from the integers of the network, if it has them all."""
-        known = {}
+        """Start from the integers of the network, if it has them all, in steps that suit drawn weights."""
+        # Learning rates are for weights as they are drawn: a step of the optimiser must be able to move an integer.
+        known: dict[EdgeKey, Tensor] = {}
         for key, edge in self.network.edges.items():
-            transform = edge.transform
-            if isinstance(transform, Conv | Dense):
+            if isinstance(transform := edge.transform, Conv | Dense):
                 if transform.weights is None:
                     return False
-                known[self._place[key]] = transform.weights.tensor(transform.weight_shape)
-        for place, tensor in known.items():
-            self._weights[place].data.copy_(torch.from_numpy(tensor.astype(np.float32)))
+                known[key] = torch.from_numpy(transform.weights.tensor(transform.weight_shape).astype(np.float32))
+        for name in self.trained:
+            into = [key for key in known if key[1] == name]
+            drawn = max(float(self._weights[self._place[key]].detach().abs().max()) for key in into)
+            self._step[name] = drawn / max(1.0, *(float(known[key].abs().max()) for key in into))
+            for key in into:
+                self._weights[self._place[key]].data.copy_(known[key] * self._step[name])
         return True
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -143,26 +150,31 @@ class GradedModel(IntegerModel):
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
         latent = super().weight(key)
-        if latent is None or (self._seen is not None and self.knows_weights):
-            return latent
         transform = self.network.edges[key].transform
-        assert isinstance(transform, Conv | Dense)
+        if latent is None or not isinstance(transform, Conv | Dense):
+            return None
+        if self._seen is not None and self.knows_weights:
+            return torch.round(latent / self._step[key[1]])
         return rounded(latent / _like_weights(self._unit(key[1]), transform))
 
     def _unit(self, name: str) -> Tensor:
         """Give the latent weight that becomes 1: for each neuron of a node or, as its bias, each feature."""
         shape = self.bias_shape(name)
-        most, total = torch.zeros(shape, device=self.device), torch.zeros(shape, device=self.device)
+        parts = []  # magnitudes (positions, features, inputs), and of the values that they meet
         for key, edge in self._into(name):
             transform, latent = edge.transform, super().weight(key)
             if latent is not None and isinstance(transform, Conv | Dense):
-                rows = _by_neuron(latent.detach().abs(), transform)  # (positions, features, inputs)
-                most = torch.maximum(most, _as_bias(rows.amax(2), shape))
-                total = total + _as_bias(rows.sum(2), shape) * _most(self.neurons[edge.source])
-        room = self.widths.products - self._reach(name) - self._rounding(name)
-        # Identities and pools have weight 1, in units of the integers that the network came with.
-        least = 1.0 if self.knows_weights and self._reach(name) else 1e-12
-        return torch.maximum(most / self.widths.weight, total / room).clamp(min=least)
+                parts.append((_by_neuron(latent.detach().abs(), transform), _most(self.neurons[edge.source])))
+        most = reduce(torch.maximum, (_as_bias(rows.amax(2), shape) for rows, _ in parts)) / self.widths.weight
+        room = self.widths.products - self._reach(name)
+        wide = sum(_as_bias(rows.sum(2), shape) * reach for rows, reach in parts) / (room - self._rounding(name))
+        if name not in self._step:
+            return torch.maximum(most, wide).clamp(min=1e-12)
+        # Integers that fit stay as they came; and the 1 of identities and pools keeps its share.
+        unit = most.clamp(min=self._step[name])
+        steps = unit.reshape(-1, shape[-1], 1)
+        total = sum(_as_bias((rows / steps).round().sum(2), shape) * reach for rows, reach in parts)
+        return torch.where(torch.as_tensor(total) <= room, unit, torch.maximum(unit, wide))
 
     def _reach(self, name: str) -> float:
         """Give the greatest sum of what comes in over edges of weight 1."""
@@ -214,12 +226,7 @@ class GradedModel(IntegerModel):
         """Give what :meth:`GradedNeuron.respond` does: products of sums and multipliers are exact in float64."""
         neuron, units = self.neurons[name], self.units(name)
         exact = (sums.double() + units.bias) * units.multiplier / 2**units.shift
-        values = (
-            rounded(exact.clamp(neuron.low, neuron.high))
-            if self.training
-            else exact.round().clamp(neuron.low, neuron.high)
-        )
-        return values.to(sums.dtype)
+        return rounded(exact.clamp(neuron.low, neuron.high)).to(sums.dtype)  # bounds are integers: in either order
 
     # Before training: what sums are usual.
 
@@ -232,7 +239,7 @@ class GradedModel(IntegerModel):
             self.window(pattern, inputs)
         self._seen = None
         for name in self.trained if self.knows_weights else ():
-            unit = self._unit(name)  # 1 for weights that are of the chip's width already
+            unit = self._unit(name) / self._step[name]  # 1 for integers that fit the chip
             self._mean[self._node_place[name]].div_(unit)
             self._variance[self._node_place[name]].div_(unit**2)
 

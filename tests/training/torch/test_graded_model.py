@@ -120,7 +120,10 @@ def test_wide_sums_get_coarser_weights(trained):
     nodes = {"I": (shape, NEURONS["A"]), "O": ((1, 1, 3), NEURONS["O"])}
     net = build_network(nodes, {("I", "O"): Dense(shape, (1, 1, 3))})
     model, _, _ = trained(net, nm.Rollout(net, "streaming").pattern, WIDE, 0, steps=0)
-    weights = abs(to_graded_network(model).edges["I", "O"].matrix())
+    written = to_graded_network(model)
+    again, _, _ = trained(written, nm.Rollout(net, "streaming").pattern, WIDE, 0, steps=0)
+    assert (again.weight(("I", "O")) == model.weight(("I", "O"))).all()
+    weights = abs(written.edges["I", "O"].matrix())
     reach = weights.sum(axis=1).max() * 255
     assert WIDE.products * 0.8 < reach <= WIDE.products
     assert weights.max() < 30
@@ -182,6 +185,11 @@ IMAGE, CELLS = (4, 4, 1), (2, 2, 1)
                 ("H", "H"): Pool(CELLS, CELLS, kernel=(20, 20), stride=(1, 1), padding="same"),
             },
             "node H: its neurons have so many inputs",
+        ),
+        (
+            GradedNeuron(0, 255, bias=2**15),
+            {("I", "H"): Pool(IMAGE, CELLS, kernel=(2, 2))},
+            "node H: its sums reach 33788",
         ),
         (GradedNeuron(0, 0), {("I", "H"): Dense(IMAGE, CELLS)}, "node H: its only value is 0"),
     ],
