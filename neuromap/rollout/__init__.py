@@ -10,6 +10,7 @@ _HOMES = {
     "Best": "schedule.tick_seconds",
     "Count": "behaviour",
     "Crossing": "schedule.tick_seconds",
+    "FastestPhases": "schedule.fastest_phases",
     "Lemma1Bounds": "lemma1",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
@@ -29,7 +30,9 @@ _HOMES = {
     "enumerate_most_sequential": "sequential",
     "enumerate_valid": "behaviour",
     "equivalent": "behaviour",
+    "fastest_phases": "schedule.fastest_phases",
     "first_most_sequential": "sequential",
+    "is_least": "schedule.fastest_phases",
     "frame_time": "schedule.node_times",
     "latencies_of": "schedule.node_times",
     "least_first_response": "schedule.tick_seconds",
@@ -54,6 +57,9 @@ if TYPE_CHECKING:
     from neuromap.rollout.lemma1 import Lemma1Bounds as Lemma1Bounds
     from neuromap.rollout.lemma1 import lemma1_bounds as lemma1_bounds
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
+    from neuromap.rollout.schedule.fastest_phases import FastestPhases as FastestPhases
+    from neuromap.rollout.schedule.fastest_phases import fastest_phases as fastest_phases
+    from neuromap.rollout.schedule.fastest_phases import is_least as is_least
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
