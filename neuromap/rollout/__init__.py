@@ -12,12 +12,14 @@ _HOMES = {
     "Crossing": "schedule.tick_seconds",
     "FastestPhases": "schedule.fastest_phases",
     "Lemma1Bounds": "lemma1",
+    "PeriodPoint": "schedule.period_curve",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
     "RolloutPattern": "pattern",
     "RolloutWindow": "theorem1",
     "Seconds": "schedule.tick_seconds",
     "Theorem1": "theorem1",
+    "Unfolded": "unfolding",
     "TickWork": "schedule.tick_seconds",
     "behaviour_classes": "behaviour",
     "best_in_class": "schedule.phases",
@@ -41,9 +43,11 @@ _HOMES = {
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
     "path_first": "schedule.tick_seconds",
+    "period_curve": "schedule.period_curve",
     "seconds_of_ticks": "schedule.tick_seconds",
     "seconds_on_cores": "schedule.tick_seconds",
     "tick_seconds": "schedule.tick_seconds",
+    "unfold": "unfolding",
 }
 
 if TYPE_CHECKING:
@@ -63,6 +67,8 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
+    from neuromap.rollout.schedule.period_curve import PeriodPoint as PeriodPoint
+    from neuromap.rollout.schedule.period_curve import period_curve as period_curve
     from neuromap.rollout.schedule.phases import best_in_class as best_in_class
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.rollout.schedule.tick_seconds import Best as Best
@@ -84,6 +90,8 @@ if TYPE_CHECKING:
     from neuromap.rollout.theorem1 import RolloutWindow as RolloutWindow
     from neuromap.rollout.theorem1 import Theorem1 as Theorem1
     from neuromap.rollout.theorem1 import check_theorem1 as check_theorem1
+    from neuromap.rollout.unfolding import Unfolded as Unfolded
+    from neuromap.rollout.unfolding import unfold as unfold
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 import networkx as nx
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.network.edge import EdgeKey
@@ -108,20 +109,28 @@ def fastest_phases(
     fixed = {(i, o): steps - (rollout.phases[o] - rollout.phases[i]) for (i, o), steps in responses.items()}
     counted = _checked("weights", dict.fromkeys(responses, 1) if weights is None else weights, responses, MOST_WEIGHT)
     bounds = _checked("deadlines", responses if deadlines is None else deadlines, responses, None)
-    edges = [
-        Difference(u, v, max(rollout.latencies[u, v], least.get((u, v), 0)) - int(r * period))
-        for (u, v), r in rollout.pattern.items()
-    ]
+    edges = delay_differences(rollout, least)
     differences = (*edges, *(Difference(o, i, int(fixed[i, o]) - bound) for (i, o), bound in bounds.items()))
     _require_possible(differences, bounds, rollout)
-    flow = _flow(differences, counted, rollout.network.nodes)
-    phases = _phases(differences, flow, rollout)
+    nodes, first = rollout.network.nodes, rollout.network.inputs[0]
+    flow = dearest_flow(differences, _balance(counted), nodes)
+    phases = tight_phases(differences, flow, nodes)
+    offset = int(rollout.phases[first]) - phases[first]
+    phases = {name: phase + offset for name, phase in phases.items()}
     found = rollout.with_phases(phases)
     total = sum(weight * int(fixed[i, o] + phases[o] - phases[i]) for (i, o), weight in counted.items())
     result = FastestPhases(found, ReadOnlyMapping(counted), total, differences, flow)
     if not is_least(result):
         raise AssertionError(f"network {rollout.network.name}: the flow does not prove {total}")
     return result
+
+
+def delay_differences(rollout: Rollout, least: Mapping[EdgeKey, int] = _NOTHING) -> list[Difference]:
+    """Write the least delays of edges as differences of phases."""
+    return [
+        Difference(u, v, max(rollout.latencies[u, v], least.get((u, v), 0)) - int(r * rollout.frame_period))
+        for (u, v), r in rollout.pattern.items()
+    ]
 
 
 def is_least(found: FastestPhases) -> bool:
@@ -138,20 +147,16 @@ def is_least(found: FastestPhases) -> bool:
         Whether its phases keep all differences, its flow is 0 or more and balances the weights at every node, and both
         have the same value.
     """
-    phases = found.rollout.phases
-    balance: dict[str, int] = dict.fromkeys(found.rollout.network.nodes, 0)
-    for (i, o), weight in found.weights.items():
-        balance[o] += weight
-        balance[i] -= weight
-    value = sum(need * int(phases[v]) for v, need in balance.items())
-    proven = 0
-    for (u, v, least), amount in zip(found.differences, found.flow, strict=True):
-        if amount < 0 or phases[v] - phases[u] < least:
-            return False
-        balance[v] -= amount
-        balance[u] += amount
-        proven += amount * least
-    return not any(balance.values()) and value == proven
+    return is_optimal(found.differences, found.flow, _balance(found.weights), found.rollout.phases)
+
+
+def _balance(weights: Mapping[Pair, int]) -> dict[str, int]:
+    """Say how often each phase counts in a weighted sum of responses."""
+    balance: dict[str, int] = {}
+    for (i, o), weight in weights.items():
+        balance[o] = balance.get(o, 0) + weight
+        balance[i] = balance.get(i, 0) - weight
+    return balance
 
 
 def _checked(name: str, given: Mapping[Pair, int], responses: Mapping[Pair, int], most: int | None) -> dict[Pair, int]:
@@ -195,23 +200,23 @@ def _require_possible(differences: Iterable[Difference], bounds: Mapping[Pair, i
     )
 
 
-def _flow(differences: tuple[Difference, ...], weights: Mapping[Pair, int], nodes: Iterable[str]) -> tuple[int, ...]:
-    """Find the dearest flow along the differences that brings every weight from its input to its output."""
+def dearest_flow(
+    differences: tuple[Difference, ...], balance: Mapping[str, int], nodes: Iterable[str]
+) -> tuple[int, ...]:
+    """Find the flow with the greatest sum of amount times difference, at a given inflow less outflow."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    graph.add_nodes_from(nodes, demand=0)
-    for (i, o), weight in weights.items():
-        graph.nodes[o]["demand"] += weight
-        graph.nodes[i]["demand"] -= weight
+    for name in nodes:
+        graph.add_node(name, demand=balance.get(name, 0))
     for key, one in enumerate(differences):
         graph.add_edge(one.earlier, one.later, key, weight=-one.least)
     _, flow = nx.network_simplex(graph)
     return tuple(flow[one.earlier][one.later][key] for key, one in enumerate(differences))
 
 
-def _phases(differences: tuple[Difference, ...], flow: tuple[int, ...], rollout: Rollout) -> dict[str, int]:
-    """Find the least phases that keep all differences, and those that the flow uses with no slack."""
+def tight_phases(differences: tuple[Difference, ...], flow: tuple[int, ...], nodes: Iterable[str]) -> dict[str, int]:
+    """Find the least phases from 0 on that keep all differences, and those that an optimal flow uses with no slack."""
     tight = [Difference(v, u, -least) for (u, v, least), amount in zip(differences, flow, strict=True) if amount]
-    value = dict.fromkeys(rollout.network.nodes, 0)
+    value = dict.fromkeys(nodes, 0)
     changed = True
     while changed:  # an optimal flow leaves no cycle that could raise phases for ever
         changed = False
@@ -219,6 +224,18 @@ def _phases(differences: tuple[Difference, ...], flow: tuple[int, ...], rollout:
             if value[u] + least > value[v]:
                 value[v] = value[u] + least
                 changed = True
-    first = rollout.network.inputs[0]
-    offset = int(rollout.phases[first]) - value[first]
-    return {name: phase + offset for name, phase in value.items()}
+    return value
+
+
+def is_optimal(
+    differences: Iterable[Difference], flow: Iterable[int], balance: Mapping[str, int], phases: Mapping[str, Time]
+) -> bool:
+    """Check, in whole numbers, that no phases that keep differences have a smaller sum of balance times phase."""
+    left, proven = dict(balance), 0
+    for (u, v, least), amount in zip(differences, flow, strict=True):
+        if amount < 0 or phases[v] - phases[u] < least:
+            return False
+        left[v] = left.get(v, 0) - amount
+        left[u] = left.get(u, 0) + amount
+        proven += amount * least
+    return not any(left.values()) and sum(need * phases[v] for v, need in balance.items()) == proven
