@@ -18,7 +18,6 @@ from neuromap.arrays.frozen import ReadOnly, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.network.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +223,14 @@ def check_state(program: ChipProgram, state: EngineState) -> None:
     if any(table.shape != program.shape for table in tables):
         found = next(table.shape for table in tables if table.shape != program.shape)
         raise InputError(f"state: found values of shape {found}; program {program.name} needs {program.shape}")
-    if (state.currents is None) == program.chip.kind.computes(CurrentNeuron):
+    if (state.currents is None) == program.chip.kind.structure.DELAYS_BEHIND_AXONS:
         raise InputError(f"state: is not one of {program.chip.core_model} cores; restore that of the same program")
     if state.tick < 0 or state.potentials.min(initial=0) < low or state.potentials.max(initial=0) > high:
         raise InputError(f"state: holds potentials outside {low} to {high}, or a tick below 0; simulate from tick 0")
+    if (state.values is None) != (program.value_ranges is None) or len(state.spikes) != len(
+        state.spikes if state.values is None else state.values
+    ):
+        raise InputError(f"state: needs values where {program.name} sends some, one for each; restore its own state")
     _check_under_way(state.spikes, state.tick, int(program.wires.delay.max(initial=0)), program.axon_counts)
     if state.currents is not None:
         n_neurons = np.full(program.n_cores, program.chip.neurons)
@@ -249,7 +252,8 @@ def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
 def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
     """Take some cores out of a state, renumbered from 0."""
     # shapes: cores (n,)
-    part = EngineState(state.tick, state.potentials[cores], _rows_of(state.spikes, cores), totals)
+    values = None if state.values is None else state.values[np.isin(state.spikes[:, 1], cores)]
+    part = EngineState(state.tick, state.potentials[cores], _rows_of(state.spikes, cores), totals, values=values)
     whole = state.currents
     if whole is None:
         return part
