@@ -41,7 +41,8 @@ class UnitTable(Card):
     # multiplier, shift: (C, N): a total times multiplier / 2**shift, rounded, is the value
     multiplier: NDArray[np.int32]
     shift: NDArray[np.uint8]
-    # low, high: (C, N): bounds of the value; both 0 where the neuron sends nothing
+    # low, high: (C, N): bounds of the value; both 0 where it sends nothing. Those of stuck neurons, which send in every
+    # tick, lie on one side of 0
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     # (C, N): the neuron of the core that takes the greatest of its total and this one's, which is not joined itself;
