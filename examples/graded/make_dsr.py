@@ -12,6 +12,7 @@ reaches 255; half of the values are 0, as in trained networks.
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -25,7 +26,9 @@ from neuromap.network.weights import SeededWeights
 HERE = Path(__file__).parent
 STRUCTURES = HERE.parent / "structures"
 LARGEST = 100
-"""Greatest weight; with 64 values between."""
+"""Greatest weight of neurons with few inputs; with 64 values between."""
+REACH = 2**23 * 0.9
+"""What sums reach at most: Loihi 2 holds 24 bits. Weights of a bell curve are a third of the greatest on average."""
 FRAMES = 4
 """Frames over which responses are set; frame 0 is silent, and the deepest network answers in frame 1."""
 BITS = 15
@@ -42,10 +45,14 @@ def bell(largest: int) -> tuple[int, ...]:
 def graded(name: str) -> Network:
     """Make one of the networks."""
     network = nm.load_network(STRUCTURES / f"{name}.toml")
-    edges = {}
-    for number, ((u, v), edge) in enumerate(network.edges.items(), start=1):
+    edges, inputs = {}, dict.fromkeys(network.nodes, 0)
+    for (_, v), edge in network.edges.items():
         assert isinstance(edge.transform, Conv | Dense), "these networks have no others"
-        weights = SeededWeights(number, bell(LARGEST // 4 if u == v else LARGEST))
+        shape = edge.transform.weight_shape
+        inputs[v] += math.prod(shape[:3]) if len(shape) == 4 else shape[1]
+    for number, ((u, v), edge) in enumerate(network.edges.items(), start=1):
+        largest = min(LARGEST, int(REACH / (255 * 0.36 * inputs[v])))
+        weights = SeededWeights(number, bell(max(2, largest // 4) if u == v else largest))
         edges[u, v] = replace(edge, transform=replace(edge.transform, weights=weights))
     nodes = {n: replace(node, neuron=GradedNeuron(0, 255)) for n, node in network.nodes.items()}
     network = replace(network, name=f"{network.name} graded", nodes=nodes, edges=edges)
