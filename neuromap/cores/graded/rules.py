@@ -179,8 +179,7 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
     """Say which neurons' sums can leave a range, if every axon carries what its source may send."""
     table, chip = program.synapses, program.chip
     number, low, high = _sources(program)
-    fed = np.bincount(number, minlength=len(table.lists) - 1) > 0
-    bottom, top = (np.where(fed, 0, end) for end in chip.lists.value_range)  # of axons that only raw events feed
+    bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are held to sums when they are fed
     np.minimum.at(bottom, number, low)
     np.maximum.at(top, number, high)
     here = (table.neuron >= 0) & (table.neuron < chip.neurons)
