@@ -49,6 +49,7 @@ _HOMES = {
     "simulate_to_file": "simulation.run.simulate",
     "to_neo": "exchange.spike_traces",
     "to_nir": "exchange.nir.export_nir",
+    "to_onnx": "exchange.layers.graded_onnx",
     "to_perfetto": "exchange.perfetto_trace",
     "to_sonata": "exchange.spike_traces",
     "verify": "verification.law",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from neuromap import training as training
     from neuromap import verification as verification
     from neuromap.cores.crossbar.program import Program as Program
+    from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir

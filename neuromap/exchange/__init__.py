@@ -20,6 +20,7 @@ _HOMES = {
     "import_file": "formats",
     "to_neo": "spike_traces",
     "to_nir": "nir.export_nir",
+    "to_onnx": "layers.graded_onnx",
     "to_perfetto": "perfetto_trace",
     "to_sonata": "spike_traces",
 }
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from neuromap.exchange.imported import Exported as Exported
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
+    from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir

@@ -233,12 +233,14 @@ IMPORT_FORMATS: Registry[Format] = Registry(
         "onnx": Format(
             called="ONNX",
             suffixes=(".onnx",),
-            holds="networks in frame code with weights and thresholds; others as structure with shapes and work",
+            holds="quantised networks as graded ones, networks in frame code with weights and thresholds, float ones "
+            "by a calibration set; others as structure with shapes and work",
             function="exchange.layers.onnx_file.from_onnx",
             package="onnx",
             extra="onnx",
-            bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
-            refuses="weights that are no integers times a scale, activations of more than two values: structure only",
+            bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix; graded: "
+            "sums of 31 bits, values of 24",
+            refuses="floats without a calibration set, activations that are no bounds or steps: structure only",
         ),
         "sanafe": Format(
             called="SANA-FE",
@@ -268,6 +270,17 @@ EXPORT_FORMATS: Registry[Format] = Registry(
             extra="nir",
             bounds="2**26 weights in an edge that is no convolution or pool, as a dense matrix",
             refuses="networks without weights, nodes whose names are dots",
+        ),
+        "onnx": Format(
+            called="ONNX",
+            suffixes=(".onnx",),
+            holds="a graded network as a quantised graph (QDQ), whose reference gives the values of the sequential "
+            "pattern",
+            function="exchange.layers.graded_onnx.export_onnx",
+            package="onnx",
+            extra="onnx",
+            bounds="sums below 2**24, values of 16 bits between nodes",
+            refuses="networks that are not graded, cycles",
         ),
         "ranc": Format(
             called="RANC",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from neuromap.faults.confidence import Estimate
 from neuromap.faults.fault_study import FaultPoint, FaultStudy
 from neuromap.faults.forms import NAMES, headline, percent, study_table, to_csv, to_dict
-from neuromap.render.page import data_block, page_script, render_page
+from neuromap.render.page import SHARED, data_block, page_script, render_page
 from neuromap.render.plot import Panel, Plot, Point, draw_panels
 from neuromap.render.svg import inline_image, standalone
 
@@ -24,7 +24,7 @@ def to_section(study: FaultStudy) -> str:
 
 def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> str:
     return render_page(
-        "neuromap.faults",
+        SHARED,
         template,
         study=study,
         version=study.version,

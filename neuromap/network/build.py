@@ -337,7 +337,8 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
         if key in table:
             arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
     if "padding" in table:
-        arguments["padding"] = table.text("padding", PADDINGS)
+        given = table.values["padding"]
+        arguments["padding"] = tuple(given) if isinstance(given, list) else table.text("padding", PADDINGS)
     if "groups" in table:
         arguments["groups"] = table.integer("groups", 1, MAX_NEURONS)
     if "weights" in table:

@@ -20,10 +20,12 @@ from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.network.weights import (
     MAX_ENTRIES,
+    Margins,
     Padding,
     WeightSource,
     Windows,
     as_integers,
+    as_padding,
     as_pair,
     as_shape,
     as_weight_source,
@@ -77,9 +79,10 @@ class Conv(_Shaped):
         Rows, columns, features.
     kernel, stride : tuple of two int
         Along rows and columns.
-    padding : {"same", "valid"}
+    padding : {"same", "valid"} or tuple of four int
         ``same``: ceil(n / stride) windows, padded with ``max((out - 1) * stride + kernel - n, 0)`` zeros, the
-        smaller half before. ``valid``: only windows that lie inside.
+        smaller half before. ``valid``: only windows that lie inside. Four numbers are the zeros at the top, left,
+        bottom and right.
     groups : int
         Source and target features are cut into this many equal runs; group g feeds group g.
     weights : WeightSource, array_like of int, or None
@@ -95,7 +98,7 @@ class Conv(_Shaped):
 
     kernel: tuple[int, int]
     stride: tuple[int, int] = (1, 1)
-    padding: Padding = "same"
+    padding: Padding | Margins = "same"
     groups: int = 1
     weights: WeightSource | None = None
 
@@ -103,6 +106,7 @@ class Conv(_Shaped):
         super().__post_init__()
         for name in ("kernel", "stride"):
             object.__setattr__(self, name, as_pair(getattr(self, name), name))
+        object.__setattr__(self, "padding", as_padding(self.padding))
         _check_groups(self.kind, self.groups, self.source_shape, self.target_shape)
         self._windows.check(self.kind, self.source_shape, self.target_shape, self.target_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.weight_shape[:3]))
@@ -131,7 +135,9 @@ class Conv(_Shaped):
         kernels = tensor.reshape(math.prod(self.kernel), per_source, self.groups, per_target)
         kernel, source, target = self._windows.pairs(self.source_shape, self.target_shape)
         step = max(1, _CHUNK // kernels[0].size)
-        found = []
+        found: list[tuple[NDArray[Any], ...]] = [
+            (np.zeros(0, np.int32),) * 3
+        ]  # windows may lie in the padding, all of them
         for start in range(0, len(kernel), step):
             block = kernels[kernel[start : start + step]]
             at, p, g, f = (index.astype(np.int32) for index in np.nonzero(block))
@@ -253,7 +259,7 @@ class Pool(_Shaped):
         Rows and columns of the window.
     stride : tuple of two int or None
         ``None``: as the kernel.
-    padding : {"valid", "same"}
+    padding : {"valid", "same"} or tuple of four int
         As in :class:`Conv`; cells outside the source do not count.
 
     Raises
@@ -266,13 +272,14 @@ class Pool(_Shaped):
 
     kernel: tuple[int, int]
     stride: tuple[int, int] | None = None
-    padding: Padding = "valid"
+    padding: Padding | Margins = "valid"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "kernel", as_pair(self.kernel, "kernel"))
         stride = self.kernel if self.stride is None else as_pair(self.stride, "stride")
         object.__setattr__(self, "stride", stride)
+        object.__setattr__(self, "padding", as_padding(self.padding))
         self._windows.check(self.kind, self.source_shape, self.target_shape, self.source_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.kernel))
 

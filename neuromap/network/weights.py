@@ -149,6 +149,8 @@ def as_weight_source(weights: Any) -> WeightSource | None:
 
 Padding: TypeAlias = Literal["same", "valid"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
+Margins: TypeAlias = tuple[int, int, int, int]
+"""Cells of padding, said one by one: top, left, bottom, right."""
 
 
 @dataclass(frozen=True)
@@ -158,15 +160,20 @@ class Windows:
     # kernel, stride: along rows and columns
     kernel: tuple[int, int]
     stride: tuple[int, int]
-    padding: Padding  # see :class:`~neuromap.network.transforms.Conv`
+    padding: Padding | Margins  # see :class:`~neuromap.network.transforms.Conv`
+
+    @property
+    def _along(self) -> tuple[Padding | tuple[int, int], Padding | tuple[int, int]]:
+        """Give the padding along rows and along columns."""
+        if isinstance(self.padding, str):
+            return self.padding, self.padding
+        top, left, bottom, right = self.padding
+        return (top, bottom), (left, right)
 
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
         """Refuse a target shape that the windows do not yield, and say which one they do."""
-        if self.padding not in PADDINGS:
-            raise NetworkError(f'padding: found {show(self.padding)}; allowed are "same" and "valid"')
-        counts = [
-            output_length(n, k, s, self.padding) for n, k, s in zip(source[:2], self.kernel, self.stride, strict=True)
-        ]
+        lengths = zip(source[:2], self.kernel, self.stride, self._along, strict=True)
+        counts = [output_length(*along) for along in lengths]
         if min(counts) < 1:
             raise NetworkError(
                 f"kernel: {show_shape(self.kernel)} is larger than the source's rows and columns "
@@ -174,9 +181,10 @@ class Windows:
             )
         fits = (*counts, features)
         if tuple(target) != fits:
+            padding = f'"{self.padding}"' if isinstance(self.padding, str) else show_shape(self.padding)
             raise NetworkError(
                 f"{kind}: target shape {show_shape(target)} does not fit; kernel {show_shape(self.kernel)}, "
-                f'stride {show_shape(self.stride)}, padding "{self.padding}" make {show_shape(fits)} of the '
+                f"stride {show_shape(self.stride)}, padding {padding} make {show_shape(fits)} of the "
                 f"source's {show_shape(source)}"
             )
 
@@ -185,8 +193,8 @@ class Windows:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """List every pair of a source and a target position that touch."""
         # shapes: kernel_cell, source_position, target_position (n_pairs,)
-        lengths = zip(source[:2], target[:2], self.kernel, self.stride, strict=True)
-        (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along, self.padding) for along in lengths)
+        lengths = zip(source[:2], target[:2], self.kernel, self.stride, self._along, strict=True)
+        (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along) for along in lengths)
         return (
             (k0[:, None] * self.kernel[1] + k1).ravel(),
             (s0[:, None] * source[1] + s1).ravel(),
@@ -207,20 +215,46 @@ def as_pair(value: Any, what: str) -> tuple[int, int]:
     return int(value[0]), int(value[1])
 
 
-def output_length(length: int, kernel: int, stride: int, padding: Padding) -> int:
+def as_padding(value: Any) -> Padding | Margins:
+    """Check a padding: a word, or four numbers of cells."""
+    if isinstance(value, str) and value in PADDINGS:
+        return value  # type: ignore[return-value] # one of its words
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, str)
+        or len(value) != 4
+        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) for n in value)
+        or not all(0 <= n <= MAX_NEURONS for n in value)
+    ):
+        raise NetworkError(
+            f'padding: found {show(value)}; allowed are "same", "valid" and four integers [top, left, bottom, right], '
+            "0 to 2**24"
+        )
+    return int(value[0]), int(value[1]), int(value[2]), int(value[3])
+
+
+def output_length(length: int, kernel: int, stride: int, padding: Padding | tuple[int, int]) -> int:
     """Count the windows along one axis; 0 or less where the kernel is longer than a ``valid`` axis."""
+    # padding: a word, or the cells before and after
     if padding == "same":
         return -(-length // stride)
-    return (length - kernel) // stride + 1
+    return (length + (0 if isinstance(padding, str) else sum(padding)) - kernel) // stride + 1
+
+
+def cells_before(length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]) -> int:
+    """Count the cells of padding before an axis."""
+    if isinstance(padding, str):
+        return max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
+    return padding[0]
 
 
 def window_pairs(
-    length: int, windows: int, kernel: int, stride: int, padding: Padding
+    length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """List the cells of all windows along one axis."""
     # gives kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
     # shapes: kernel_cell, cell, window (n_pairs,)
-    before = max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
+    before = cells_before(length, windows, kernel, stride, padding)
     # Window i touches the cells first[i] .. last[i]; a kernel far longer than the axis costs nothing extra.
     start = np.arange(windows, dtype=np.int64) * stride - before
     first, last = np.maximum(start, 0), np.minimum(start + kernel, length)

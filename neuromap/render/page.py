@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_SHARED = "neuromap.render"
+SHARED = "neuromap.render"
+"""Where templates lie that several pages use, or that are short."""
 
 
 def page_environment(package: str) -> Environment:
@@ -28,7 +29,8 @@ def page_environment(package: str) -> Environment:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(folder, "templates") for folder in (package, _SHARED)]),
+        # a page of one short template needs no folder of its own: it lies among the shared ones
+        loader=ChoiceLoader([PackageLoader(folder, "templates") for folder in dict.fromkeys((package, SHARED))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -63,7 +65,7 @@ def page_script(*names: str, library: str = "") -> PageScript:
     """Join scripts of ``neuromap.render.scripts``."""
     from markupsafe import Markup
 
-    folder = files(_SHARED).joinpath("scripts")
+    folder = files(SHARED).joinpath("scripts")
     text = f"\n{library}\n" + "\n".join(folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(

@@ -10,7 +10,7 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.render.document import FLAG, OBJECT, TEXT, document, each, record
 from neuromap.render.numbers import joules, plain, seconds
-from neuromap.render.page import data_block, page_script, render_page
+from neuromap.render.page import SHARED, data_block, page_script, render_page
 from neuromap.render.parts import ANYTHING, COLUMNS
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, round_top
 from neuromap.render.svg import inline_image, standalone
@@ -143,7 +143,7 @@ def render_text(sweep: ChipSweep, width: int = 160) -> str:
 def to_html(sweep: ChipSweep) -> str:
     """Write a sweep as one HTML page; it loads nothing, and can be read without its scripts."""
     return render_page(
-        "neuromap.sweep",
+        SHARED,
         "sweep.html.jinja",
         sweep=sweep,
         version=sweep.version,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -23,16 +23,22 @@ from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
+from neuromap.training.options.graded_settings import widths_of
 from neuromap.training.options.hardware_options import HardwareOptions
 from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.pattern_turns import patterns_of
 from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
 from neuromap.training.training_result import TrainingResult
+
+if TYPE_CHECKING:
+    from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.train import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +75,15 @@ def train_for_chip(
     network are alike (no cycles, nothing drawn, paths of one length), a single frame is trained. An input with code
     ``layer`` whose weights are not given learns them, and its thresholds; given ones stay as they are.
 
+    Of a graded network integers are trained, through the quantiser of its nodes: weights, biases, multipliers and
+    shifts. Training starts from its integers if it has all weights, else from drawn ones; values of the model are those
+    of :func:`neuromap.reference`.
+
     Parameters
     ----------
     rollout : Rollout or sequence of Rollout
-        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host. Of
-        several rollouts of one network, steps of the optimiser take the patterns in turn.
+        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host and
+        of graded nodes. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -109,7 +119,6 @@ def train_for_chip(
     hardware = HardwareOptions() if hardware is None else hardware
     require_device(options)
     task = _task(patterns, chip, images, options, hardware)
-    from neuromap.training.torch.frame_model import FrameModel, to_network
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
 
@@ -125,7 +134,7 @@ def train_for_chip(
     )
     part = "test" if "test" in images else "validation"
     with memory_told(options):
-        model = FrameModel(task.choice.network, task.choice.kinds, options.seed, images["train"].shape, task.thresholds)
+        model, to_network = _model(task, run, chip, images["train"].shape)
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         found = [
             correct_by_frame(model.eval(), pattern, measured(part), task.options.frames, run.classes)
@@ -147,6 +156,23 @@ def train_for_chip(
         others=tuple(others),
     )
     return ChipTraining(to_network(model), task.lines, result)
+
+
+def _model(
+    task: _Task, run: Run, chip: ChipSpec, image_shape: tuple[int, int, int]
+) -> tuple[RolloutModel, Callable[[Any], Network]]:
+    """Make the model of a task, and say what makes a network of it."""
+    network, options = task.choice.network, task.options
+    if not network.is_graded:
+        from neuromap.training.torch.frame_model import FrameModel, to_network
+
+        return FrameModel(network, task.choice.kinds, options.seed, image_shape, task.thresholds), to_network
+    from neuromap.training.torch.graded_model import GradedModel, to_graded_network
+    from neuromap.training.torch.train import first_frames
+
+    model = GradedModel(network, widths_of(chip), options.seed)
+    model.look_at(task.trained[0], dict.fromkeys(network.inputs, first_frames(model, run, options)))
+    return model, to_graded_network
 
 
 @dataclass(frozen=True)
@@ -181,6 +207,14 @@ def _task(
     about = task_of(trained, images["train"])
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about["code"] = _code_told(encoding)
+    if network.is_graded:
+        if hardware.no_bias:
+            raise InputError(
+                "training: no_bias: keeps thresholds within the leak, of which graded nodes have none; drop it"
+            )
+        about["graded"] = _graded_told(network)
+        start = "the integers of the network" if about["graded"][0] else "drawn weights"
+        lines = (*lines, f"training starts from {start}")
     thresholds = (1, -chip.leak_range[0]) if hardware.no_bias else None
     if thresholds is not None:
         about["thresholds"] = list(thresholds)
@@ -196,7 +230,25 @@ def _code_told(encoding: InputEncoding) -> list[Any]:
     """Name what frames depend on beside images and noise, as a checkpoint keeps it."""
     given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
     digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
-    return [encoding.code, list(encoding.levels), digest]
+    valued = [list(encoding.mean), list(encoding.step)] if encoding.code == "value" else []
+    return [encoding.code, list(encoding.levels), digest, *valued]
+
+
+def _graded_told(network: Network) -> list[Any]:
+    """Name what a graded network comes with: whether all weights, and a digest of all its integers."""
+    found, knows = sha256(), True
+    for node in network.nodes.values():
+        if node.graded is not None:
+            found.update(repr(node.graded.stated).encode())
+            for array in node.graded.arrays.values():
+                found.update(array.tobytes())
+    for edge in network.edges.values():
+        if isinstance(transform := edge.transform, Conv | Dense):
+            knows = knows and transform.weights is not None
+            found.update(
+                b"" if transform.weights is None else transform.weights.tensor(transform.weight_shape).tobytes()
+            )
+    return [knows, found.hexdigest()[:16]]
 
 
 def _repeated(found: list[NDArray[np.float64]], patterns: int, frames: int) -> list[NDArray[np.float64]]:

@@ -81,6 +81,11 @@ def train_network(
     patterns = patterns_of("train_network", rollout)
     network = patterns[0].network
     require_frames(network, "train", "networks of frame nodes are trained")
+    if network.is_graded:
+        raise InputError(
+            f"train: network {network.name} is graded; it is trained with the integers of a chip, give --for loihi2 "
+            "(in Python train_for_chip)"
+        )
     require_torch("training")
     options = TrainingOptions() if options is None else options
     require_device(options)

@@ -78,7 +78,41 @@ def make_onnx(_):
         ],
         (1, 3, 4),
     )
-    return [convolved, shaped]
+    numbers = [
+        stored("s", np.float32(0.25)),
+        stored("z", np.uint8(128)),
+        stored("w", np.arange(-18, 18, dtype=np.int8).reshape(2, 2, 3, 3)),
+        stored("ws", np.array([0.5, 0.1], np.float32)),
+        stored("wz", np.zeros(2, np.int8)),
+        stored("b", np.array([40, -7], np.int32)),
+    ]
+    paired = model(
+        [
+            node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+            node("DequantizeLinear", ["q", "s", "z"], ["r"]),
+            node("DequantizeLinear", ["w", "ws", "wz"], ["v"], axis=0),
+            node("Conv", ["r", "v"], ["c"], pads=[1, 0, 1, 2], strides=[2, 1], name="conv"),
+            node("Relu", ["c"], ["d"]),
+            node("MaxPool", ["d"], ["e"], kernel_shape=[2, 2]),
+            node("QuantizeLinear", ["e", "s", "z"], ["f"]),
+            node("DequantizeLinear", ["f", "s", "z"], ["g"]),
+            node("GlobalAveragePool", ["g"], ["h"]),
+            node("Add", ["h", "h"], ["i"]),
+            node("QuantizeLinear", ["i", "s", "z"], ["y"]),
+        ],
+        numbers,
+        (1, 2, 6, 5),
+    )
+    fused = model(
+        [
+            node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+            node("QLinearConv", ["q", "s", "z", "w", "ws", "wz", "s", "z", "b"], ["c"], pads=[1, 1, 1, 1], group=1),
+            node("Flatten", ["c"], ["y"]),
+        ],
+        numbers,
+        (1, 2, 4, 4),
+    )
+    return [convolved, shaped, paired, fused]
 
 
 reader("onnx", "a.onnx", make_onnx, lambda path, _: nm.from_onnx(path), form="protobuf", needs=("onnx",))

@@ -1,10 +1,24 @@
 """Readers of the package's own files: networks, chips, programs, traces, checkpoints, input, results."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import seals
-from one_reader import CHIPS, EXAMPLES, frames, list_program, network, program, reader, recorded, saved, small, text_of
+from one_reader import (
+    CHIPS,
+    EXAMPLES,
+    frames,
+    graded_program,
+    list_program,
+    network,
+    program,
+    reader,
+    recorded,
+    saved,
+    small,
+    text_of,
+)
 
 import neuromap as nm
 
@@ -150,6 +164,36 @@ def run_program(path, _):
 reader("program-run", "a.nmp", make_programs, run_program, seal=seals.seal_safetensors)
 
 
+def run_graded_program(path, _):
+    """A program of graded cores runs in both engines, which send the same."""
+    from neuromap.cores.graded.program import GradedProgram
+    from neuromap.simulation.engine.engine import HostEvents
+    from neuromap.simulation.engine.engine_choice import EngineChoice
+    from neuromap.simulation.engine.engines import make_engine
+
+    found = nm.load_program(path)
+    if not isinstance(found, GradedProgram) or found.shape[0] * found.shape[1] > 4096:
+        return
+    engines = [make_engine(found, EngineChoice(name, 1)) for name in ("numpy", "fast")]
+    rows = np.unique(np.stack([found.host.core, found.host.axon]), axis=1)
+    low, high = (bound[found.synapses.axons[rows[0]] + rows[1]] for bound in found.axon_ranges())
+    values = np.where(high > 0, high, low).astype(np.int32)
+    events = HostEvents(np.append(0, np.full(6, len(values))), *rows[:, values != 0], values[values != 0])
+    events = replace(events, start=np.minimum(events.start, len(events.cores)))
+    sent = [engine.run(events) for engine in engines]
+    assert all((one == other).all() for one, other in zip(*sent, strict=True))
+    assert engines[0].totals == engines[1].totals
+
+
+reader(
+    "program-graded",
+    "a.nmp",
+    lambda folder: [saved(graded_program(), folder, "a.nmp")],
+    run_graded_program,
+    seal=seals.seal_safetensors,
+)
+
+
 def make_traces(folder):
     return [saved(recorded(), folder, "a.safetensors")]
 
@@ -286,6 +330,18 @@ def read_frames(path, net):
 
 reader("frames", "a.safetensors", make_frames, read_frames, context=lambda _: network())
 reader("frames-npz", "a.npz", make_npz, read_frames, context=lambda _: network())
+
+
+def read_calibration(path, net):
+    from neuromap.exchange.layers.calibrate import calibration_of
+    from neuromap.formats.layers.operator_graph import OperatorGraph
+
+    calibration_of(
+        OperatorGraph("net", {name: (1, net.nodes[name].size) for name in net.inputs}, (), ()), path, None, None
+    )
+
+
+reader("calibration", "a.npz", make_npz, read_calibration, context=lambda _: network())
 
 
 # ------------------------------------------------------------------------------------------------------------ results

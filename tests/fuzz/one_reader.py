@@ -71,6 +71,23 @@ def list_program():
 
 
 @cache
+def graded_program():
+    from dataclasses import replace
+
+    from neuromap.network import GradedNeuron, Pool, build_network
+
+    chip = replace(nm.load_chip("loihi2"), cores=(4, 4), neurons=24, name="small")
+    nodes = {
+        "I": ((2, 2, 2), GradedNeuron(-128, 127)),
+        "H": ((4, 4, 2), GradedNeuron(0, 255, np.array([3, 5]), 4, np.array([700, -4]))),
+        "P": ((2, 2, 2), GradedNeuron(-5, 255, maximum=1)),
+    }
+    weights = np.random.default_rng(0).integers(-200, 200, (32, 8))
+    edges = {("I", "H"): weights, ("H", "P"): Pool((4, 4, 2), (2, 2, 2), (2, 2))}
+    return nm.map_rollout(nm.Rollout(build_network(nodes, edges), "sequential"), chip=chip)
+
+
+@cache
 def frames():
     return nm.random_frames(network(), n_frames=4, seed=1)
 

@@ -24,6 +24,9 @@ def windows(length, kernel, stride, padding):
     """For every window, the pairs (kernel cell, cell), by the definition of the documentation."""
     if padding == "valid":
         count, before = len(range(0, length - kernel + 1, stride)), 0
+    elif padding != "same":
+        before, after = padding
+        count = len(range(0, before + length + after - kernel + 1, stride))
     else:
         count = math.ceil(length / stride)
         before = max((count - 1) * stride + kernel - length, 0) // 2
@@ -33,10 +36,16 @@ def windows(length, kernel, stride, padding):
     ]
 
 
+def along(padding):
+    """Padding of rows and of columns."""
+    return (padding, padding) if isinstance(padding, str) else (padding[0::2], padding[1::2])
+
+
 def touching(source, target, kernel, stride, padding):
     """Yield target row and column, kernel row and column, source row and column."""
-    rows = windows(source[0], kernel[0], stride[0], padding)
-    columns = windows(source[1], kernel[1], stride[1], padding)
+    first, second = along(padding)
+    rows = windows(source[0], kernel[0], stride[0], first)
+    columns = windows(source[1], kernel[1], stride[1], second)
     assert (len(rows), len(columns)) == target[:2]
     for (i, along_rows), (j, along_columns) in itertools.product(enumerate(rows), enumerate(columns)):
         for (a, r), (b, c) in itertools.product(along_rows, along_columns):
@@ -46,12 +55,15 @@ def touching(source, target, kernel, stride, padding):
 @st.composite
 def window_cases(draw):
     """Rows and columns of source and target, with kernel, stride and padding that fit."""
-    padding = draw(st.sampled_from(["same", "valid"]))
+    padding = draw(st.sampled_from(["same", "valid"]) | st.tuples(*[st.integers(0, 3)] * 4))
     source = draw(st.tuples(st.integers(1, 7), st.integers(1, 7)))
-    bound = (9, 9) if padding == "same" else source
+    first, second = along(padding)
+    margins = (sum(first), sum(second)) if first not in ("same", "valid") else (0, 0)
+    bound = (9, 9) if padding == "same" else tuple(n + more for n, more in zip(source, margins, strict=True))
     kernel = draw(st.tuples(*(st.integers(1, n) for n in bound)))
     stride = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    target = tuple(len(windows(n, k, s, padding)) for n, k, s in zip(source, kernel, stride, strict=True))
+    lengths = zip(source, kernel, stride, (first, second), strict=True)
+    target = tuple(len(windows(*one)) for one in lengths)
     return source, target, kernel, stride, padding
 
 

@@ -20,6 +20,7 @@ Examples:
   neuromap export sr.nmp --to sanafe -o sr.sanafe --frames 12 --seed 7
   neuromap export sr.nmp --to ranc -o sr.ranc --frames 100 --density 0.2 --json
   neuromap export sr.toml --to nir -o sr.nir
+  neuromap export graded.toml --to onnx -o graded.onnx
   neuromap export sr.trace --to perfetto --program sr.nmp -o sr.json    (after simulate -o sr.trace)
 """
 
@@ -27,12 +28,12 @@ Examples:
 @command
 def export_command(
     source: Path = argument(
-        "SOURCE  Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir); trace file "
-        "(to perfetto, neo, sonata), see neuromap simulate -o."
+        "SOURCE  Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir, onnx); trace "
+        "file (to perfetto, neo, sonata), see neuromap simulate -o."
     ),
     *,
     to: str = option(
-        "FORMAT  For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.",
+        "FORMAT  For which tool: nir, onnx, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.",
         ...,
         groups=("neuromap.export_formats",),
     ),

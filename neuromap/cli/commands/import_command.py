@@ -21,6 +21,7 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap import onnx net.onnx -o net.toml
+  neuromap import onnx float.onnx --calibrate inputs.npz -o net.toml
   neuromap import sanafe dvs.yaml -o dvs.toml --pins dvs.pins.toml
   neuromap import brian2 examples/brian2/current.py
   neuromap import brian2 examples/brian2/current.py -o current.toml
@@ -52,6 +53,10 @@ def import_command(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
         ".npz beside it)."
     ),
+    calibrate: str | None = option(
+        "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, "
+        "and perhaps labels."
+    ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -70,11 +75,13 @@ def import_command(
     files = {
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
+        "calibration set": calibrate,
     }
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
     check_destinations(written, files)
-    options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
+    asked = (("dt", dt), ("tool", tool), ("calibration", calibrate))
+    options = {key: value for key, value in asked if value is not None}
     if is_script:
         if options or pins is not None:
             given = ", ".join([*options, *(["pins"] if pins is not None else [])])

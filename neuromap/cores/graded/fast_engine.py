@@ -42,6 +42,8 @@ _ROOM = 1 << 22
 """Messages of a thread that one call of the kernel may list."""
 _CALL_SECONDS = 0.05
 """What one call of the kernel should take at most, so that Ctrl-C is heard."""
+_ALONE_SECONDS = 5e-4
+"""What a call takes below which starting threads costs more than it saves."""
 
 
 class GradedFastEngine:
@@ -177,12 +179,13 @@ class GradedFastEngine:
 
     def _ticks_at_once(self) -> int:
         pace = int(_CALL_SECONDS / self._seconds) if self._seconds else 1
-        lanes = self._image.lanes[self._team.first]
-        return int(max(1, min(pace, self._team.tick.shape[1] // max(int(np.diff(lanes).max(initial=0)), 1))))
+        return int(max(1, min(pace, self._team.tick.shape[1] // max(int(self._image.lanes[-1]), 1))))
 
     def _call(self, image: Any, n_ticks: int, fed: Fed, row: int) -> Messages:
         team, run, state = self._team, graded_kernel(), self._state
         team.counts[:, LISTED] = 0
+        if self._seconds * n_ticks < _ALONE_SECONDS:
+            team = team._replace(n_threads=1, first=team.first[[0, -1]])
         if not self._seconds:  # compiled or loaded before any tick and on this thread alone
             with announced("the fast engine for graded cores"):
                 run(image, state, team, 0, self.tick, 0, fed, row, np.zeros(8, np.int64))
@@ -218,7 +221,6 @@ def _make_team(image: Any, threads: int) -> Team:
     share = work[-1] * np.arange(1, threads) / threads
     first = np.concatenate([[0], np.searchsorted(work, share), [n_cores]])
     first = np.maximum.accumulate(first).clip(0, n_cores).astype(np.int64)
-    most = int(np.diff(image.lanes[first]).max(initial=0))
-    room = max(_ROOM, most)
+    room = max(_ROOM, int(image.lanes[-1]))
     tables = (np.empty((threads, room), np.int32) for _ in range(4))
     return Team(threads, first, np.zeros(BARRIER_WORDS, np.uint64), np.zeros((threads, 8), np.int64), *tables)

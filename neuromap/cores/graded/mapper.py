@@ -76,15 +76,23 @@ def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
 
 
 def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:
-    """Put neurons into cores, each list as it is or in boxes that share those of a kernel: whichever takes fewer."""
+    """Put neurons into cores: lists as they are or dense, apart or in boxes that share those of a kernel."""
+    # Which lists are dense or shared is told by where neurons are; so each way is tried, and its memory counted.
     runs = _runs(lists, chip)
     found: list[ListPartition] = []
     refusals: list[DoesNotFitError] = []
-    for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
+    is_shared = False  # then sparse lists in boxes are not tried, too
+    may_share, may_dense = fixed is None and bool(chip.lists.shares_lists), bool(chip.lists.dense_bits)
+    tried = [(False, False), (False, True), (True, True), (True, False)]  # whether in boxes, whether dense
+    tried = [way for way in tried if may_share >= way[0] and may_dense >= way[1]]
+    for in_boxes, is_dense in tried:
+        if found and (found[-1].n_cores == 1 or (in_boxes and is_shared)):
+            break
         try:
-            parts = fill_cores(lists, chip, runs=runs, in_boxes=in_boxes, budget=budget, fixed=fixed)
+            parts = fill_cores(lists, chip, runs=runs, in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed)
             _require_memory(parts, chip, fixed is not None)
             found.append(parts)
+            is_shared = in_boxes
         except DoesNotFitError as error:
             refusals.append(error)
     if not found:
@@ -113,7 +121,7 @@ def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
 
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
-    # the digits of a weight that is as wide as a bias of values are made in the same way
+    # Digits have one bit less than weights, so that every carry is held, but for the last, which is what is left.
     wide = powers_needed(lists.weight, np.arange(len(lists.weight)), len(lists.weight), chip) == 0
     if not wide.any():
         return lists

@@ -123,7 +123,15 @@ def memory(program: GradedProgram) -> Iterator[Finding]:
     here = (table.neuron >= 0) & (table.neuron < program.chip.neurons)
     used[table.list_core[table.synapse_list[here]], table.neuron[here]] = True
     other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
-    each = _runs(program) * limits.list_bits + np.diff(table.lists) * limits.synapse_bits
+    runs, synapses = _runs(program), np.diff(table.lists) * limits.synapse_bits
+    some = np.flatnonzero(synapses)
+    if limits.dense_bits and len(some):  # lists of one delay, with a weight for every neuron from the first to the last
+        first = table.lists[some]
+        one_delay = np.maximum.reduceat(table.delay, first) == np.minimum.reduceat(table.delay, first)
+        neurons = np.maximum.reduceat(table.neuron, first) - np.minimum.reduceat(table.neuron, first) + np.int64(1)
+        bits = runs[some] * neurons * limits.dense_bits
+        synapses[some] = np.where(one_delay & (bits < synapses[some]), bits, synapses[some])
+    each = runs * limits.list_bits + synapses
     bits = other + np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
     if limits.shares_lists:
         for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():

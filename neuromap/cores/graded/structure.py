@@ -32,6 +32,7 @@ _INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
         "synapse_memory_bits": (1, 2**40),
         "synapse_bits": (1, 1024),
         "list_bits": (0, 2**20),
+        "dense_bits": (0, 1024),
         "shares_lists": (0, 1),
         "neuron_bits": (0, 2**20),
         "program_bits": (0, 2**40),
@@ -41,7 +42,7 @@ _INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     }
 )
 _DEFAULTS: Mapping[str, int] = ReadOnlyMapping(
-    {"list_bits": 0, "shares_lists": 0, "neuron_bits": 0, "program_bits": 0, "joins_maximum": 0}
+    {"list_bits": 0, "dense_bits": 0, "shares_lists": 0, "neuron_bits": 0, "program_bits": 0, "joins_maximum": 0}
 )
 KEYS = (*_SHARED, *_INTEGERS, "weight_shifts")
 

@@ -69,6 +69,7 @@ def fill_cores(
     by_number: bool = False,
     runs: int = 1,
     in_boxes: bool = False,
+    is_dense: bool = False,
     budget: Budget = NO_LIMIT,
     fixed: Fixed | None = None,
 ) -> ListPartition:
@@ -76,8 +77,9 @@ def fill_cores(
     # by_number: keep the order of the neurons
     # runs: what lists may have, for which there is room
     # in_boxes: whether layers are cut into boxes that share lists
+    # is_dense: whether synapses are counted as in dense lists, which the caller then sees to
     # gives deliveries are at most those in the order of the neurons
-    groups, room = neuron_groups(lists, chip), room_of(chip, runs)
+    groups, room = neuron_groups(lists, chip, is_dense=is_dense), room_of(chip, runs, is_dense=is_dense)
     _require_groups_fit(lists, groups, chip, room)
 
     floor = floors_of(lists, chip)

@@ -121,9 +121,10 @@ def _alike(start: Any, signal: Any, first: Any) -> int:
     return runs
 
 
-def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None) -> NeuronGroups:
+def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None, *, is_dense: bool = False) -> NeuronGroups:
     """Join the compartments of every neuron that is computed."""
     # chip: on whose cores compartments may take the same memory as synapses do
+    # is_dense: whether synapses are counted as in dense lists
     neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
     group_of = np.full(lists.n_somas, -1, np.int64)
     group_of[neuron] = np.arange(len(neuron))
@@ -136,7 +137,8 @@ def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None) -> NeuronGro
     load = np.bincount(compartment, minlength=len(neuron)).astype(np.int64)
     n_synapses = np.bincount(reader, minlength=len(neuron)).astype(np.int64)
     if chip is not None and (each := _neuron_memory(chip)):
-        n_synapses = n_synapses * chip.lists.synapse_bits + load * each
+        bits = chip.lists.dense_bits if is_dense else chip.lists.synapse_bits
+        n_synapses = n_synapses * bits + load * each
     return NeuronGroups(
         neuron,
         np.searchsorted(group, np.arange(len(neuron) + 1)).astype(np.int64),
@@ -147,11 +149,11 @@ def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None) -> NeuronGro
     )
 
 
-def room_of(chip: ChipSpec, runs: int = 1) -> Room:
+def room_of(chip: ChipSpec, runs: int = 1, *, is_dense: bool = False) -> Room:
     """Find what a core of a chip with lists of synapses holds."""
     lists = chip.lists
     memory = lists.synapse_memory_bits - lists.other_memory(0)
-    unit = 1 if _neuron_memory(chip) else lists.synapse_bits
+    unit = 1 if _neuron_memory(chip) else lists.dense_bits if is_dense else lists.synapse_bits
     return Room(chip.neurons, chip.axons, lists.output_axons, memory, runs * lists.list_bits, unit)
 
 

@@ -141,13 +141,27 @@ class SynapseTable(Card):
     def bits(self, chip: ChipSpec, other: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
         """Count the memory that the lists of every core take, shape (C,), beside what else takes some of it."""
         # A core whose lists fit as they are has no need to look for equal ones.
-        each = self.runs(chip) * chip.lists.list_bits + np.diff(self.lists) * chip.lists.synapse_bits
+        runs, synapses = self.runs(chip), np.diff(self.lists) * chip.lists.synapse_bits
+        if chip.lists.dense_bits:
+            dense = runs * self._spans() * chip.lists.dense_bits
+            synapses = np.where(dense > 0, np.minimum(dense, synapses), synapses)
+        each = runs * chip.lists.list_bits + synapses
         ends = np.append(0, np.cumsum(each))[self.axons]
         bits: NDArray[np.int64] = np.diff(ends)
         if chip.lists.shares_lists:
             for core in np.flatnonzero(bits + other > chip.lists.synapse_memory_bits).tolist():
                 bits[core] = sum({self._shape(one): each[one] for one in range(*self.axons[core : core + 2])}.values())
         return bits
+
+    def _spans(self) -> NDArray[np.int64]:
+        """Count the neurons from the first to the last of every list with one delay, shape (L,); 0 of other lists."""
+        spans, some = np.zeros(len(self.lists) - 1, np.int64), np.flatnonzero(np.diff(self.lists))
+        if len(some):
+            start = self.lists[some]
+            ends = [ufunc.reduceat(self.neuron, start) for ufunc in (np.minimum, np.maximum)]
+            delays = [ufunc.reduceat(self.delay, start) for ufunc in (np.minimum, np.maximum)]
+            spans[some] = (ends[1] - ends[0] + 1) * (delays[0] == delays[1])
+        return spans
 
     def _shape(self, number: int) -> bytes:
         """Tell apart lists that differ in more than a common step in their neurons."""

@@ -66,6 +66,9 @@ class SynapseLists(CoreFigures):
     # each sign where one run cannot hold its weights
     synapse_bits: int
     list_bits: int = 0
+    # what a neuron takes of a list that has a weight for each from its first neuron to its last, without indices; 0
+    # where lists have no such form
+    dense_bits: int = 0
     # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
     weight_shifts: tuple[int, int] = (0, 13)
     # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit

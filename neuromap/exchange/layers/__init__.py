@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {"from_onnx": "onnx_file", "from_torch": "torch_module"}
+_HOMES = {"from_onnx": "onnx_file", "from_torch": "torch_module", "to_onnx": "graded_onnx"}
 
 if TYPE_CHECKING:
+    from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
     from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
     from neuromap.exchange.layers.torch_module import from_torch as from_torch
 

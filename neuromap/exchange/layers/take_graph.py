@@ -6,15 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised
 from neuromap.exchange.layers.decide import SpikeSums
 from neuromap.exchange.layers.find_structure import find_structure
+from neuromap.exchange.layers.graded_nodes import TakenGraded
 from neuromap.exchange.layers.layer_shapes import layer_shapes
 from neuromap.exchange.layers.structure import Layer, Structure
+from neuromap.exchange.layers.take_graded import is_quantised, take_graded
 from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers.operator import Operator
@@ -27,15 +32,36 @@ from neuromap.network.transforms import Shape
 from neuromap.network.weights import as_shape
 
 
-def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec | None = None) -> Imported:
-    """Make a network of a graph of operators."""
-    graph = simplified(graph)
+def take_graph(
+    graph: OperatorGraph,
+    *,
+    format: str,
+    source: str,
+    chip: ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Make a network of a graph of operators; of a float one by a calibration set, where there is one."""
+    if calibration is not None:
+        shown = calibration_of(graph, calibration, labels, percentile)
+        if is_quantised(graph):
+            raise InputError(f"{show_name(source)}: is quantised already, by scales of its own; give no calibration")
+        return _calibrated(graph, shown, format, source)
+    if labels is not None or percentile is not None:
+        raise InputError("labels and percentile belong to a calibration set; give calibration too")
+    whole, graph = graph, simplified(graph)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:
         raise NotSupportedError(
             f"{show_name(source)}: no output depends on an input through any weights or functions, so there is no "
             "network to take over; export the model with its inputs"
         )
+    if is_quantised(whole):
+        try:
+            return _graded(take_graded(whole, structure, node_text(graph.name)), whole, structure, format, source)
+        except NotSupportedError as reason:
+            return _structural(graph, structure, format, source, str(reason), chip)
     try:
         taken = take_weights(graph, structure, node_text(graph.name))
     except NotSupportedError as reason:
@@ -52,6 +78,72 @@ def take_graph(graph: OperatorGraph, *, format: str, source: str, chip: ChipSpec
         kept=notes["kept"],
         approximated=notes["approximated"],
         refused=(*notes["refused"], *unread),
+        work=work,
+    )
+
+
+def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: str) -> Imported:
+    """Quantise a float graph, and say what that costs on the set that its scales are from."""
+    integers = quantised(graph, shown)
+    structure = find_structure(simplified(integers))
+    taken = take_graded(integers, structure, node_text(graph.name))
+    taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
+    found = _graded(taken, integers, structure, format, source)
+    return replace(found, approximated=(*price(taken, shown), *found.approximated))
+
+
+def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
+    """Give a graded network, with notes on what it computes and what of it is another than the source's."""
+    network = taken.network
+    works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
+    work = {name: work for name, work in works.items() if work} if None not in works.values() else {}
+    computed = len(network.nodes) - len(network.inputs)
+    kept = [
+        Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
+    ]
+    for name in network.inputs:
+        neuron = network.nodes[name].graded
+        assert neuron is not None
+        scale = "" if neuron.scale is None else f", of {neuron.scale:g} each"
+        text = f"reads integers {neuron.low} to {neuron.high}{scale}; {taken.inputs[name]} is what the host quantises"
+        kept.append(Note(name, text))
+    for tensor, (name, _, unit) in taken.reals.items():
+        one_unit = bool((unit == unit[0]).all())
+        each = f"{unit[0]:g}" if one_unit else "a unit of their feature's own"
+        text = f"is the sums of {name}, in units of {each}"
+        kept.append(Note(f"output {tensor}", text + ("" if one_unit else "; the host scales them before it compares")))
+    approximated = [
+        Note(name, "rounds otherwise than the source where no multiplier and shift do", error=float(number), unit=what)
+        for name, (number, what) in taken.differ.items()
+    ]
+    approximated += [
+        Note(
+            name,
+            "units of what it adds up are no small multiples of each other; its sum is off",
+            error=off,
+            unit="values",
+        )
+        for name, off in taken.off.items()
+    ]
+    kept += [
+        Note(edge, f"has weights of up to {greatest}, wider than 8 bits, so that all sums are exact")
+        for edge, greatest in taken.wide.items()
+    ]
+    refused = [
+        Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
+        for tensor, why in taken.opaque.items()
+    ]
+    refused += [
+        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
+    ]
+    return Imported(
+        network=replace(network, tables={"work": work} if work else {}),
+        format=format,
+        source=source,
+        producer=graph.producer,
+        kept=tuple(kept),
+        approximated=tuple(approximated),
+        refused=tuple(refused),
         work=work,
     )
 
@@ -229,10 +321,12 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     refused += [
         Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
     ]
-    text = (
-        f"are not taken over, as this is not in frame code: {reason}; patterns, times and work hold, nothing is mapped"
-    )
-    refused.append(Note("weights", text, "train it with integer weights and step activations (docs/layers.md)"))
+    what = "no graded network" if is_quantised(graph) else "not in frame code"
+    text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
+    way = "quantise it by a set of inputs (calibration, docs/graded.md), or train it with integer weights and step "
+    way += "activations (docs/layers.md)"
+    is_float = not is_quantised(graph)
+    refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
     return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
 
 

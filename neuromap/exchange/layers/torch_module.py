@@ -16,9 +16,18 @@ from neuromap.registry import require_package
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import ArrayLike
 
 
-def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path | ChipSpec | None = None) -> Imported:
+def from_torch(
+    module: torch.nn.Module,
+    example_input: Any,
+    *,
+    chip: str | Path | ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
     """Take over a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.
 
     Parameters
@@ -29,16 +38,19 @@ def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path 
         Inputs as its ``forward`` takes them, the batch first.
     chip : str, Path, ChipSpec or None
         By whose cores an estimate counts, where weights are not taken over.
+    calibration, labels, percentile
+        As :func:`~neuromap.exchange.layers.onnx_file.from_onnx` takes them.
 
     Returns
     -------
     Imported
-        With weights and thresholds where the network is in frame code, else its structure with shapes and work.
+        With weights where the network is quantised (graded nodes), in frame code (thresholds), or calibrated; else its
+        structure with shapes and work.
 
     Raises
     ------
     InputError
-        If it is no module, or the inputs are none for it.
+        If it is no module, or the inputs or the calibration set are none for it.
     NotSupportedError
         If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be taken
         over.
@@ -48,4 +60,12 @@ def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path 
     graph = read_module(module, example_input)
     name = type(module).__name__
     with foreign_boundary(f"a network of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
-        return take_graph(graph, format="pytorch", source=name, chip=spec)
+        return take_graph(
+            graph,
+            format="pytorch",
+            source=name,
+            chip=spec,
+            calibration=calibration,
+            labels=labels,
+            percentile=percentile,
+        )

@@ -376,6 +376,9 @@ def _pads(transform: Conv | Pool) -> tuple[int, ...] | None:
     """Give the zeros on either side along rows and columns, if they are as many."""
     if transform.padding == "valid":
         return (0, 0)
+    if not isinstance(transform.padding, str):
+        top, left, bottom, right = transform.padding
+        return (top, left) if (top, left) == (bottom, right) else None
     found = []
     stride = transform.stride or transform.kernel
     for n, k, s in zip(transform.source_shape[:2], transform.kernel, stride, strict=True):

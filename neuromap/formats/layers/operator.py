@@ -63,9 +63,13 @@ class Operator(Card):
     settings : mapping of str to object
         Numbers, texts and tuples of them: ``kernel``, ``stride``, ``pads`` (before, then after, axis by axis),
         ``dilation``, ``groups``; ``axis``, ``axes``, ``order``; ``signs`` of a sum; ``function``, the name of one;
-        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum).
+        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum). ``quantises`` of a function that makes integers of
+        a tensor (its constants: scale and zero point), with ``low``, ``high``, ``axis`` and whether it is ``fused``
+        with the sum before; ``dequantises`` of one that makes reals of them.
     constants : tuple of ndarray
         Weights and bias, or what a function takes besides its tensor; empty where they are not at hand.
+    exact : tuple of (integers, scale) or None
+        Of constants that are integers times a scale, both: as many as there are constants, or none at all.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Operator(Card):
     called: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     constants: tuple[NDArray[Any], ...] = ()
+    exact: tuple[tuple[NDArray[Any], NDArray[Any]] | None, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -124,6 +125,8 @@ class OperatorGraph(Card):
         Tool and version that wrote it, where the source says so.
     unread : tuple of str
         What the reader left out or could not read, in clauses.
+    scales : mapping of str to float
+        What a value of 1 stands for, by node of the graded network that the graph was written of.
 
     Raises
     ------
@@ -137,6 +140,7 @@ class OperatorGraph(Card):
     outputs: tuple[str, ...]
     producer: str = ""
     unread: tuple[str, ...] = field(default=())
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", ReadOnlyMapping(self.inputs))
@@ -190,6 +194,9 @@ def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[O
 
 # What is known while a source is read, one call of its operators after the other.
 
+Exact = tuple[NDArray[Any], NDArray[Any]] | None
+"""Integers and the scale that they are multiplied by."""
+
 
 class GraphReading:
     """Tensors and operators that are known so far, and the call that is being read."""
@@ -203,6 +210,8 @@ class GraphReading:
         self.unread: list[str] = []
         self.origins: dict[str, str] = {}
         """What constants are called in the source, or those that they are computed from."""
+        self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        """Integers and scale, of one shape, of constants that are their product."""
         self._label = self._word = self._gives = ""
 
     def begin(self, label: str, word: str, gives: str) -> None:
@@ -216,6 +225,7 @@ class GraphReading:
         *,
         settings: Mapping[str, Any] | None = None,
         constants: Sequence[NDArray[Any]] = (),
+        exact: Sequence[Exact] = (),
         work: int | None = 0,
         gives: str = "",
         shape: TensorShape | None = None,
@@ -226,8 +236,9 @@ class GraphReading:
         if shape is not None:
             self.shapes[tensor] = shape
         whole, word = self.shapes.get(tensor), called or self._word
+        found = tuple(constants), tuple(exact)
         self.operators.append(
-            Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, tuple(constants))
+            Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, *found)
         )
         return tensor
 
@@ -237,6 +248,23 @@ class GraphReading:
         settings = {"function": name} if name and len(known) == len(constants) else {}
         self.add("function", [source], settings=settings, constants=known if settings else ())
         return True
+
+    def to_reals(
+        self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
+    ) -> str:
+        """Take the call, or a part of it, over as a function that makes reals of the integers of a tensor."""
+        constants = [scale, np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
+        found = {"dequantises": True, **_range(zero), **more}
+        shape, called = self.shapes.get(source), "DequantizeLinear"
+        return self.add(
+            "function", [source], settings=found, constants=constants, gives=gives, shape=shape, called=called
+        )
+
+    def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
+        """Take the call, or a part of it, over as a function that rounds the reals of a tensor to integers."""
+        settings = {"quantises": True, **_range(zero), **more}
+        constants = [scale, zero.astype(np.int64)]
+        return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
 
     def graph(
         self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str
@@ -263,6 +291,21 @@ class GraphReading:
             producer=producer,
             unread=tuple(dict.fromkeys(self.unread)),
         )
+
+
+def is_integer(array: NDArray[Any] | None) -> bool:
+    """Tell whether an array is of integers, of those too that NumPy has not."""
+    return array is not None and array.dtype.name.startswith(("int", "uint"))
+
+
+def _range(zero: NDArray[Any] | None) -> dict[str, int]:
+    """Give the least and greatest integer of a type; small ones that NumPy has not are those of ``ml_dtypes``."""
+    if zero is None:
+        return {}
+    bits = int("".join(letter for letter in zero.dtype.name if letter.isdigit()))
+    if zero.dtype.name.startswith("u"):
+        return {"low": 0, "high": 2**bits - 1}
+    return {"low": -(2 ** (bits - 1)), "high": 2 ** (bits - 1) - 1}
 
 
 def _of_frame(one: Operator, source: TensorShape | None, batch: int) -> Mapping[str, Any]:

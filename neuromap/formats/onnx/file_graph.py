@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import MAX_OPERATORS, OperatorGraph
-from neuromap.formats.onnx.folding import Reading, Stored, folded, stored_array, stored_shape
+from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, stored_array, stored_shape
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
@@ -58,6 +61,7 @@ def _read(path: Path) -> OperatorGraph:
     batch = _batch_of([shapes.get(name) for name in inputs])
     reading = Reading(shapes, constants, sizes)
     reading.unread += [*unread, *not_found]
+    reading.types.update(_types_of(graph))
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
         label = _label(node, reading, number)
@@ -69,13 +73,36 @@ def _read(path: Path) -> OperatorGraph:
         known.update(gives)
     outputs = [info.name for info in graph.output if not reading.is_constant(info.name)]
     producer = " ".join(part for part in (model.producer_name, model.producer_version) if part)
-    return reading.graph(
+    found = reading.graph(
         graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
         inputs,
         outputs,
         batch=batch,
         producer=producer if producer.isprintable() else "",
     )
+    return replace(found, scales=_scales_of(model))
+
+
+def _scales_of(model: Any) -> dict[str, float]:
+    """Read the scales of nodes that an export of this package says."""
+    said = next((one.value for one in model.metadata_props if one.key == "neuromap.scales"), "{}")
+    try:
+        scales = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    known = scales.items() if isinstance(scales, dict) else ()
+    return {name: scale for name, scale in known if isinstance(scale, float) and 0 < scale < math.inf}
+
+
+def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Give the types of inputs, where NumPy has them."""
+    import onnx
+
+    for info in graph.input:
+        try:
+            yield info.name, onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        except (KeyError, ValueError):
+            continue
 
 
 def _label(node: Any, reading: Reading, number: int) -> str:
@@ -175,6 +202,8 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | 
         if tensor:
             reading.constants[tensor] = value
             reading.constant_shapes[tensor] = value.shape
+    if values and (exact := exact_of(node, attributes, arrays, reading.exact, opset)) is not None:
+        reading.exact[node.output[0]] = exact
 
 
 def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, TensorShape], list[str]]:

@@ -14,7 +14,7 @@ from neuromap.errors import InputError
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
 from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.layers.operator_graph import GraphReading
+from neuromap.formats.layers.operator_graph import GraphReading, is_integer
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""
@@ -28,6 +28,11 @@ _COMPUTED = {
     *("Sub", "Transpose", "Unsqueeze", "Where"),
 }
 """What is evaluated: operators whose results are bounded by what they take, and that run no graph of their own."""
+_OF_OTHER_SHAPES = (
+    *("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"),
+    "DequantizeLinear",
+)
+"""What is not made of tensors that are spread over each other; scales lie along an axis."""
 _FIRST_EVALUATED = {"DequantizeLinear": 19, "Squeeze": 13, "Unsqueeze": 13}
 """Opsets before which ONNX does not evaluate an operator, or takes its axes in the wrong order; 6 for all others."""
 
@@ -62,7 +67,7 @@ def folded(
     if op == "Identity":
         return known  # weights that a model shares stay one array
     sizes = [max((array.size for array in known), default=0)]
-    if op not in ("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"):
+    if op not in _OF_OTHER_SHAPES:
         try:
             sizes.append(math.prod(np.broadcast_shapes(*(array.shape for array in known[:3]))))
         except ValueError:
@@ -78,6 +83,30 @@ def folded(
             return [np.asarray(array) for array in _evaluated(node, attributes, arrays, opset)]
     except Exception:  # whatever is raised of arrays that do not fit: then the number is not known, nothing more
         return []
+
+
+_MOVES = ("Transpose", "Reshape", "Identity", "Flatten", "Squeeze", "Unsqueeze")
+
+
+def exact_of(
+    node: Any, attributes: Mapping[str, Any], arrays: list[Stored], known: Mapping[str, tuple[Array, Array]], opset: int
+) -> tuple[Array, Array] | None:
+    """Give the integers and the scale, of one shape, that the result of an operator of constants is the product of."""
+    if node.op_type in _MOVES and node.input[0] in known:
+        parts = [folded(node, attributes, [part, *arrays[1:]], None, opset) for part in known[node.input[0]]]
+        return (parts[0][0], parts[1][0]) if all(parts) else None
+    if node.op_type != "DequantizeLinear" or attributes.get("block_size", 0) or not is_integer(arrays[0]):
+        return None
+    integers, scale = np.asarray(arrays[0]).astype(np.int64), np.asarray(arrays[1])
+    zero = arrays[2] if len(arrays) > 2 else None
+    along = [1] * integers.ndim
+    if scale.size > 1:
+        along[attributes.get("axis", 1)] = -1
+    if zero is not None:
+        integers = integers - zero.astype(np.int64).reshape(along if zero.size > 1 else ())
+    small = np.int16 if integers.size and integers.min() >= -(2**15) and integers.max() < 2**15 else np.int64
+    spread = np.broadcast_to(scale.reshape(along if scale.size > 1 else ()), integers.shape)
+    return integers.astype(small), spread
 
 
 def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], opset: int) -> Sequence[Any]:
@@ -118,6 +147,8 @@ class Reading(GraphReading):
     ) -> None:
         super().__init__(constants, shapes)
         self.constant_shapes = constant_shapes
+        self.types: dict[str, np.dtype[Any]] = {}
+        """Of inputs of the graph."""
         self.origins.update((name, name) for name in constant_shapes)
 
     def is_constant(self, tensor: str) -> bool:

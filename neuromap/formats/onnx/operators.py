@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.formats.layers.operator_graph import is_integer
 from neuromap.formats.onnx.folding import Reading, part_lengths
 from neuromap.formats.onnx.weighted import WEIGHTED
 
@@ -31,7 +32,7 @@ _OPAQUE = (
     *("PRelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "HardSwish", "HardSigmoid", "Swish"),
     *("ThresholdedRelu", "Hardmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization"),
     *("RMSNormalization", "SimplifiedLayerNormalization", "LRN", "LpNormalization"),
-    *("MeanVarianceNormalization", "QuantizeLinear", "DequantizeLinear", "IsNaN", "IsInf", "Sin", "Cos"),
+    *("MeanVarianceNormalization", "IsNaN", "IsInf", "Sin", "Cos"),
     *("Trilu", "CumSum", "Shrink"),
 )
 _BINARY = {
@@ -62,6 +63,39 @@ def _clip(node: Any, a: Attributes, reading: Reading) -> bool:
         tensor = node.input[place] if len(node.input) > place else ""
         bounds.append(reading.constant(tensor) if tensor else np.asarray(a.get(key, default), np.float32))
     return reading.function(node.input[0], "clip", bounds)
+
+
+def _quantise(node: Any, a: Attributes, reading: Reading) -> bool:
+    """Read a function that rounds reals to integers; blocks, small floats and other precisions have no name."""
+    import onnx
+
+    source, scale = node.input[0], reading.constant(node.input[1])
+    zero = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    if zero is None and (len(node.input) < 3 or not node.input[2]):
+        kind = a.get("output_dtype", 0)
+        zero = np.zeros((), onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else np.uint8)
+    plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size") and not a.get("precision")
+    if scale is None or zero is None or not plain or not is_integer(zero):
+        return reading.function(source)
+    reading.to_integers(source, scale, zero, axis=a.get("axis", 1))
+    return True
+
+
+def _dequantise(node: Any, a: Attributes, reading: Reading) -> bool:
+    source, scale = node.input[0], reading.constant(node.input[1])
+    given = len(node.input) > 2 and node.input[2]
+    zero = reading.constant(node.input[2]) if given else _zero_of(source, reading)
+    is_known = zero is not None or not given
+    plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size")
+    if scale is None or not is_known or not plain or (zero is not None and not is_integer(zero)):
+        return reading.function(source)
+    reading.to_reals(source, scale, zero, gives=node.output[0], axis=a.get("axis", 1))
+    return True
+
+
+def _zero_of(source: str, reading: Reading) -> NDArray[Any] | None:
+    """Give a zero of an input's own type; of other tensors their operator says it."""
+    return np.zeros((), reading.types[source]) if source in reading.types else None
 
 
 def _cast(node: Any, a: Attributes, reading: Reading) -> bool:
@@ -112,6 +146,8 @@ def _binary(node: Any, a: Attributes, reading: Reading) -> bool:
         kind = "add" if node.op_type in ("Add", "Sum") else "multiply"
         reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
         return True
+    if len(node.input) == 2 and node.op_type in ("Max", "Min"):
+        return _bound(node, reading, reads[0])
     if len(node.input) != 2 or node.op_type not in _BINARY:
         name = "same" if len(node.input) == 1 else ""
         return reading.function(reads[0], name)
@@ -121,6 +157,15 @@ def _binary(node: Any, a: Attributes, reading: Reading) -> bool:
     if source != target:  # the constant makes more elements of it
         return reading.function(reads[0])
     return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
+
+
+def _bound(node: Any, reading: Reading, source: str) -> bool:
+    """Read the greater or the smaller of a tensor and a constant."""
+    constant = reading.constant(next(tensor for tensor in node.input if tensor != source))
+    if constant is None or reading.whole_shape(source) != reading.whole_shape(node.output[0]):
+        return reading.function(source)
+    open_ = np.asarray(np.inf, np.float32)
+    return reading.function(source, "clip", [constant, open_] if node.op_type == "Max" else [-open_, constant])
 
 
 def _where(node: Any, a: Attributes, reading: Reading) -> bool:
@@ -140,6 +185,8 @@ ELEMENTWISE = {
     "Dropout": _dropout,
     "Clip": _clip,
     "Cast": _cast,
+    "QuantizeLinear": _quantise,
+    "DequantizeLinear": _dequantise,
     "BatchNormalization": _batch_norm,
     "Where": _where,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import show
+from neuromap.formats.layers.operator_graph import Exact
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
 from neuromap.formats.onnx.folding import Reading, ints
 
@@ -59,7 +60,50 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> bool:
     count = transposed_work if transposed else conv_work
     work = count(reading.whole_shape(source if transposed else node.output[0]), shape)
     kind = "conv_transpose" if transposed else "conv"
-    reading.add(kind, [source], settings=settings, constants=_known(reading, weight, bias), work=work)
+    arrays = _known(reading, weight, bias)
+    exact = [reading.exact.get(tensor) for tensor in (weight, bias) if tensor] if arrays else []
+    reading.add(kind, [source], settings=settings, constants=arrays, exact=exact, work=work)
+    return True
+
+
+def _integers(
+    node: Any, reading: Reading, axis: int, add: Callable[[str, list[NDArray[Any]], list[Exact], str], str]
+) -> bool:
+    """Read an operator on integers in parts: reals of its integers, sums of these, and integers of the sums."""
+    # add: takes the sums over, of what they read: weights, integers and scale of each, and the tensor that they give
+    # gives False where a number is not at hand
+    fused = node.op_type.startswith("QLinear")
+    places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
+    if not fused:
+        places = {"x": 0, "w": 1, "x_zero": 2, "w_zero": 3}
+    named = {key: node.input[k] for key, k in places.items() if k < len(node.input) and node.input[k]}
+    held = {key: reading.constant(tensor) for key, tensor in named.items() if key != "x"}
+    given = {key: array for key, array in held.items() if array is not None}
+    if len(given) < len(held):
+        return False
+    one, out = np.ones((), np.float32), node.output[0]
+    x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
+    along = [1] * given["w"].ndim
+    along[axis] = -1
+    integers = given["w"].astype(np.int64)
+    if "w_zero" in given:
+        integers = integers - given["w_zero"].astype(np.int64).reshape(along if given["w_zero"].size > 1 else ())
+    scale = np.broadcast_to(w_scale.reshape(along if w_scale.size > 1 else ()), integers.shape)
+    exact: list[Exact] = [(integers, scale)]
+    if "b" in given:
+        exact.append((given["b"].astype(np.int64), x_scale.astype(np.float64) * w_scale.astype(np.float64)))
+    arrays = [(part[0] * part[1]).astype(np.float32) for part in exact if part is not None]
+    zero = given.get("x_zero")
+    if zero is None and node.input[0] in reading.types:
+        zero = np.zeros((), reading.types[node.input[0]])
+    real = reading.to_reals(node.input[0], x_scale, zero, gives=f"{out}.reals")
+    if not fused:
+        add(real, arrays, exact, out)
+        return True
+    reading.shapes[f"{out}.sums"] = reading.whole_shape(out)
+    add(real, arrays, exact, f"{out}.sums")
+    y_zero = given["y_zero"] if "y_zero" in given else np.zeros((), np.uint8 if zero is None else zero.dtype)
+    reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
     return True
 
 
@@ -70,12 +114,13 @@ def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> bool:
         return False
     settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
     settings["groups"] = _groups(a)
-    reading.add(
-        "conv",
-        [node.input[0]],
-        settings=settings,
-        work=conv_work(reading.whole_shape(node.output[0]), shape),
-    )
+    work = conv_work(reading.whole_shape(node.output[0]), shape)
+
+    def add(source: str, arrays: list[NDArray[Any]], exact: list[Exact], gives: str) -> str:
+        return reading.add("conv", [source], settings=settings, constants=arrays, exact=exact, work=work, gives=gives)
+
+    if not _integers(node, reading, 0, add):
+        reading.add("conv", [node.input[0]], settings=settings, work=work)
     return True
 
 
@@ -87,12 +132,17 @@ def _gemm(node: Any, a: Attributes, reading: Reading) -> bool:
     if a.get("transA") or (len(node.input) > 2 and not reading.is_constant(node.input[2])):
         return False
     arrays = _known(reading, *node.input[1:3])
+    exact: list[Exact] = []
     if arrays:
         first = arrays[0] if a.get("transB") else arrays[0].T
         arrays = [_scaled(first, a.get("alpha", 1.0)), *(_scaled(bias, a.get("beta", 1.0)) for bias in arrays[1:])]
+        held = reading.exact.get(weight)
+        if a.get("alpha", 1.0) == a.get("beta", 1.0) == 1:
+            turned = held if held is None or a.get("transB") else (held[0].T, held[1].T)
+            exact = [turned, *(reading.exact.get(tensor) for tensor in node.input[2:3] if tensor)]
     stored = tuple(shape) if a.get("transB") else tuple(reversed(shape))
     work = dense_work(reading.whole_shape(node.output[0]), stored[1])
-    reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, work=work)
+    reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, exact=exact, work=work)
     return True
 
 
@@ -116,7 +166,19 @@ def _matmul(node: Any, a: Attributes, reading: Reading) -> bool:
     if weight == right and shape is not None and len(shape) == 2:
         settings["weight_shape"] = tuple(reversed(shape))
         arrays = [array.T for array in _known(reading, weight)] if node.op_type == "MatMul" else []
-    reading.add("dense", [source], settings=settings, constants=arrays, work=work)
+
+        def add(source: str, arrays: list[NDArray[Any]], exact: list[Exact], gives: str) -> str:
+            turned = [None if part is None else (part[0].T, part[1].T) for part in exact]
+            arrays = [array.T for array in arrays]
+            return reading.add(
+                "dense", [source], settings=settings, constants=arrays, exact=turned, work=work, gives=gives
+            )
+
+        if node.op_type != "MatMul" and _integers(node, reading, 1, add):
+            return True
+    held = reading.exact.get(weight) if arrays else None
+    exact = [] if held is None else [(held[0].T, held[1].T)]
+    reading.add("dense", [source], settings=settings, constants=arrays, exact=exact, work=work)
     return True
 
 

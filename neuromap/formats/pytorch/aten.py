@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from neuromap.formats.layers.operator_graph import Exact
 from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
 from neuromap.formats.pytorch.aten_elementwise import ELEMENTWISE, Call
 
@@ -187,9 +188,10 @@ def _conv(node: Any, call: Call) -> bool:
         "weight_shape": shape,
     }
     constants = [array for array in (call.array(weight), call.array(bias)) if array is not None]
+    exact = [call.exact.get(part.name) for part in (weight, bias) if hasattr(part, "name")]
     work = transposed_work(call.shape(source), shape) if transposed else conv_work(call.shape(node), shape)
     kind = "conv_transpose" if transposed else "conv"
-    call.add(kind, [source.name], settings=settings, constants=constants, work=work)
+    call.add(kind, [source.name], settings=settings, constants=constants, exact=exact, work=work)
     return True
 
 
@@ -198,13 +200,16 @@ def _linear(node: Any, call: Call) -> bool:
     shape = call.shape(weight)
     if call.is_constant(source) or not call.is_constant(weight) or shape is None or len(shape) != 2:
         return False
-    return _dense(call, node, source, [call.array(weight), call.array(bias)], shape)
+    exact = [call.exact.get(part.name) for part in (weight, bias) if hasattr(part, "name")]
+    return _dense(call, node, source, [call.array(weight), call.array(bias)], shape, exact)
 
 
-def _dense(call: Call, node: Any, source: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -> bool:
+def _dense(
+    call: Call, node: Any, source: Any, arrays: Sequence[Any], shape: tuple[int, ...], exact: Sequence[Exact] = ()
+) -> bool:
     known = [array for array in arrays if array is not None] if arrays and arrays[0] is not None else []
     work = dense_work(call.shape(node), shape[1])
-    call.add("dense", [source.name], settings={"weight_shape": shape}, constants=known, work=work)
+    call.add("dense", [source.name], settings={"weight_shape": shape}, constants=known, exact=exact, work=work)
     return True
 
 
@@ -213,7 +218,9 @@ def _addmm(node: Any, call: Call) -> bool:
     array, shape = call.array(weight), call.shape(weight)
     if node.kwargs or array is None or shape is None or not call.is_constant(bias) or call.is_constant(source):
         return False
-    return _dense(call, node, source, [array.T, call.array(bias)], (shape[1], shape[0]))
+    held = call.exact.get(weight.name) if hasattr(weight, "name") else None
+    exact = [None if held is None else (held[0].T, held[1].T)]
+    return _dense(call, node, source, [array.T, call.array(bias)], (shape[1], shape[0]), exact)
 
 
 def _matmul(node: Any, call: Call) -> bool:

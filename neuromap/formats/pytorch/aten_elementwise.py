@@ -140,7 +140,24 @@ def _where(node: Any, call: Call) -> bool:
     return call.function(condition.name, "where", [yes, no])
 
 
+def _quantise(node: Any, call: Call) -> bool:
+    """Read what rounds reals to integers, as PyTorch's export of quantised modules writes it."""
+    source, scale, zero = node.args[:3]
+    if call.is_constant(source) or not (call.is_constant(scale) and call.is_constant(zero)):
+        return False
+    at = 4 if "channel" in node.target.__name__ else 3
+    low, high = (int(part) for part in node.args[at : at + 2])
+    settings = {"low": low, "high": high, "axis": int(node.args[3]) if at == 4 else 1, "inverse": True}
+    numbers = (np.asarray(call.array(scale), np.float32), np.asarray(call.array(zero)).astype(np.int64))
+    word = "dequantises" if node.target.__name__.startswith("de") else "quantises"
+    call.add("function", [source.name], settings={word: True, **settings}, constants=numbers)
+    return True
+
+
 ELEMENTWISE = {
+    **dict.fromkeys(
+        ("quantize_per_tensor", "dequantize_per_tensor", "quantize_per_channel", "dequantize_per_channel"), _quantise
+    ),
     **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_OPAQUE, _opaque),
     **dict.fromkeys((*_BINARY, "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "bitwise_and"), _binary),

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers.operator_graph import Exact, OperatorGraph
 from neuromap.formats.pytorch.aten import OPERATORS
 from neuromap.formats.pytorch.aten_elementwise import Call
 
@@ -141,6 +143,8 @@ def _one(node: Any, call: Call) -> None:
         with torch.no_grad():
             values = {part: call.constants[part.name] for part in arguments}
             call.constants[node.name] = _computed(node, values)
+        if (exact := _exact(node, call)) is not None:
+            call.exact[node.name] = exact
         origin = next((call.origins[part.name] for part in arguments if part.name in call.origins), None)
         if origin is not None:
             call.origins[node.name] = origin
@@ -156,6 +160,21 @@ def _one(node: Any, call: Call) -> None:
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
         call.add("other", [part.name for part in arguments if part.name not in call.constants])
+
+
+def _exact(node: Any, call: Call) -> Exact:
+    """Give integers and scale of a constant that is made of them."""
+    if not node.target.__name__.startswith("dequantize_per_"):
+        return None
+    integers, scale, zero = (call.array(part) for part in node.args[:3])
+    if integers is None or scale is None or zero is None:
+        return None
+    along = [1] * integers.ndim
+    if "channel" in node.target.__name__:
+        along[int(node.args[3])] = -1
+    centred = integers.astype(np.int64) - zero.astype(np.int64).reshape(along if zero.size > 1 else ())
+    spread = np.broadcast_to(scale.astype(np.float32).reshape(along if scale.size > 1 else ()), centred.shape)
+    return centred, spread
 
 
 def _computed(node: Any, values: Mapping[Any, Any]) -> Any:

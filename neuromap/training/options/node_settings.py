@@ -16,6 +16,7 @@ from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network, plain_table
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.render.value import Card
+from neuromap.training.options.graded_settings import fan_in, graded_lines, require_graded_chip
 
 _LEVEL = 0.5
 """Where an input has code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
@@ -39,7 +40,7 @@ def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
     less some for biases where thresholds are out of the leak's range. Weights are ternary where they fit. Otherwise
     those of edges between computed nodes become sign-fixed, the widest first, and what is still too wide is cut into
     the least number of groups that fits. What ``[training.edges."A -> B"]`` of the network file says
-    (``weights = "4-bit"``) stays as it is.
+    (``weights = "4-bit"``) stays as it is. Graded networks stay as they are: their weights have the chip's width.
 
     Parameters
     ----------
@@ -59,6 +60,9 @@ def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
     NotSupportedError
         If an edge cannot be trained, or no choice fits.
     """
+    if network.is_graded:
+        require_graded_chip(network, chip)
+        return ChipChoice(network, ReadOnlyMapping({}), graded_lines(network, chip))
     _require_spiking(network)
     asked = _asked_kinds(network)
     kinds: dict[EdgeKey, str] = {}
@@ -146,10 +150,8 @@ def _features(edge: Edge) -> int:
 def _fan_in(edge: Edge) -> int:
     """Count the inputs of one neuron, at most."""
     transform = edge.transform
-    if isinstance(transform, Conv):
-        return math.prod(transform.weight_shape[:3])
-    if isinstance(transform, Dense):
-        return transform.weight_shape[-1]
+    if isinstance(transform, Conv | Dense):
+        return fan_in(transform)
     return math.prod(transform.kernel) if isinstance(transform, Pool) else 1
 
 

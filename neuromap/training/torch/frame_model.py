@@ -30,7 +30,7 @@ def to_network(model: FrameModel) -> Network:
     """Give the network that a model in evaluation is, with its integer weights and thresholds."""
     network = model.network
     nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
-    edges = {key: _edge(model, edge) for key, edge in network.edges.items()}
+    edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}
     return replace(network, nodes=nodes, edges=edges, tables=_tables(model))
 
 
@@ -48,17 +48,19 @@ def _tables(model: FrameModel) -> Mapping[str, Any]:
 
 def _node(model: FrameModel, node: Node) -> Node:
     shape = node.shape or (1, 1, node.size)  # without a shape, asking for the size says so
-    return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), shape))
+    return replace(node, threshold=spread_threshold(integers(model.threshold(node.name)), shape))
 
 
-def _edge(model: FrameModel, edge: Edge) -> Edge:
-    weights, transform = model.weight(edge.key), edge.transform
+def with_weights(edge: Edge, weights: Tensor | None) -> Edge:
+    """Give an edge the integers that a model has for it, if any."""
+    transform = edge.transform
     if weights is None or not isinstance(transform, Conv | Dense):
         return edge
-    return replace(edge, transform=replace(transform, weights=StoredWeights(_integers(weights))))
+    return replace(edge, transform=replace(transform, weights=StoredWeights(integers(weights))))
 
 
-def _integers(values: Tensor) -> NDArray[np.int64]:
+def integers(values: Tensor) -> NDArray[np.int64]:
+    """Give integers that a model holds as real numbers."""
     found: NDArray[np.int64] = values.detach().cpu().numpy().round().astype(np.int64)
     return found
 
@@ -75,7 +77,23 @@ _FIRST_SCALE = math.log(100)
 """Logarithm of the scale: with ten classes, a class all of whose neurons fire scores 10 nats more than a silent one."""
 
 
-class FrameModel(RolloutModel):
+class IntegerModel(RolloutModel):
+    """A network whose integers are trained: it computes what a chip does."""
+
+    def _from_outside(
+        self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
+    ) -> Tensor:
+        """Sum as the parent does, but without the frame that nobody takes: half the work in windows of one frame."""
+        parts = []
+        for key, edge in self._into(name):
+            if edge.source not in stage.nodes:
+                x = values[edge.source]
+                taken = x[1 - r_of[key] : len(x) - r_of[key]]
+                parts.append(self._applied(key, edge, taken.flatten(0, 1)).unflatten(0, taken.shape[:2]))
+        return self._joined(name, iter(parts)) if parts else super()._from_outside(name, stage, r_of, values)
+
+
+class FrameModel(IntegerModel):
     """A network whose integer weights and thresholds are trained."""
 
     # While training, the sums of a node are normalised with their mean and variance over batch, frames and, where
@@ -181,18 +199,6 @@ class FrameModel(RolloutModel):
         """Give spikes; of intensities where the layer of the input is learned."""
         return {name: self._on_host[name](x) if name in self._on_host else x for name, x in inputs.items()}
 
-    def _from_outside(
-        self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
-    ) -> Tensor:
-        """Sum as the parent does, but without the frame that nobody takes: half the work in windows of one frame."""
-        parts = []
-        for key, edge in self._into(name):
-            if edge.source not in stage.nodes:
-                x = values[edge.source]
-                taken = x[1 - r_of[key] : len(x) - r_of[key]]
-                parts.append(apply_edge(edge, self.weight(key), taken.flatten(0, 1)).unflatten(0, taken.shape[:2]))
-        return sum(parts[1:], parts[0]) if parts else super()._from_outside(name, stage, r_of, values)
-
 
 def _host_layers(
     network: Network, image_shape: tuple[int, int, int] | None, generator: torch.Generator
@@ -288,11 +294,18 @@ _MOMENTUM = 0.02
 _SMALLEST_VARIANCE = 0.01
 
 
-def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
+def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor, *, by_running: bool = False) -> Tensor:
     """Give (s - mean) / deviation + offset, by the mean and variance of these sums; running ones take them in."""
     # shapes: sums (..., n)
     rows = sums.reshape(-1, offset.numel())
     several = len(rows) > 1  # one row, as of a batch of one image, has no variance: it is held against the running one
+    if by_running:
+        if several:
+            with torch.no_grad():
+                mean.view(-1).lerp_(rows.mean(0), _MOMENTUM)
+                variance.view(-1).lerp_(rows.var(0), _MOMENTUM)
+        # Copies: the next frame takes in more, and gradients of this one need what it was held against.
+        return (sums - mean.clone()) / deviation(variance).to(sums) + offset
     found = functional.batch_norm(
         rows, mean.view(-1), variance.view(-1), None, offset.view(-1), several, _MOMENTUM, _SMALLEST_VARIANCE
     )
@@ -302,17 +315,18 @@ def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor) -> 
 def folded(mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
     """Give the threshold that a sum reaches iff its normalised value is 0 or more, as float64."""
     # (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
-    return mean.detach().double() - offset.detach().double() * _deviation(variance)
+    return mean.detach().double() - offset.detach().double() * deviation(variance)
 
 
 def within(mean: Tensor, variance: Tensor, offset: Tensor, thresholds: tuple[int, int]) -> None:
     """Move an offset, in place, to where the integer threshold of :func:`folded` is between two bounds."""
     low, high = thresholds  # halves below them: rounding cannot carry a threshold over a bound
-    least, most = ((mean.detach().double() - (bound - 0.5)) / _deviation(variance) for bound in (high, low))
+    least, most = ((mean.detach().double() - (bound - 0.5)) / deviation(variance) for bound in (high, low))
     offset.data.copy_(offset.detach().double().clamp(least, most))
 
 
-def _deviation(variance: Tensor) -> Tensor:
+def deviation(variance: Tensor) -> Tensor:
+    """Give the deviation that sums are divided by, as float64."""
     return (variance.detach().double() + _SMALLEST_VARIANCE).sqrt()
 
 

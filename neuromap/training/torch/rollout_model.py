@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import networkx as nx
@@ -124,6 +125,20 @@ class RolloutModel(nn.Module):
         """Give the values of input nodes: what they are shown."""
         return dict(inputs)
 
+    def _applied(self, key: EdgeKey, edge: Edge, x: Tensor) -> Tensor:
+        """Give what an edge brings to its target."""
+        if self._takes_greatest(edge.target):
+            return _greatest(edge, x)
+        return apply_edge(edge, self.weight(key), x)
+
+    def _joined(self, name: str, parts: Iterator[Tensor]) -> Tensor:
+        """Add up what the edges of a node bring, or take the greatest."""
+        return reduce(torch.maximum, parts) if self._takes_greatest(name) else _added(parts)
+
+    def _takes_greatest(self, name: str) -> bool:
+        neuron = self.network.nodes[name].graded
+        return neuron is not None and bool(neuron.maximum)
+
     def _into(self, name: str) -> Iterator[tuple[EdgeKey, Edge]]:
         return ((key, edge) for key, edge in self.network.edges.items() if edge.target == name)
 
@@ -131,10 +146,9 @@ class RolloutModel(nn.Module):
         self, name: str, before: Mapping[str, Tensor], now: Mapping[str, Tensor], r_of: Mapping[EdgeKey, int]
     ) -> Tensor:
         parts = (
-            apply_edge(edge, self.weight(key), (before if r_of[key] else now)[edge.source])
-            for key, edge in self._into(name)
+            self._applied(key, edge, (before if r_of[key] else now)[edge.source]) for key, edge in self._into(name)
         )
-        return self.activate(name, _added(parts))
+        return self.activate(name, self._joined(name, parts))
 
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
@@ -145,10 +159,10 @@ class RolloutModel(nn.Module):
             if edge.source not in stage.nodes:
                 # All frames at once; that which nobody takes is left out after the edge, where frames are smaller.
                 x = values[edge.source]
-                sums = apply_edge(edge, self.weight(key), x.flatten(0, 1)).unflatten(0, x.shape[:2])
+                sums = self._applied(key, edge, x.flatten(0, 1)).unflatten(0, x.shape[:2])
                 parts.append(sums[1 - r_of[key] : len(x) - r_of[key]])
         if parts:
-            return _added(iter(parts))
+            return self._joined(name, iter(parts))
         some = next(iter(values.values()))
         return some.new_zeros((len(some) - 1, some.shape[1], *_shape(self.network.nodes[name])))
 
@@ -162,7 +176,7 @@ class RolloutModel(nn.Module):
             frames.append(now)
             for name in stage.nodes:
                 inside = (
-                    apply_edge(edge, self.weight(key), frames[-1 - r_of[key]][edge.source])
+                    self._applied(key, edge, frames[-1 - r_of[key]][edge.source])
                     for key, edge in self._into(name)
                     if edge.source in stage.nodes
                 )
@@ -266,18 +280,38 @@ def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
     return x
 
 
-def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
-    """Pad as the network file says and slide; convolutions take the features before rows and columns."""
-    image = x.permute(0, 3, 1, 2)
-    if transform.padding == "same":
+def _greatest(edge: Edge, x: Tensor) -> Tensor:
+    """Give the greatest value of every window; outside of the source there is none."""
+    transform = edge.transform
+    if isinstance(transform, Pool):
         stride = transform.stride or transform.kernel
-        image = functional.pad(image, _margins(transform, stride))
-    moved: Tensor = slide(image)
+        image = padded(transform, x, -math.inf)
+        return functional.max_pool2d(image, transform.kernel, stride).permute(0, 2, 3, 1)
+    if isinstance(transform, Identity):
+        return x
+    raise NotSupportedError(f"edge {edge.label}: its target takes the greatest input; PyTorch computes pools into it")
+
+
+def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
+    """Pad as the network file says and slide."""
+    moved: Tensor = slide(padded(transform, x))
     return moved.permute(0, 2, 3, 1)
+
+
+def padded(transform: Conv | Pool, x: Tensor, value: float = 0.0) -> Tensor:
+    """Pad as the network file says, and bring features before rows and columns, as convolutions take them."""
+    image = x.permute(0, 3, 1, 2)
+    if transform.padding != "valid":
+        stride = transform.stride or transform.kernel
+        image = functional.pad(image, _margins(transform, stride), value=value)
+    return image
 
 
 def _margins(transform: Conv | Pool, stride: tuple[int, int]) -> list[int]:
     """Columns before and after, rows before and after: the smaller half before."""
+    if not isinstance(transform.padding, str):
+        top, left, bottom, right = transform.padding
+        return [left, right, top, bottom]
     margins = []
     for axis in (1, 0):
         windows, length = transform.target_shape[axis], transform.source_shape[axis]
@@ -304,8 +338,8 @@ _GREATEST_SUM = 2**24
 class NetworkModel(RolloutModel):
     """What a network file says, computed by PyTorch: the way back from :func:`to_network`."""
 
-    # A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote.
-    # Nothing in it is trained.
+    # A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote;
+    # of graded networks the sums are, and values are those of :meth:`GradedNeuron.respond`. Nothing in it is trained.
 
     def __init__(self, network: Network) -> None:
         require_weights(network)
@@ -315,7 +349,10 @@ class NetworkModel(RolloutModel):
             for key, edge in network.edges.items()
             if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is not None
         }
-        self._thresholds = {name: _threshold(network, name) for name in self.settings}
+        for name in self.settings:
+            _require_exact(network, name)
+        frames = () if network.is_graded else self.settings
+        self._thresholds = {name: _threshold(network.nodes[name]) for name in frames}
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
@@ -323,18 +360,33 @@ class NetworkModel(RolloutModel):
         return None if stored is None else stored.to(self.device)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
-        """Give the spikes of a node: 1 where a sum reaches its neuron's threshold."""
+        """Give the spikes of a node, 1 where a sum reaches its neuron's threshold, or the values of graded neurons."""
+        neuron = self.network.nodes[name].graded
+        if neuron is not None:
+            total = sums.detach().flatten(1).cpu().numpy().astype(np.int64) + neuron.bias
+            return torch.from_numpy(neuron.respond(total)).to(sums).view_as(sums)
         return (sums >= self._thresholds[name].to(sums.device)).to(sums.dtype)
 
 
-def _threshold(network: Network, name: str) -> Tensor:
-    """Give the thresholds of a node in its shape; no sum goes as far as those that are cut off."""
-    node = network.nodes[name]
-    into = [abs(edge.matrix()).sum(axis=1).max() for edge in network.edges.values() if edge.target == name]
-    if (most := int(sum(into))) >= _GREATEST_SUM:
+def _require_exact(network: Network, name: str) -> None:
+    """Refuse sums that float32 does not hold."""
+    reach = {
+        source: 1 if (neuron := node.graded) is None else max(map(abs, neuron.value_range))
+        for source, node in network.nodes.items()
+    }
+    into = [
+        int(abs(edge.matrix()).sum(axis=1).max()) * reach[edge.source]
+        for edge in network.edges.values()
+        if edge.target == name
+    ]
+    if (most := sum(into)) >= _GREATEST_SUM:
         raise NotSupportedError(
             f"node {name}: sums may reach {most}, and PyTorch's float32 is exact below 2**24 = {_GREATEST_SUM}; "
             "neuromap.reference takes any"
         )
+
+
+def _threshold(node: Node) -> Tensor:
+    """Give the thresholds of a node in its shape; no sum goes as far as those that are cut off."""
     cut = np.clip(np.asarray(node.threshold), -_GREATEST_SUM, _GREATEST_SUM)
     return torch.from_numpy(cut.astype(np.float32).reshape(node.shape))

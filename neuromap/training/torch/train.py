@@ -81,6 +81,17 @@ def train(
     return progress
 
 
+def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Tensor:
+    """Give the frames of a first batch, as many as a step takes."""
+    n_frames = _longest(model, run) + options.preceding + options.frames
+    frames, _ = next(iter(run.batches.epoch(0, n_frames)))
+    return frames
+
+
+def _longest(model: RolloutModel, run: Run) -> int:
+    return max(first_frame(pattern, sole_output(model)) for pattern in run.patterns)
+
+
 def _validated(model: RolloutModel, run: Run, shown: Batches, n_frames: int) -> NDArray[np.float64]:
     """Measure the accuracy by frame, the mean over all patterns."""
     found = [correct_by_frame(model, pattern, shown, n_frames, run.classes) for pattern in run.patterns]
@@ -93,7 +104,7 @@ def _train_epoch(
     """Go once over the training images; give the mean loss."""
     model.train()
     torch.manual_seed(int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0]))  # of dropout
-    window = max(first_frame(pattern, sole_output(model)) for pattern in run.patterns)
+    window = _longest(model, run)
     steps = len(run.batches) * options.epochs
     total = 0.0
     for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window + options.preceding + options.frames)):

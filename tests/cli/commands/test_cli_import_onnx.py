@@ -72,3 +72,24 @@ def test_without_the_extra_there_is_a_hint(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises((nm.errors.NotSupportedError, ValueError), match="onnx"):
         nm.from_onnx(file)
+
+
+def test_a_float_file_is_quantised_by_a_calibration_set_and_goes_out_again(neuromap, tmp_path):
+    weights = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="dense")],
+        "net",
+        [helper.make_tensor_value_info("x", kind, (1, 6))],
+        [helper.make_tensor_value_info("y", kind, (1, 4))],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "net.onnx")
+    shown = np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
+    np.savez(tmp_path / "shown.npz", x=shown, labels=(shown @ weights).argmax(1))
+    given = ("import", "onnx", tmp_path / "net.onnx", "--calibrate", tmp_path / "shown.npz")
+    found = neuromap(*given, "-o", tmp_path / "net.toml", "--json").json
+    assert any("accuracy" in note["text"] for note in found["approximated"])
+    assert nm.load_network(tmp_path / "net.toml").is_graded
+    neuromap("export", tmp_path / "net.toml", "--to", "onnx", "-o", tmp_path / "out.onnx")
+    assert nm.from_onnx(tmp_path / "out.onnx").network.is_graded

@@ -18,7 +18,8 @@ def _graded_chip(**changes):
     """Loihi 2's core, small unless said otherwise; figures of its lists by name too."""
     chip = nm.load_chip("loihi2")
     lists = {key: changes.pop(key) for key in tuple(changes) if hasattr(chip.lists, key) and not hasattr(chip, key)}
-    fields = {"name": "tiny", "neurons": 40} | changes
+    # what is kept of a tick is its sum
+    fields = {"name": "tiny", "neurons": 40, "potential_bits": lists.get("accumulator_bits", 24)} | changes
     return replace(chip, **fields, core_figures=replace(chip.lists, **lists))
 
 

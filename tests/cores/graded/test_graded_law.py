@@ -6,6 +6,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.cores.graded import fast_engine
 from neuromap.cores.graded.engines import GradedNumpyEngine
 from neuromap.cores.graded.fast_engine import GradedFastEngine
 from neuromap.errors import DoesNotFitError, StimulusError
@@ -14,6 +15,15 @@ from neuromap.simulation import random_frames, reference
 from neuromap.simulation.engine.engine import HostEvents
 
 N_FRAMES = 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_at_once():
+    """Small programs run on all threads, too."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(fast_engine, "_ALONE_SECONDS", 0.0)
+    yield
+    patch.undo()
 
 
 def map_or_none(rollout, chip):

@@ -96,7 +96,7 @@ def test_every_synapse_of_a_greatest_input_takes_a_compartment(graded_chip):
     assert alone.joined is None
 
 
-def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_chip):
+def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_chip, fed, frames_of):
     shape = (12, 12, 1)
     conv = Conv(shape, (12, 12, 8), (3, 3), weights=np.arange(1, 73).reshape(3, 3, 1, 8))
     nodes = {"I": (shape, IMAGE), "O": ((12, 12, 8), GradedNeuron(0, 255, 1, 5))}
@@ -104,14 +104,35 @@ def test_lists_of_a_kernel_are_stored_once_where_that_takes_fewer_cores(graded_c
     small = {"synapse_memory_bits": 40_000, "neuron_bits": 8, "program_bits": 1000, "neurons": 4000}
     shared, apart = (mapped(network, graded_chip(**small, shares_lists=k)) for k in (1, 0))
     assert shared.n_cores < apart.n_cores
+    frames = random_frames(network, 3)
+    defined = reference(nm.Rollout(network, "sequential"), frames)["O"]
     for program in (shared, apart):
         assert check_program(program) == []
+        sent = GradedFastEngine(program, threads=2).run(fed(program, frames, 12))
+        assert (frames_of(program, sent, 3)["O"] == defined).all()
+
+
+def test_dense_lists_take_less_memory_and_the_checker_agrees(graded_chip):
+    rng = np.random.default_rng(0)
+    full, sparse = rng.integers(1, 9, (60, 60)), rng.integers(1, 9, (60, 60)) * (rng.random((60, 60)) < 0.1)
+    room = {"neurons": 60, "synapse_memory_bits": 30_000, "program_bits": 0}
+    for weights, cores in ((full, (2, 4)), (sparse, (1, 1))):
+        found = [mapped(chain(weights), graded_chip(**room, dense_bits=bits)) for bits in (8, 0)]
+        assert tuple(program.n_cores for program in found) == cores
+        for program in found:
+            assert check_program(program) == []
+            used = program.synapses.bits(program.chip) + program.other_bits()
+            tight = replace(program.chip.lists, synapse_memory_bits=int(used.max()) - 1, shares_lists=0)
+            broken = replace(program, chip=replace(program.chip, core_figures=tight))
+            assert {v.rule for v in check_program(broken)} == {"synapse-memory"}
 
 
 def test_neurons_and_their_program_take_of_the_memory(graded_chip):
     network = chain(np.ones((64, 1), int))
     each = nm.load_chip("loihi2").lists.synapse_bits + 100
-    chip = graded_chip(neurons=64, neuron_bits=100, program_bits=1000, synapse_memory_bits=1064 + 16 * each)
+    chip = graded_chip(
+        neurons=64, neuron_bits=100, dense_bits=0, program_bits=1000, synapse_memory_bits=1064 + 16 * each
+    )
     assert mapped(network, chip).n_cores == 4
     assert mapped(network, graded_chip(neurons=64)).n_cores == 1
 

@@ -1,0 +1,427 @@
+"""Float graphs as quantised ones, with scales from a set of inputs (post-training quantisation).
+
+Weights become integers of 8 bits, symmetric, with a scale for every output feature; activations integers of 8 bits over
+the range that they take on the set. Normalisations, factors and shifts after a sum go into its weights and bias first.
+The result is a graph of operators again, which ``take_graded`` takes over like one that a file holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.exchange.imported import Note
+from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_elements
+from neuromap.exchange.layers.graded_nodes import TakenGraded
+from neuromap.exchange.layers.take_graded import affine, tail_of
+from neuromap.files.foreign import read_bytes
+from neuromap.files.messages import counted, show_name
+from neuromap.files.npz import read_npz
+from neuromap.formats.layers.functions import FUNCTIONS
+from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
+
+Reals = NDArray[np.float32]
+_AT_ONCE = 32
+"""Inputs that are computed at a time."""
+_MOST_BYTES = 2**31
+_SAMPLES = 2**16
+"""Values of a tensor that are kept for a percentile, from every batch."""
+_MOVES = ("reshape", "transpose", "slice", "concat", "pad")
+_SUMS = ("conv", "conv_transpose", "dense")
+_AFFINE = ("batch_norm", "plus", "minus", "times", "divided_by", "from", "negative")
+_BOUNDS = ("relu", "clip", "same")
+
+
+@dataclass(eq=False)
+class Calibration:
+    """Inputs that a float graph is quantised by, with what they are."""
+
+    inputs: Mapping[str, Reals]  # by tensor: (n, *shape of one frame)
+    labels: NDArray[np.int64] | None = None
+    percentile: float | None = None  # how much of an activation its range holds; None: all of it
+    ends: dict[str, Reals] = field(default_factory=dict)  # by output tensor: what the float graph gives
+
+
+def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, percentile: float | None) -> Calibration:
+    """Take a calibration set: an array, arrays by input, or a file of them."""
+    if isinstance(given, str | Path):
+        given = _from_file(Path(given))
+    arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
+    labels = arrays.pop("labels", labels)
+    if len(graph.inputs) == 1 and len(arrays) == 1:
+        arrays = {next(iter(graph.inputs)): next(iter(arrays.values()))}
+    found = {}
+    for tensor, shape in graph.inputs.items():
+        if shape is None or tensor not in arrays:
+            names = ", ".join(arrays)
+            raise InputError(
+                f"calibration: no array for input {show_name(tensor)}, found {names}; name it like the input"
+            )
+        array = np.asarray(arrays[tensor])
+        if array.dtype.kind not in "fiu" or not array.size or not np.isfinite(array).all():
+            raise InputError(
+                f"calibration: {show_name(tensor)}: found {array.dtype}; give finite numbers, one input a row"
+            )
+        if array.size % math.prod(shape) or array.shape[1:] not in (tuple(shape[1:]), (math.prod(shape[1:]),)):
+            wanted = ", ".join(["n", *map(str, shape[1:])])
+            raise InputError(
+                f"calibration: {show_name(tensor)}: found shape {list(array.shape)}; allowed is [{wanted}]"
+            )
+        found[tensor] = array.astype(np.float32).reshape(-1, *shape[1:])
+    if len({len(array) for array in found.values()}) > 1:
+        raise InputError("calibration: inputs have different numbers of rows; give every input as many")
+    if percentile is not None and not 50 < percentile <= 100:
+        raise InputError(f"percentile: found {percentile!r:.40}; allowed are numbers above 50 and up to 100")
+    rows = len(next(iter(found.values())))
+    numbers = None if labels is None else np.asarray(labels)
+    if numbers is not None and (numbers.shape != (rows,) or numbers.dtype.kind not in "iu"):
+        raise InputError(f"calibration: labels: found shape {list(numbers.shape)}; give {rows} integers, one an input")
+    return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile)
+
+
+def _from_file(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return read_npz(read_bytes(path, "calibration set (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
+    except InputError as error:
+        raise InputError(f"{show_name(str(path))}: {error}") from None
+
+
+def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
+    """Quantise a float graph."""
+    graph = _folded(graph)
+    ends = _ends(graph)
+    points = _points(graph, ends)
+    ranges = _observed(graph, calibration, [*graph.inputs, *points])
+    return _Quantising(graph, ends, points, ranges).quantised()
+
+
+def price(taken: TakenGraded, calibration: Calibration) -> tuple[Note, ...]:
+    """Say by how much outputs, and how often classes, differ from the float graph's on the calibration set."""
+    frames = {}
+    for name, tensor in taken.inputs.items():
+        neuron = taken.network.nodes[name].graded
+        assert neuron is not None
+        held = taken.places[next(t for t, place in taken.places.items() if place.node == name)]
+        x = calibration.inputs[tensor].reshape(len(calibration.inputs[tensor]), -1)
+        frame = np.zeros((len(x) + 1, len(held.elements)), np.int32)
+        frame[1:, held.elements] = np.clip(np.rint(x / np.float32(neuron.scale)), neuron.low, neuron.high)
+        frames[name] = frame
+    values = reference(Rollout(taken.network, "sequential"), frames)
+    notes = []
+    for tensor, (node, elements, unit) in taken.reals.items():
+        expected = next((found for end, found in calibration.ends.items() if end == tensor), None)
+        if expected is None:
+            continue
+        expected = expected.reshape(len(expected), -1).astype(np.float64)
+        found = values[node][1:][:, elements] * unit
+        off, greatest = np.abs(found - expected), float(np.abs(expected).max()) or 1.0
+        about = f"output {tensor} on {counted(len(expected), 'input')} of the calibration set"
+        for word, error in (("on average", off.mean()), ("at most", off.max())):
+            text = f"differs from the float network's {word}"
+            notes.append(Note(about, text, error=float(error / greatest), unit="of its greatest"))
+        if expected.shape[1] > 1:
+            classes = found.argmax(axis=1), expected.argmax(axis=1)
+            text = (
+                f"names another class than the float network for {np.count_nonzero(classes[0] != classes[1])} of them"
+            )
+            if calibration.labels is not None:
+                right = [float((part == calibration.labels).mean()) for part in classes]
+                text += f"; accuracy {right[0]:.4f}, float {right[1]:.4f}"
+            notes.append(Note(about, text))
+    return tuple(notes)
+
+
+# Which sums are one: normalisations and factors go into weights.
+
+
+def _folded(graph: OperatorGraph) -> OperatorGraph:
+    """Put what scales and shifts sums by feature into their weights and biases."""
+    readers = Counter(tensor for one in graph.operators for tensor in one.reads)
+    readers.update(graph.outputs)
+    made: dict[str, Operator] = {}
+    instead: dict[str, str] = {}
+    for found in graph.operators:
+        one = replace(found, reads=tuple(instead.get(tensor, tensor) for tensor in found.reads))
+        word = one.setting("function", "")
+        source = made.get(one.reads[0]) if one.kind == "function" else None
+        if word == "same" and one.gives not in graph.outputs:
+            instead[one.gives] = one.reads[0]
+            readers[one.reads[0]] += readers[one.gives] - 1
+            continue
+        if source is not None and source.kind in _SUMS and word in _AFFINE and readers[source.gives] == 1:
+            joined = _with_affine(source, one)
+            if joined is not None:
+                del made[source.gives]
+                one = joined
+        made[one.gives] = one
+    return replace(graph, operators=tuple(made.values()))
+
+
+def _with_affine(source: Operator, one: Operator) -> Operator | None:
+    shape = one.shape
+    if shape is None or not source.constants or (source.setting("biased") and len(source.constants) < 2):
+        return None
+    axis = len(shape) - 1 if source.kind == "dense" else 1
+    parts = [np.moveaxis(part.reshape(shape), axis, 0).reshape(shape[axis], -1) for part in affine(one, shape)]
+    if any((part != part[:, :1]).any() for part in parts):
+        return None
+    factor, shift = (part[:, 0] for part in parts)
+    weights, bias = source.constants[0].astype(np.float64), np.zeros(shape[axis])
+    if len(source.constants) > 1:
+        bias = np.broadcast_to(source.constants[1].astype(np.float64).ravel(), bias.shape)
+    along = [1] * weights.ndim
+    along[1 if source.kind == "conv_transpose" else 0] = -1
+    if source.kind == "conv_transpose" and source.setting("groups", 1) != 1:
+        return None
+    constants = (weights * factor.reshape(along), bias * factor + shift)
+    return replace(source, gives=one.gives, shape=shape, constants=constants, exact=())
+
+
+def _ends(graph: OperatorGraph) -> set[str]:
+    """Name tensors that leave the network as reals: outputs, or what is left to the host reads."""
+    tail = tail_of(graph)
+    made = {one.gives: one for one in graph.operators}
+    found = set()
+    for tensor in graph.outputs:
+        end = tensor
+        while end in made and end in tail and made[end].kind == "function" and not _is_known(made[end]):
+            end = made[end].reads[0]
+        found.add(end)
+    return found
+
+
+def _is_known(one: Operator) -> bool:
+    return one.setting("function", "") in (*_AFFINE, *_BOUNDS)
+
+
+def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
+    """Name tensors that become integers: what sums and functions give, but where a function alone reads it."""
+    readers: dict[str, list[Operator]] = {}
+    for one in graph.operators:
+        for tensor in one.reads:
+            readers.setdefault(tensor, []).append(one)
+    found = []
+    for one in graph.operators:
+        by = readers.get(one.gives, [])
+        is_open = (
+            len(by) == 1 and by[0].kind in ("function", "max_pool") and (by[0].kind != "function" or _is_known(by[0]))
+        )
+        moves = one.kind in _MOVES and one.kind != "concat"
+        if one.gives not in ends and by and not (is_open and one.gives not in graph.outputs) and not moves:
+            found.append(one.gives)
+    return found
+
+
+class _Quantising:
+    """Makes a graph anew, with integers at its points."""
+
+    def __init__(
+        self, graph: OperatorGraph, ends: set[str], points: list[str], ranges: Mapping[str, tuple[float, float]]
+    ) -> None:
+        self._graph, self._ends, self._points, self._ranges = graph, ends, set(points), ranges
+        self._operators: list[Operator] = []
+        self._now: dict[str, str] = {}
+        self._scales: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        """Scale and zero point of reals that are integers times one scale."""
+
+    def quantised(self) -> OperatorGraph:
+        """Walk the graph."""
+        for tensor, shape in self._graph.inputs.items():
+            self._round(tensor, tensor, shape)
+        for one in self._graph.operators:
+            reads = tuple(self._now.get(tensor, tensor) for tensor in one.reads)
+            made = replace(one, reads=reads)
+            if one.kind in _SUMS:
+                made = self._integers(made)
+            self._operators.append(made)
+            if one.kind in _MOVES and one.kind != "concat" and reads[0] in self._scales:
+                self._scales[one.gives] = self._scales[reads[0]]
+            if one.gives in self._points:  # the greatest of integers stay the integers they are
+                numbers = self._scales.get(reads[0]) if one.kind == "max_pool" else None
+                self._round(one.gives, one.name, one.shape, numbers)
+        return replace(self._graph, operators=tuple(self._operators))
+
+    def _round(
+        self,
+        tensor: str,
+        name: str,
+        shape: TensorShape | None,
+        numbers: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    ) -> None:
+        """Make integers of a tensor, and reals of these."""
+        low, high = self._ranges[tensor]
+        scale = np.float32(max((high - low) / 255, 1e-12))
+        zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.int64)
+        integers, reals = f"{tensor}.integers", f"{tensor}.reals"
+        numbers = numbers or (np.asarray(scale), zero)
+        for read, gives, what in ((tensor, integers, "quantises"), (integers, reals, "dequantises")):
+            settings = {what: True, "low": 0, "high": 255, "axis": 1}
+            called = what.removesuffix("s").capitalize().replace("ise", "ize") + "Linear"
+            self._operators.append(Operator(name, "function", (read,), gives, shape, 0, called, settings, numbers))
+        self._now[tensor], self._scales[reals] = reals, numbers
+
+    def _integers(self, one: Operator) -> Operator:
+        """Round weights, each output feature in units of its own; those that leave the network in one unit."""
+        if not one.constants or (one.setting("biased") and len(one.constants) < 2):
+            raise NotSupportedError(f"node {one.name}: its weights are not at hand; export the model with them")
+        held = self._scales.get(one.reads[0])
+        if held is None:
+            raise NotSupportedError(f"node {one.name}: reads what is not quantised; export the model without it")
+        weights = one.constants[0].astype(np.float64)
+        axis = 1 if one.kind == "conv_transpose" else 0
+        others = tuple(k for k in range(weights.ndim) if k != axis)
+        greatest = np.abs(weights).max(axis=others, keepdims=True)
+        if one.gives in self._ends or self._leaves(one.gives) or (axis == 1 and one.setting("groups", 1) != 1):
+            greatest = np.full_like(greatest, np.abs(weights).max())
+        scale = (np.where(greatest > 0, greatest, 127.0) / 127).astype(np.float32)
+        integers = np.rint(weights / scale).clip(-127, 127).astype(np.int64)
+        spread = np.broadcast_to(scale, integers.shape)
+        constants = [(integers * spread).astype(np.float32)]
+        exact: list[tuple[NDArray[Any], NDArray[Any]]] = [(integers, spread)]
+        if len(one.constants) > 1:
+            unit = scale.ravel().astype(np.float64) * np.float64(held[0])
+            bias = np.rint(one.constants[1].astype(np.float64).ravel() / unit).astype(np.int64)
+            constants.append((bias * unit).astype(np.float32))
+            exact.append((bias, np.broadcast_to(unit, bias.shape)))
+        return replace(one, constants=tuple(constants), exact=tuple(exact))
+
+    def _leaves(self, tensor: str) -> bool:
+        """Tell whether sums leave the network, through bounds at most."""
+        by = [one for one in self._graph.operators if tensor in one.reads]
+        return len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends
+
+
+# A float graph, computed.
+
+
+def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str]) -> dict[str, tuple[float, float]]:
+    """Find the range of every point, and keep what the graph gives."""
+    n = len(next(iter(calibration.inputs.values())))
+    lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
+    samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
+    ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
+    for start in range(0, n, _AT_ONCE):
+        shown = {tensor: array[start : start + _AT_ONCE] for tensor, array in calibration.inputs.items()}
+        for tensor, found in _computed(graph, shown, {*points, *ends}):
+            if tensor in lows:
+                lows[tensor] = min(lows[tensor], float(found.min()))
+                highs[tensor] = max(highs[tensor], float(found.max()))
+                if calibration.percentile is not None:
+                    samples[tensor].append(found.ravel()[:: max(1, found.size // _SAMPLES)])
+            if tensor in ends:
+                ends[tensor].append(found)
+    calibration.ends.update({tensor: np.concatenate(parts) for tensor, parts in ends.items() if parts})
+    if calibration.percentile is not None:
+        outside = (100 - calibration.percentile) / 2
+        for tensor, parts in samples.items():
+            values = np.concatenate(parts)
+            lows[tensor] = min(0.0, float(np.percentile(values, outside))) if lows[tensor] < 0 else 0.0
+            highs[tensor] = max(0.0, float(np.percentile(values, 100 - outside)))
+    return {tensor: (lows[tensor], highs[tensor]) for tensor in points}
+
+
+def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]) -> Iterator[tuple[str, Reals]]:
+    """Compute a graph in float32, and give the tensors that are wanted; others are forgotten once they are read."""
+    last = {tensor: k for k, one in enumerate(graph.operators) for tensor in one.reads}
+    held = dict(shown)
+    yield from ((tensor, found) for tensor, found in held.items() if tensor in wanted)
+    tail = tail_of(graph)
+    for k, one in enumerate(graph.operators):
+        if any(tensor not in held for tensor in one.reads):
+            continue
+        try:
+            held[one.gives] = found = _apply(one, [held[tensor] for tensor in one.reads])
+        except NotSupportedError as reason:
+            if one.gives in tail:
+                continue
+            raise NotSupportedError(f"node {one.name}: {reason}") from None
+        if one.gives in wanted:
+            yield one.gives, found
+        for tensor in {*one.reads, one.gives}:
+            if last.get(tensor, -1) <= k:
+                held.pop(tensor, None)
+
+
+def _apply(one: Operator, read: list[Reals]) -> Reals:
+    """Compute an operator for a batch."""
+    shape, n, first = one.shape, len(read[0]), read[0]
+    if shape is None:
+        raise NotSupportedError("its shape is not known; give the source's inputs fixed sizes")
+    flat = first.reshape(n, -1)
+    source = (1, *first.shape[1:])
+    found: Any
+    if one.kind == "function":
+        function = FUNCTIONS.get(one.setting("function", ""))
+        if function is None:
+            raise NotSupportedError(
+                f"{one.called} is no sum, bound, factor or shift, which graded neurons have; leave it out"
+            )
+        found = function.compute(first, *one.constants)
+    elif one.kind in _MOVES:
+        elements, constant = moved_elements(one, [(1, *part.shape[1:]) for part in read], shape)
+        whole = np.concatenate([part.reshape(n, -1) for part in read], axis=1)
+        found = np.where(elements < 0, constant, whole[:, elements])
+    elif one.kind == "add":
+        found = sum(part * sign for part, sign in zip(read, one.setting("signs", (1,) * len(read)), strict=True))
+    elif one.kind == "dense" and one.constants and one.constants[0].ndim == 2:
+        found = first @ one.constants[0].T + (one.constants[1] if len(one.constants) > 1 else 0)
+    elif one.kind == "conv" and one.constants:
+        found = _convolved(one, first, shape)
+    elif one.kind == "conv_transpose" and one.constants:
+        matrix = conv_matrix(replace(one, kind="conv"), shape, source).T
+        found = (matrix @ flat.T).T.reshape(n, *shape[1:])
+        found = found + (one.constants[1].reshape(1, -1, *(1,) * (len(shape) - 2)) if len(one.constants) > 1 else 0)
+    elif one.kind == "average":
+        found = (mean_matrix(one, source, shape) @ flat.T).T
+    elif one.kind == "max_pool" and "kernel" in one.settings:
+        found = _windows(one, first, shape, -np.inf).max(axis=tuple(range(-len(one.settings["kernel"]), 0)))
+    elif one.kind == "max_pool" and one.setting("axes") is not None:
+        found = first.max(axis=tuple(one.settings["axes"]))
+    else:
+        raise NotSupportedError(f"{one.called} is no sum of values")
+    result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
+    return result
+
+
+def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDArray[Any]:
+    """Cut windows: (n, features, places of the target, cells of the kernel)."""
+    kernel = one.settings["kernel"]
+    n = len(kernel)
+    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
+    wide = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    before = one.setting("pads", (0,) * 2 * n)[:n]
+    lengths = zip(shape[2:], stride, wide, x.shape[2:], before, strict=True)
+    after = [max((made - 1) * s + w - length - b, 0) for made, s, w, length, b in lengths]
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=outside)
+    found: NDArray[Any] = sliding_window_view(padded, tuple(wide), axis=tuple(range(2, n + 2)))  # type: ignore[call-overload]
+    steps = [slice(0, (made - 1) * s + 1, s) for made, s in zip(shape[2:], stride, strict=True)]
+    cells = (slice(None, None, d) for d in dilation)
+    cut: NDArray[Any] = found[(slice(None), slice(None), *steps, *cells)]
+    return cut
+
+
+def _convolved(one: Operator, x: Reals, shape: TensorShape) -> NDArray[Any]:
+    weights, groups = one.constants[0].astype(np.float32), int(one.setting("groups", 1))
+    windows, per = _windows(one, x, shape, 0.0), len(one.constants[0]) // groups
+    n, made = len(one.settings["kernel"]), []
+    for group in range(groups):
+        mine = windows[:, group * weights.shape[1] : (group + 1) * weights.shape[1]]
+        axes = (1, *range(2 + n, 2 + 2 * n))
+        part = np.tensordot(mine, weights[group * per : (group + 1) * per], (axes, tuple(range(1, n + 2))))
+        made.append(np.moveaxis(part, -1, 1))
+    found: NDArray[Any] = np.concatenate(made, axis=1)
+    if len(one.constants) > 1:
+        found = found + one.constants[1].astype(np.float32).reshape(1, -1, *(1,) * n)
+    return found

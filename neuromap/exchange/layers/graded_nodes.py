@@ -1,0 +1,440 @@
+"""Nodes of a graded network, made of sums of values that a graph rounds to integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.errors import NotSupportedError
+from neuromap.exchange.layers.layer_shapes import element_order, node_shape
+from neuromap.exchange.layers.requantise import Joined, Meaning, Ratio, common_unit, fitted, joined
+from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.network.edge import MatrixSource
+from neuromap.network.graded_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
+from neuromap.network.network import Network
+from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Shape
+from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
+from neuromap.render.value import Card
+
+_WIDEST = 2**22
+"""Greatest weight of an addend: times values of 8 bits, sums stay far inside 31."""
+_PAIRS = 2**18
+"""Most pairs of values that are tried one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held(ReadOnly, Card):
+    """A tensor of integers: the values of a node, element by element."""
+
+    shape: TensorShape
+    node: str
+    elements: Ints  # (size,): which neuron each is; -1 where it is 0 whatever is shown
+
+
+@dataclass(frozen=True, eq=False)
+class Part(ReadOnly, Card):
+    """Sums of the values of one node, which a tensor of reals holds times a unit."""
+
+    node: str
+    link: MatrixSource | Ints  # rows in the order of a node of this shape; or elements, as Held has them
+    unit: Floats  # (size,), in the order of the tensor: what a sum of 1 is worth
+    sign: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(ReadOnly, Card):
+    """A tensor of reals: parts, added up, with what is done to their sum."""
+
+    shape: TensorShape  # of the sums, before a maximum that waits
+    parts: tuple[Part, ...]
+    offset: Floats  # (size,), in the order of the tensor: what is added
+    count: Ints  # (size,): what the sum is divided by
+    first: bool = False  # whether features come before rows, as sequences have them
+    floor: Floats | float = -math.inf  # bounds of reals, one or as many as elements
+    ceiling: Floats | float = math.inf
+    view: TensorShape | None = None  # the shape that the same elements, in the same order, are read in
+    pool: Operator | None = None  # a maximum that waits until the sums are integers
+    made: Operator | None = None  # the operator that made the sums, which names their node
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a bound, a maximum or another shape waits for integers."""
+        waits = self.pool is not None or self.view is not None
+        return waits or bool(np.any(self.floor > -math.inf) or np.any(self.ceiling < math.inf))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether these are values of one node, times their units."""
+        (part, *more) = self.parts
+        is_simple = not more and isinstance(part.link, np.ndarray) and part.sign == 1
+        return is_simple and not self.is_bounded and not self.offset.any() and bool((self.count == 1).all())
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether all parts are values themselves, which can be put elsewhere."""
+        return all(isinstance(part.link, np.ndarray) for part in self.parts)
+
+
+@dataclass(eq=False)
+class TakenGraded:
+    """A graded network, and what its import cost."""
+
+    network: Network
+    places: Mapping[str, Held]  # by tensor of integers: whose values it holds
+    inputs: Mapping[str, str]  # input nodes, and the tensors of the source that they stand for
+    reals: Mapping[str, tuple[str, Ints, Floats]]  # by output of reals: node, neurons, and what a value is worth
+    opaque: Mapping[str, str]  # outputs that the source computes after the network, and why they are not taken
+    differ: dict[str, tuple[int, str]] = field(default_factory=dict)  # nodes that miss values: how many, of what
+    off: dict[str, float] = field(default_factory=dict)  # nodes whose sums are off: by how many values at most
+    wide: dict[str, int] = field(default_factory=dict)  # edges with weights of more than 8 bits: the greatest
+
+
+class GradedNodes:
+    """Nodes and edges that were made so far."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[Shape, GradedNeuron]] = {}
+        self._edges: dict[tuple[str, str], MatrixSource] = {}
+        self._found = TakenGraded(None, {}, {}, {}, {})  # type: ignore[arg-type] # filled at the end
+        self._unit: Floats = np.ones(1)  # of the last sums that became values themselves
+        self._current = ""  # the node that is being made
+
+    @staticmethod
+    def _of_node(name: str, shape: TensorShape, first: bool) -> Held:
+        order = element_order(shape, features_first=first)
+        elements = np.empty(len(order), np.int64)
+        elements[order] = np.arange(len(order))
+        return Held(shape, name, elements)
+
+    @staticmethod
+    def _placed(matrix: csr_array, elements: Ints, n_source: int, order: Ints) -> MatrixTransform:
+        """Take a matrix on elements as one on neurons."""
+        entries = matrix.tocoo()
+        columns = elements[entries.col]
+        kept = columns >= 0
+        rows = np.empty(len(order), np.int64)
+        rows[order] = np.arange(len(order))
+        data = np.rint(entries.data[kept]).astype(np.int64)
+        found = csr_array((data, (rows[entries.row[kept]], columns[kept])), shape=(len(order), n_source))
+        return MatrixTransform(found)
+
+    def _close(
+        self,
+        read: Sums,
+        name: str,
+        meaning: Meaning | None,
+        values: tuple[int, int, int, float | None],
+    ) -> Held:
+        """Make a node of sums; without a meaning, its values are the sums themselves."""
+        low, high, zero, scale = values
+        size, shape = math.prod(read.shape), shape_of(read.shape, read.first)
+        order = element_order(read.shape, features_first=read.first)
+        step = np.full(size, math.inf) if meaning is None else meaning.scale
+        parts, unit, pair = self._one_unit(read, step, meaning, (low, high))
+        if meaning is None:
+            unit = unit / read.count
+        bias = np.rint(read.offset / unit)
+        rest = np.where(
+            np.abs(read.offset / unit - bias) <= 1e-6 + np.abs(bias) * 2.0**-20, 0.0, read.offset - bias * unit
+        )
+        least, most = self._reach(parts, size)
+        least, most = least + bias[order], most + bias[order]
+        self._check_sums(least, most, bias)
+        whole = bias[order].astype(np.int64)
+        if meaning is None:
+            self._check_payload(least, most, low)
+            if rest.any():
+                self._found.off[name] = float(np.abs(rest / unit).max())
+            low, high = max(low, min(0, int(least.min()))), max(0, int(most.max()))
+            neuron = GradedNeuron(low, high, bias=_short(whole, shape), zero_point=zero, scale=_one(unit, scale))
+        else:
+            meaning = replace(meaning, unit=unit, rest=rest).rows(order)
+            low, high = self._bounds(meaning)
+            meaning = replace(meaning, low=low, high=high)
+            ratio = self._ratio(name, meaning, (least, most), pair, shape[2])
+            multiplier, shift, biases = (_short(part, shape) for part in (ratio.multiplier, ratio.shift, whole))
+            neuron = GradedNeuron(low, high, multiplier, shift, biases, zero_point=zero, scale=scale)
+        self._unit = unit
+        self._nodes[name] = (shape, neuron)
+        for source, link in parts.items():
+            self._edges[source, name] = link
+            self._note_width(source, name, link)
+        return self._of_node(name, read.shape, read.first)
+
+    def _bounds(self, meaning: Meaning) -> tuple[int, int]:
+        """Give the bounds of values that bounds of reals leave."""
+        found = []
+        for real, whole in ((meaning.floor, meaning.low), (meaning.ceiling, meaning.high)):
+            with np.errstate(invalid="ignore"):
+                value = meaning.of_reals(real.astype(np.float32), meaning.scale.astype(np.float32))
+            each = np.unique(np.clip(value, meaning.low, meaning.high))
+            if len(each) > 1:
+                raise NotSupportedError("its features have different bounds; bound them alike")
+            found.append(int(each[0]) if len(each) else whole)
+        if not found[0] <= 0 <= found[1]:
+            raise NotSupportedError(f"its values are {found[0]} to {found[1]}, never 0; let the bounds hold 0")
+        return found[0], found[1]
+
+    def _ratio(
+        self, name: str, meaning: Meaning, reach: tuple[Floats, Floats], pair: Joined | None, features: int
+    ) -> Ratio:
+        """Find multipliers and shifts, once for neurons that are alike, and note what they miss."""
+        size = len(reach[0])
+        if pair is not None:
+            if pair.differ:
+                self._found.differ[name] = (pair.differ, "pairs of values")
+            return Ratio(*(np.full(size, part) for part in (*pair.ratio, 0)))
+        columns = np.stack([meaning.unit, meaning.count, meaning.rest, meaning.scale])
+        if (columns.reshape(len(columns), -1, features) == columns[:, None, :features]).all():
+            columns, least, most = columns[:, :features], *(part.reshape(-1, features) for part in reach)
+            reach = least.min(axis=0), most.max(axis=0)  # one ratio for a feature, though sums at edges reach less
+        columns = np.stack([*columns, *reach])
+        _, rows, back = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        found = fitted(meaning.rows(rows), *(part[rows].astype(np.int64) for part in reach))
+        if found.differ.any():
+            self._found.differ[name] = (int(found.differ.sum()), "sums of neurons that are not alike")
+        back = np.tile(back.ravel(), size // columns.shape[1])
+        return Ratio(found.multiplier[back], found.shift[back], found.differ[back])
+
+    def _one_unit(
+        self, read: Sums, step: Floats, meaning: Meaning | None, bounds: tuple[int, int]
+    ) -> tuple[dict[str, MatrixSource], Floats, Joined | None]:
+        """Give edges whose sums count in one unit for every neuron, and that unit; a pair of addends is proven."""
+        order = element_order(read.shape, features_first=read.first)
+        links = [
+            part.link if not isinstance(part.link, np.ndarray) else self._identity(part, read) for part in read.parts
+        ]
+        signs = [part.sign for part in read.parts]
+        if len(links) == 1 and signs == [1]:
+            return {read.parts[0].node: links[0]}, read.parts[0].unit, None
+        units = np.stack([np.where(self._fed(part), part.unit, 0.0) for part in read.parts], axis=1)
+        pair = self._pair(read, meaning, bounds)
+        if pair is not None:
+            weights = np.broadcast_to(np.array(pair.weights), units.shape)
+            unit = read.parts[1].unit / pair.weights[1]
+        else:
+            reach = np.stack(
+                [
+                    np.maximum(np.abs(a), np.abs(b))
+                    for a, b in (
+                        self._reach({part.node: link}, len(order)) for part, link in zip(read.parts, links, strict=True)
+                    )
+                ],
+                axis=1,
+            )
+            back = np.empty(len(order), np.int64)
+            back[order] = np.arange(len(order))
+            weights, unit, off = common_unit(units, reach[back], step, _WIDEST)
+            if np.isinf(off).any():
+                raise NotSupportedError("it adds numbers whose scales are too far apart; quantise one of them first")
+            if off.max(initial=0) > 1e-6 and meaning is not None:
+                self._found.off[self._current] = float(off.max())
+        found: dict[str, MatrixSource] = {}
+        for k, (part, link) in enumerate(zip(read.parts, links, strict=True)):
+            mine = scaled(link, (weights[:, k] * signs[k])[order])
+            found[part.node] = _summed(found[part.node], mine) if part.node in found else mine
+        return found, unit, pair
+
+    def _pair(self, read: Sums, meaning: Meaning | None, bounds: tuple[int, int]) -> Joined | None:
+        """Prove a sum of two tensors of integers, pair by pair."""
+        if meaning is None or meaning.fused or len(read.parts) != 2 or not read.has_elements or read.offset.any():
+            return None
+        one, two = read.parts
+        overlap = (np.asarray(one.link) >= 0) & (np.asarray(two.link) >= 0)
+        alike = all((array == array[0]).all() for array in (one.unit, two.unit, meaning.scale))
+        if one.node == two.node or not overlap.all() or not alike:
+            return None
+        ranges = [self._nodes[part.node][1] for part in read.parts]
+        values = [np.arange(neuron.low, neuron.high + 1) for neuron in ranges]
+        if len(values[0]) * len(values[1]) > _PAIRS:
+            return None
+        reals = [v.astype(np.float32) * np.float32(part.unit[0]) for v, part in zip(values, read.parts, strict=True)]
+        total = one.sign * reals[0][:, None] + two.sign * reals[1][None]
+        floor, ceiling = (np.unique(np.float32(part)) for part in (read.floor, read.ceiling))
+        if len(floor) > 1 or len(ceiling) > 1:
+            return None
+        total = np.minimum(np.maximum(total, floor), ceiling)
+        scale = meaning.scale[:1].astype(np.float32)
+        made = np.clip(meaning.of_reals(total, scale), *bounds).astype(np.int64)
+        low, high = self._bounds(meaning)
+        signed = (values[0] * one.sign, values[1] * two.sign)
+        return joined(made, signed, (float(one.unit[0]), float(two.unit[0])), float(scale[0]), (low, high), _WIDEST)
+
+    @staticmethod
+    def _fed(part: Part) -> Bools | bool:
+        return np.asarray(part.link) >= 0 if isinstance(part.link, np.ndarray) else True
+
+    def _identity(self, part: Part, read: Sums) -> MatrixSource:
+        """Say which neuron feeds which as a transform: an identity, features beside others, or a matrix."""
+        order = element_order(read.shape, features_first=read.first)
+        elements = np.asarray(part.link)[order]
+        before, after = self._nodes[part.node][0], shape_of(read.shape, read.first)
+        if before == after and (elements == np.arange(len(elements))).all():
+            return Identity(before, after)
+        if before[:2] == after[:2]:
+            features = elements.reshape(-1, after[2]) - np.arange(before[0] * before[1])[:, None] * before[2]
+            same = (features == features[0]) | ((elements.reshape(-1, after[2]) < 0) & (elements[: after[2]] < 0))
+            if same.all() and (features[0][elements[: after[2]] >= 0] < before[2]).all():
+                weights = np.zeros((1, 1, before[2], after[2]), np.int64)
+                inside = np.flatnonzero(elements[: after[2]] >= 0)
+                weights[0, 0, elements[inside], inside] = 1
+                return Conv(before, after, (1, 1), (1, 1), "valid", 1, weights)  # type: ignore[arg-type]
+        inside = np.flatnonzero(elements >= 0)
+        entries = (np.ones(len(inside), np.int64), (inside, elements[inside]))
+        return MatrixTransform(csr_array(entries, shape=(len(elements), math.prod(before))))
+
+    def _reach(self, parts: Mapping[str, MatrixSource], size: int) -> tuple[Floats, Floats]:
+        """Give the least and greatest sum of every neuron."""
+        least, most = np.zeros(size), np.zeros(size)
+        for source, link in parts.items():
+            neuron = self._nodes[source][1]
+            positive, negative = _signed_sums(link, size)
+            least += positive * neuron.low + negative * neuron.high
+            most += positive * neuron.high + negative * neuron.low
+        return least, most
+
+    def _check_sums(self, least: Floats, most: Floats, bias: Floats) -> None:
+        greatest = max(float(np.abs(part).max(initial=0)) for part in (least, most, bias))
+        if greatest > GREATEST_SUM:
+            raise NotSupportedError(
+                f"its sums reach {greatest:.0f}; graded neurons add up to 2**31 - 1 = {GREATEST_SUM}, quantise to "
+                "fewer bits or split the sum"
+            )
+
+    def _check_payload(self, least: Floats, most: Floats, low: int) -> None:
+        greatest = max(float(most.max(initial=0)), -float(least.min(initial=0)) if low else 0.0)
+        if greatest > PAYLOAD:
+            raise NotSupportedError(
+                f"its sums reach {greatest:.0f} and are read without being quantised; values have at most 24 bits "
+                f"({PAYLOAD}), quantise them there"
+            )
+
+    def _note_width(self, source: str, name: str, link: MatrixSource) -> None:
+        weights = getattr(link, "weights", None)
+        array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
+        if array is not None and array.size and (array.max() > 255 or array.min() < -255):
+            self._found.wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
+
+
+# Links between nodes as transforms.
+
+
+def shape_of(shape: TensorShape, first: bool) -> Shape:
+    """Give the shape of the node that holds a tensor."""
+    found = node_shape(shape, features_first=first)
+    assert found is not None
+    return found
+
+
+def reshaped(read: Sums, shape: TensorShape) -> Sums:
+    """Give sums another shape: neurons of matrices get its order, those of others only when they are integers."""
+    links = [part.link for part in read.parts if isinstance(part.link, Dense | MatrixTransform)]
+    in_groups = any(isinstance(link, Dense) and link.groups > 1 for link in links)
+    if len(links) < len(read.parts) or read.is_bounded or in_groups:
+        return replace(read, view=shape)
+    after, parts = shape_of(shape, False), []
+    row = np.empty(len(read.offset), np.int64)
+    row[element_order(read.shape, features_first=read.first)] = np.arange(len(row))
+    rows = row[element_order(shape)]
+    for part, link in zip(read.parts, links, strict=True):
+        if isinstance(link, Dense) and link.weights is not None:
+            moved = link.weights.tensor(link.weight_shape)[rows]
+            parts.append(replace(part, link=Dense(link.source_shape, after, weights=moved)))  # type: ignore[arg-type]
+        else:
+            parts.append(replace(part, link=MatrixTransform(link.matrix()[rows])))
+    return replace(read, shape=shape, parts=tuple(parts), first=False)
+
+
+def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
+    """Say a convolution over rows and columns, or over sequences, which have one column."""
+    n = weights.ndim - 2
+    settings = [tuple(one.setting(key, (1,) * n)) for key in ("stride", "dilation")]
+    pads = tuple(one.setting("pads", (0,) * 2 * n))[:n]
+    stride, dilation = ((*part, 1)[:2] for part in settings)
+    before = (*pads, 0)[:2]
+    kernel = weights if n == 2 else weights[..., None]
+    wide = np.zeros(
+        (*kernel.shape[:2], *((k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True))), np.int64
+    )
+    wide[:, :, :: dilation[0], :: dilation[1]] = kernel
+    length = wide.shape[2:]
+    after = [max((target[axis] - 1) * stride[axis] + length[axis] - source[axis] - before[axis], 0) for axis in (0, 1)]
+    margins = (before[0], before[1], after[0], after[1])
+    padding = _words(margins, source, target, (length[0], length[1]), (stride[0], stride[1]))
+    groups = int(one.setting("groups", 1))
+    ours = np.ascontiguousarray(wide.transpose(2, 3, 1, 0))
+    return Conv(source, target, (length[0], length[1]), (stride[0], stride[1]), padding, groups, ours)  # type: ignore[arg-type]
+
+
+def _words(
+    margins: Margins, source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]
+) -> Padding | Margins:
+    """Say padding in a word where one means the same."""
+    words: tuple[Padding, ...] = ("valid", "same")
+    for word in words:
+        lengths = list(zip(source[:2], kernel, stride, strict=True))
+        made = [output_length(*along, word) for along in lengths]
+        before = [cells_before(n, m, k, s, word) for (n, k, s), m in zip(lengths, target[:2], strict=True)]
+        if tuple(made) == tuple(target[:2]) and tuple(before) == margins[:2]:
+            return word
+    return margins
+
+
+def _signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
+    """Add up the positive and the negative weights of every neuron; of convolutions as if no window met an edge."""
+    if isinstance(link, Identity):
+        return np.ones(size), np.zeros(size)
+    if isinstance(link, Conv | Dense) and isinstance(link.weights, StoredWeights):
+        array = link.weights.array
+        rows = array.reshape(-1, array.shape[-1]).T if isinstance(link, Conv) else array
+        positive, negative = (np.asarray(part.sum(axis=1), np.float64) for part in (rows.clip(0), rows.clip(None, 0)))
+        repeats = size // len(positive)
+        return np.tile(positive, repeats), np.tile(negative, repeats)
+    matrix = link.matrix()
+    parts = []
+    for data in (np.maximum(matrix.data, 0), np.minimum(matrix.data, 0)):
+        part = csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        parts.append(np.asarray(part.sum(axis=1), np.float64).ravel())
+    return parts[0], parts[1]
+
+
+def scaled(link: MatrixSource, factor: Ints) -> MatrixSource:
+    """Multiply the weights of every neuron."""
+    if (factor == 1).all():
+        return link
+    after = getattr(link, "target_shape", None)
+    if after is not None:
+        each = factor[: after[2]]
+        if (factor.reshape(-1, after[2]) == each).all():
+            if isinstance(link, Identity):
+                weights = each.reshape(1, 1, 1, -1)
+                return Conv(link.source_shape, after, (1, 1), (1, 1), "valid", after[2], weights)  # type: ignore[arg-type]
+            if isinstance(link, Conv) and isinstance(link.weights, StoredWeights):
+                return replace(link, weights=StoredWeights(link.weights.array * each))
+        if isinstance(link, Dense) and isinstance(link.weights, StoredWeights):
+            return replace(link, weights=StoredWeights(link.weights.array * factor[:, None]))
+    matrix = link.matrix()
+    data = matrix.data * np.repeat(factor, np.diff(matrix.indptr))
+    return MatrixTransform(csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape))
+
+
+def _summed(one: MatrixSource, other: MatrixSource) -> MatrixTransform:
+    return MatrixTransform(csr_array(one.matrix() + other.matrix()))
+
+
+def _short(array: Ints, shape: Shape) -> Ints:
+    """Give one number where all are the same, and one per feature where that says all."""
+    if (array == array[0]).all():
+        return array[0]  # type: ignore[no-any-return]
+    each = array[: shape[2]]
+    return each if (array.reshape(-1, shape[2]) == each).all() else array
+
+
+def _one(unit: Floats, scale: float | None) -> float | None:
+    return scale if scale is not None else float(unit[0]) if (unit == unit[0]).all() else None

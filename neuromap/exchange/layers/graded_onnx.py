@@ -1,0 +1,408 @@
+"""Graded networks as quantised ONNX graphs (QDQ), whose reference gives their values."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.array_types import Floats, Ints
+from neuromap.errors import NotSupportedError
+from neuromap.exchange.imported import Exported, Note
+from neuromap.exchange.layers.requantise import Meaning, least_totals
+from neuromap.files.argument_checks import needs, path_given
+from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_whole
+from neuromap.network.build import require_weights
+from neuromap.network.edge import Edge
+from neuromap.network.graded_neuron import GradedNeuron, rounded
+from neuromap.network.network import Network
+from neuromap.network.network_file import load_network
+from neuromap.network.node import Node
+from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
+from neuromap.network.weights import cells_before
+from neuromap.registry import require_package
+from neuromap.version import __version__
+
+_OPSET = 21
+_EXACT = 2**24
+"""float32 holds integers up to here, so sums below are exact in any order."""
+_TYPES = (np.uint8, np.int8, np.uint16, np.int16)
+_TRIED = 40
+"""Neighbours of a float32 scale that are tried on either side."""
+
+
+def to_onnx(network: Network, path: str | Path) -> tuple[Note, ...]:
+    """Write a graded network as a quantised ONNX model (QDQ), whole or not at all. Needs the extra ``onnx``.
+
+    Values of the sequential pattern, frame by frame: what ``onnx.reference`` gives at a node's integers, less their
+    zero point, is what :func:`neuromap.reference` gives. Values count 1 inside the model, whatever their scale, so that
+    all its floats are exact.
+
+    Parameters
+    ----------
+    network : Network
+        Graded, with weights, feed-forward.
+    path : str or Path
+        Ends in ``.onnx`` by custom.
+
+    Returns
+    -------
+    tuple of Note
+        Nodes at which no float32 scale rounds as the network does, and at how many sums.
+
+    Raises
+    ------
+    NotSupportedError
+        If ``onnx`` is not installed, the network is not graded, has cycles, or has sums that float32 does not hold or
+        values of more than 16 bits between nodes.
+    NetworkError
+        If weights are missing.
+    InputError
+        If the file cannot be written.
+    """
+    path = path_given("to_onnx", path)
+    needs("to_onnx", network, Network)
+    require_package("ONNX", "onnx", "onnx", imports=False)
+    content, notes = _model(network)
+    write_whole(path, content)
+    return notes
+
+
+def export_onnx(source: Path) -> Exported:
+    """Make an ONNX file of a network file, for ``neuromap export``."""
+    network = load_network(source)
+    content, notes = _model(network)
+    parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"
+    return Exported(
+        network.name,
+        "onnx",
+        {f"{source.stem}.onnx": content},
+        figures={"bytes": len(content)},
+        kept=(Note("network", f"{parts}, with the values of the sequential pattern; neuromap import onnx reads it"),),
+        approximated=notes,
+    )
+
+
+def _model(network: Network) -> tuple[bytes, tuple[Note, ...]]:
+    require_weights(network)
+    if not network.is_graded:
+        raise NotSupportedError(
+            f"network {network.name}: is not graded, so it sends no integers; neuromap export --to nir writes spikes"
+        )
+    if not nx.is_directed_acyclic_graph(network.graph):
+        edges = nx.find_cycle(network.graph)
+        cycle = " -> ".join([*(edge[0] for edge in edges), edges[0][0]])
+        raise NotSupportedError(
+            f"network {network.name}: has the cycle {cycle}; an ONNX graph is one frame without memory, cut the "
+            "cycle or keep the network file"
+        )
+    writer = _Writer(network)
+    for name in nx.lexicographical_topological_sort(network.graph, key=list(network.nodes).index):
+        writer.write(network.nodes[name])
+    return writer.content(), tuple(writer.notes)
+
+
+class _Writer:
+    """Writes operators, node by node."""
+
+    def __init__(self, network: Network) -> None:
+        import onnx
+
+        self._onnx, self._network = onnx, network
+        self._operators: list[Any] = []
+        self._stored: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._scales: dict[str, float] = {}
+        self._reals: dict[str, str] = {}
+        self.notes: list[Note] = []
+
+    def content(self) -> bytes:
+        """Give the model."""
+        helper = self._onnx.helper
+        graph = helper.make_graph(self._operators, self._network.name, self._inputs, self._outputs, self._stored)
+        opsets = [helper.make_opsetid("", _OPSET)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="neuromap")
+        model.producer_version = __version__
+        helper.set_model_props(model, {"neuromap.scales": json.dumps(self._scales)})
+        return bytes(model.SerializeToString(deterministic=True))
+
+    def write(self, node: Node) -> None:
+        """Write a node: its sums, then the integers that they are rounded to, then these as numbers again."""
+        (neuron, whole), name = _known(node), node.name
+        rows, columns, features = whole
+        shape = [1, features, rows, columns]
+        if neuron.scale is not None:
+            self._scales[name] = neuron.scale
+        if name in self._network.inputs:
+            kind = self._onnx.TensorProto.FLOAT
+            self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, shape))
+            self._round(node, name, np.array([neuron.scale or 1.0]), is_input=True)
+            return
+        sums, unit = self._sums(node), self._unit(node)
+        if name in self._network.outputs and self._is_whole(neuron) and self._type(neuron) is None:
+            if any(u == name for u, _ in self._network.edges):
+                self._refuse_wide(node)
+            self._outputs.append(self._onnx.helper.make_tensor_value_info(sums, self._onnx.TensorProto.FLOAT, shape))
+            return
+        self._round(node, sums, unit)
+
+    def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
+        gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"
+        self._operators.append(self._onnx.helper.make_node(kind, reads, [gives], name=name, **said))
+        return gives
+
+    def _store(self, array: NDArray[Any], name: str) -> str:
+        name = f"{name}.{len(self._stored)}" if any(one.name == name for one in self._stored) else name
+        self._stored.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    # Sums.
+
+    def _sums(self, node: Node) -> str:
+        (neuron, _), name = _known(node), node.name
+        edges = [edge for edge in self._network.edges.values() if edge.target == name]
+        if neuron.maximum:
+            if len(edges) > 1 or not isinstance(edges[0].transform, Pool):
+                raise NotSupportedError(f"node {name}: takes the greatest of other than one pool; ONNX has that alone")
+            return self._pool(edges[0], edges[0].transform)
+        total = ""
+        for edge in edges:
+            part = self._edge(edge)
+            total = part if not total else self._op("Add", [total, part], name)
+        if neuron.bias.any():
+            each = _by_feature(np.broadcast_to(neuron.bias, node.size), node)
+            bias = self._store(each.astype(np.float32), f"{name}.bias")
+            total = self._op("Add", [total, bias], name)
+        return total
+
+    def _edge(self, edge: Edge) -> str:
+        transform, source = edge.transform, self._reals[edge.source]
+        if isinstance(transform, Identity):
+            return source
+        if isinstance(transform, Conv) and transform.weights is not None:
+            kernel = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1)
+            return self._convolution(edge, transform, kernel, transform.groups)
+        if isinstance(transform, Pool):
+            kernel = np.ones((transform.source_shape[2], 1, *transform.kernel), np.int64)
+            return self._convolution(edge, transform, kernel, transform.source_shape[2])
+        return self._matrix(edge, source)
+
+    def _convolution(self, edge: Edge, transform: Conv | Pool, kernel: Ints, groups: int) -> str:
+        weights = self._integers(kernel, edge.target)
+        stride = transform.stride or transform.kernel
+        reads = [self._reals[edge.source], weights]
+        return self._op(
+            "Conv",
+            reads,
+            edge.target,
+            kernel_shape=transform.kernel,
+            strides=stride,
+            pads=_pads(transform),
+            group=groups,
+        )
+
+    def _pool(self, edge: Edge, transform: Pool) -> str:
+        stride = transform.stride or transform.kernel
+        reads = [self._reals[edge.source]]
+        return self._op(
+            "MaxPool", reads, edge.target, kernel_shape=transform.kernel, strides=stride, pads=_pads(transform)
+        )
+
+    def _matrix(self, edge: Edge, source: str) -> str:
+        before, after = self._network.nodes[edge.source], self._network.nodes[edge.target]
+        transform = edge.transform
+        if isinstance(transform, Dense) and transform.groups == 1 and transform.weights is not None:
+            matrix = transform.weights.tensor(transform.weight_shape)
+        else:
+            matrix = edge.matrix().toarray()
+        weights = matrix[_features_first(after)][:, _features_first(before)]
+        flat = self._op("Flatten", [source], edge.target)
+        found = self._op("MatMul", [flat, self._integers(weights.T, edge.target)], edge.target)
+        rows, columns, features = _known(after)[1]
+        shape = self._store(np.array([1, features, rows, columns]), f"{edge.target}.shape")
+        return self._op("Reshape", [found, shape], edge.target)
+
+    def _integers(self, weights: Ints, name: str) -> str:
+        """Store weights in the shortest integers, as numbers of scale 1."""
+        greatest = int(np.abs(weights).max(initial=0))
+        kind = next((k for k in (np.int8, np.int16, np.int32) if greatest <= np.iinfo(k).max), np.int32)
+        reads = [self._store(weights.astype(kind), f"{name}.weight"), self._store(np.float32(1), f"{name}.one")]  # type: ignore[arg-type]
+        return self._op("DequantizeLinear", reads, name)
+
+    # Integers of sums.
+
+    def _unit(self, node: Node) -> Floats:
+        """Find the float32 scale that rounds as the neuron does, for every feature or neuron."""
+        (neuron, whole), name = _known(node), node.name
+        low, high = self._reach(node)
+        greatest = int(max(high.max(initial=0), -low.min(initial=0)))
+        if greatest >= _EXACT:
+            raise NotSupportedError(
+                f"node {name}: its sums reach {greatest}; float32 of ONNX holds integers below 2**24 = {_EXACT}, take "
+                "fewer bits, or keep the network file"
+            )
+        ratio = np.stack([np.broadcast_to(part, node.size) for part in (neuron.multiplier, neuron.shift)])
+        if (ratio.reshape(2, -1, whole[2]) == ratio[:, None, : whole[2]]).all():  # then scales are those of features
+            ratio, low, high = ratio[:, : whole[2]], low.reshape(-1, whole[2]).min(0), high.reshape(-1, whole[2]).max(0)
+        numbers = np.stack([*ratio, low, high])
+        alike, back = np.unique(numbers, axis=1, return_inverse=True)
+        missed, found = 0, np.zeros(alike.shape[1])
+        for k, (multiplier, shift, least, most) in enumerate(alike.T.tolist()):
+            found[k], misses = _float_scale(neuron, multiplier, shift, least, most)
+            missed += misses
+        if missed:
+            text = "no float32 scale rounds as the network does"
+            self.notes.append(Note(name, text, error=float(missed), unit="sums of neurons that are not alike"))
+        return found[back.ravel()]
+
+    def _reach(self, node: Node) -> tuple[Ints, Ints]:
+        neuron, _ = _known(node)
+        low, high = (np.array(np.broadcast_to(neuron.bias, node.size)) for _ in range(2))
+        for edge in self._network.edges.values():
+            if edge.target != node.name:
+                continue
+            source = self._network.nodes[edge.source].graded
+            assert source is not None
+            if neuron.maximum:
+                return low + source.low, high + source.high
+            matrix = edge.matrix()
+            for weights, least, most in (
+                (matrix.maximum(0), source.low, source.high),
+                (matrix.minimum(0), source.high, source.low),
+            ):
+                total = np.asarray(weights.sum(axis=1)).astype(np.int64)
+                low, high = low + total * least, high + total * most
+        return low, high
+
+    @staticmethod
+    def _is_whole(neuron: GradedNeuron) -> bool:
+        return bool((neuron.multiplier == 1).all() and (neuron.shift == 0).all())
+
+    @staticmethod
+    def _type(neuron: GradedNeuron) -> tuple[Any, int] | None:
+        """Find the type of its integers, and their zero point: its own, where a type holds that."""
+        for zero in dict.fromkeys((neuron.zero_point, 0)):
+            for kind in _TYPES:
+                info = np.iinfo(kind)
+                if info.min <= neuron.low + zero and neuron.high + zero <= info.max and info.min <= zero <= info.max:
+                    return kind, zero
+        return None
+
+    @staticmethod
+    def _refuse_wide(node: Node) -> None:
+        neuron, _ = _known(node)
+        raise NotSupportedError(
+            f"node {node.name}: its values are {neuron.low} to {neuron.high}; integers of ONNX have at most 16 bits, "
+            "quantise to fewer"
+        )
+
+    def _round(self, node: Node, sums: str, unit: Floats, *, is_input: bool = False) -> None:
+        (neuron, whole), name = _known(node), node.name
+        found = self._type(neuron)
+        if found is None:
+            self._refuse_wide(node)
+            return
+        kind, zero = found
+        info, (rows, columns, features) = np.iinfo(kind), whole
+        per_neuron = len(unit) > features
+        each = unit.astype(np.float32)
+        if per_neuron:  # a scale has one axis: neurons are one then
+            sums = self._op("Flatten", [sums], name)
+            each = each[_features_first(node)]
+        spread = each[None] if per_neuron or len(each) == 1 else each.reshape(1, -1, 1, 1)
+        spread = spread.ravel()[:1] if (each == each[0]).all() else spread
+        if neuron.low == 0 and info.min - zero < 0:
+            sums = self._op("Relu", [sums], name)
+        elif neuron.low > info.min - zero:
+            sums = self._op(
+                "Max", [sums, self._store((spread * np.float32(neuron.low)).astype(np.float32), f"{name}.low")], name
+            )
+        if neuron.high < info.max - zero:
+            sums = self._op(
+                "Min", [sums, self._store((spread * np.float32(neuron.high)).astype(np.float32), f"{name}.high")], name
+            )
+        scale = self._store(each[0] if (each == each[0]).all() else each, f"{name}.scale")
+        point = np.full(each.shape, zero, kind) if (each != each[0]).any() else np.asarray(zero, kind)
+        reads = [sums, scale, self._store(point, f"{name}.zero")]
+        integers = self._op("QuantizeLinear", reads, name, gives=f"{name}.integers", axis=1)
+        if per_neuron:
+            shape = self._store(np.array([1, features, rows, columns]), f"{name}.shape")
+            integers = self._op("Reshape", [integers, shape], name)
+        numbers = [self._store(np.float32(1), f"{name}.one"), self._store(np.asarray(zero, kind), f"{name}.zero")]  # type: ignore[arg-type]
+        self._reals[name] = self._op("DequantizeLinear", [integers, *numbers], name)
+        if name in self._network.outputs and not is_input:
+            held = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+            self._outputs.append(self._onnx.helper.make_tensor_value_info(integers, held, [1, features, rows, columns]))
+
+    def _bound(self, kind: str, sums: str, spread: NDArray[np.float32], value: int, name: str) -> str:
+        bound = (spread * np.float32(value)).astype(np.float32)
+        return self._op(kind, [sums, self._store(bound, f"{name}.{kind.lower()}")], name)
+
+
+def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, high: int) -> tuple[float, int]:
+    """Find a float32 scale that rounds every sum as a multiplier and a shift do, else that which misses least."""
+    if multiplier == 0:
+        return 2.0**100, 0
+    nominal = np.float32(2.0**shift / multiplier)
+    steps = np.arange(neuron.low + 1, neuron.high + 1)
+    if not len(steps):
+        return float(nominal), 0
+    ends = np.array([low]), np.array([high])
+    guess = ((steps - 0.5) * float(nominal))[None]
+
+    def ours(total: Ints) -> Ints:
+        return rounded(total, np.int64(multiplier), np.int64(shift))  # type: ignore[arg-type] # for all
+
+    wanted = least_totals(ours, guess, *ends, steps)
+    up = down = nominal
+    best = (math.inf, nominal)
+    for _ in range(_TRIED):
+        for trial in dict.fromkeys((up, down)):
+            one, zero = np.ones(1), np.zeros(1)
+            meaning = Meaning(
+                one, np.ones(1, np.int64), zero, zero - np.inf, zero + np.inf, one * trial, 0, neuron.low, neuron.high
+            )
+            missed = int(np.abs(least_totals(meaning.values, guess, *ends, steps) - wanted).sum())
+            best = min(best, (missed, trial))
+            if not missed:
+                return float(trial), 0
+        up, down = np.nextafter(up, np.float32(np.inf)), np.nextafter(down, np.float32(0))
+    return float(best[1]), int(best[0])
+
+
+def _known(node: Node) -> tuple[GradedNeuron, Shape]:
+    assert node.graded is not None
+    assert node.shape is not None
+    return node.graded, node.shape
+
+
+def _features_first(node: Node) -> Ints:
+    """Give the neuron that every element of a tensor (features, rows, columns) is."""
+    return np.moveaxis(np.arange(node.size).reshape(_known(node)[1]), 2, 0).ravel()
+
+
+def _by_feature(array: Ints, node: Node) -> Ints:
+    """Give numbers of neurons the shape of a tensor, or one for each feature where that says all."""
+    whole = np.moveaxis(array.reshape(_known(node)[1]), 2, 0)[None]
+    each = whole[:, :, :1, :1]
+    return each if (whole == each).all() else whole
+
+
+def _pads(transform: Conv | Pool) -> list[int]:
+    """Give the cells of padding at the top, left, bottom and right."""
+    padding, stride = transform.padding, transform.stride or transform.kernel
+    if not isinstance(padding, str):
+        return list(padding)
+    found = [[0, 0], [0, 0]]
+    for axis in (0, 1):
+        n, m, k, s = transform.source_shape[axis], transform.target_shape[axis], transform.kernel[axis], stride[axis]
+        before = cells_before(n, m, k, s, padding)
+        found[axis] = [before, max((m - 1) * s + k - n - before, 0) if padding == "same" else 0]
+    return [found[0][0], found[1][0], found[0][1], found[1][1]]

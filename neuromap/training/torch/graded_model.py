@@ -1,0 +1,334 @@
+"""A model of graded nodes that is trained through its quantiser, and its network, value by value the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from neuromap.errors import NotSupportedError
+from neuromap.network.edge import EdgeKey
+from neuromap.network.graded_neuron import GradedNeuron
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.transforms import Conv, Dense, Pool
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.training.options.graded_settings import Widths, fan_in
+from neuromap.training.torch.frame_model import (
+    IntegerModel,
+    deviation,
+    integers,
+    normalised,
+    rounded,
+    running,
+    with_weights,
+)
+
+_BITS_OF_MULTIPLIER = 15
+"""A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits."""
+_GREATEST_MULTIPLIER = 2**30
+"""Times sums of 24 bits it stays below 2**53, where float64 ends to be exact."""
+_DEVIATIONS = 4
+"""Standard deviations of the sums, beyond the offset, that a node's range holds: of 10,000 fewer than one is cut."""
+_FIRST_SCORE = math.log(30)
+"""Logarithm of the score of a deviation, over all neurons of the output: 3 nats with ten classes of one neuron."""
+
+
+class Units(NamedTuple):
+    """How the sums of a node become values, float64 integers: one for each neuron or for each feature."""
+
+    multiplier: Tensor
+    shift: Tensor
+    bias: Tensor
+
+
+class GradedModel(IntegerModel):
+    """A network of graded nodes whose weights, biases, multipliers and shifts are trained."""
+
+    # While training, weights are integers: real-valued latent ones in units of their neuron or feature, rounded, with
+    # the gradient of no rounding (straight through). Sums are normalised over batch, frames and positions, an offset is
+    # learned, and the value is gain x that, rounded and clipped to the node's range; the gradient ends where it is cut.
+    # There is no learned factor: the next layer's weights have it. Nodes on cycles are computed frame by frame, so a
+    # batch's mean would be another in every frame: they take the running one, in training as afterwards.
+    #
+    # In evaluation mean, variance, offset and gain are folded into integers, and values are those of
+    # :meth:`GradedNeuron.respond` to the bit: a unit is at least so large that all products that can occur add up to no
+    # more than ``widths.products``, so float32 (exact below 2**24) and the chip hold every partial sum.
+    #
+    # Nodes without weights to train (pools, sums of identities) respond as the network says.
+
+    def __init__(self, network: Network, widths: Widths, seed: int = 0) -> None:
+        super().__init__(network, seed)
+        self.widths = widths
+        self.neurons = {name: _graded(node) for name, node in network.nodes.items()}
+        cycles = [c for c in nx.strongly_connected_components(network.graph) if len(c) > 1]
+        self._cyclic = {name for c in cycles for name in c} | {u for u, v in network.edges if u == v}
+        self.trained = {
+            name for name in self.settings if any(self._place[key] in self._weights for key, _ in self._into(name))
+        }
+        for name in self.settings:
+            self._check(name)
+        self._mean, self._variance, self._gain = nn.ParameterDict(), nn.ParameterDict(), nn.ParameterDict()
+        for name in self.trained:
+            place, shape = self._node_place[name], self.bias_shape(name)
+            self._mean[place], self._variance[place] = running(shape)
+            gain = torch.full(shape, _first_gain(self.neurons[name]))
+            self._gain[place] = nn.Parameter(gain, requires_grad=False)
+        votes = math.prod(self.bias_shape(network.outputs[0]))
+        self._score = nn.Parameter(torch.tensor([_FIRST_SCORE - math.log(votes)]))
+        self._step: dict[str, float] = {}  # latent weight of the integer 1 that the network came with
+        self.knows_weights = self._take_weights()
+        self._seen: dict[str, Tensor] | None = None  # sums, while they are looked at before training
+
+    def _check(self, name: str) -> None:
+        neuron = self.neurons[name]
+        if neuron.maximum and (name in self.trained or name in self._cyclic):
+            found = "lies on a cycle" if name in self._cyclic else "has weights to train"
+            raise NotSupportedError(
+                f"node {name}: takes the greatest input and {found}; training takes pools outside of cycles into such "
+                "nodes"
+            )
+        if name in self.trained:
+            if neuron.low == neuron.high:
+                raise NotSupportedError(f"node {name}: its only value is 0; give it a range to train")
+            least = self._reach(name) + self._rounding(name)
+            if least >= self.widths.products:
+                raise NotSupportedError(
+                    f"node {name}: its neurons have so many inputs that weights of one step could reach {least:.0f}; "
+                    f"sums stay within {self.widths.products}, take smaller kernels or a smaller range of the sources"
+                )
+            return
+        most = self._reach(name) + int(np.abs(neuron.bias).max())
+        if neuron.multiplier.max() > _GREATEST_MULTIPLIER or most > self.widths.total:
+            raise NotSupportedError(
+                f"node {name}: its sums reach {most:.0f}, its multiplier {int(neuron.multiplier.max())}; "
+                f"training takes {self.widths.total} and 2**30 = {_GREATEST_MULTIPLIER} at most, scale them down"
+            )
+
+    def _take_weights(self) -> bool:
+        """Start from the integers of the network, if it has them all, in steps that suit drawn weights."""
+        # Learning rates are for weights as they are drawn: a step of the optimiser must be able to move an integer.
+        known: dict[EdgeKey, Tensor] = {}
+        for key, edge in self.network.edges.items():
+            if isinstance(transform := edge.transform, Conv | Dense):
+                if transform.weights is None:
+                    return False
+                known[key] = torch.from_numpy(transform.weights.tensor(transform.weight_shape).astype(np.float32))
+        for name in self.trained:
+            into = [key for key in known if key[1] == name]
+            drawn = max(float(self._weights[self._place[key]].detach().abs().max()) for key in into)
+            self._step[name] = drawn / max(1.0, *(float(known[key].abs().max()) for key in into))
+            for key in into:
+                self._weights[self._place[key]].data.copy_(known[key] * self._step[name])
+        return True
+
+    def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Give all parameters by name, what sums are normalised with and the scale of the scores with them."""
+        yield from super().tensors()
+        for name in self.settings:
+            if name in self.trained:
+                place = self._node_place[name]
+                yield f"{name}.mean", self._mean[place]
+                yield f"{name}.variance", self._variance[place]
+                yield f"{name}.gain", self._gain[place]
+        yield "scores.scale", self._score
+
+    def count_trained(self) -> int:
+        """Count weights and biases."""
+        biases = (self._bias[self._node_place[name]] for name in self.trained)
+        return sum(int(parameter.numel()) for parameter in (*self._weights.values(), *biases))
+
+    # Weights: latent ones in units of their neuron or feature.
+
+    def weight(self, key: EdgeKey) -> Tensor | None:
+        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        latent = super().weight(key)
+        transform = self.network.edges[key].transform
+        if latent is None or not isinstance(transform, Conv | Dense):
+            return None
+        if self._seen is not None and self.knows_weights:
+            return torch.round(latent / self._step[key[1]])
+        return rounded(latent / _like_weights(self._unit(key[1]), transform))
+
+    def _unit(self, name: str) -> Tensor:
+        """Give the latent weight that becomes 1: for each neuron of a node or, as its bias, each feature."""
+        shape = self.bias_shape(name)
+        parts = []  # magnitudes (positions, features, inputs), and of the values that they meet
+        for key, edge in self._into(name):
+            transform, latent = edge.transform, super().weight(key)
+            if latent is not None and isinstance(transform, Conv | Dense):
+                parts.append((_by_neuron(latent.detach().abs(), transform), _most(self.neurons[edge.source])))
+        most = reduce(torch.maximum, (_as_bias(rows.amax(2), shape) for rows, _ in parts)) / self.widths.weight
+        room = self.widths.products - self._reach(name)
+        wide = sum(_as_bias(rows.sum(2), shape) * reach for rows, reach in parts) / (room - self._rounding(name))
+        if name not in self._step:
+            return torch.maximum(most, wide).clamp(min=1e-12)
+        # Integers that fit stay as they came; and the 1 of identities and pools keeps its share.
+        unit = most.clamp(min=self._step[name])
+        steps = unit.reshape(-1, shape[-1], 1)
+        total = sum(_as_bias((rows / steps).round().sum(2), shape) * reach for rows, reach in parts)
+        return torch.where(torch.as_tensor(total) <= room, unit, torch.maximum(unit, wide))
+
+    def _reach(self, name: str) -> float:
+        """Give the greatest sum of what comes in over edges of weight 1."""
+        return sum(
+            _most(self.neurons[edge.source])
+            * (math.prod(edge.transform.kernel) if isinstance(edge.transform, Pool) else 1)
+            for key, edge in self._into(name)
+            if self._place[key] not in self._weights
+        )
+
+    def _rounding(self, name: str) -> float:
+        """Give by how much rounded weights may add up to more than latent ones."""
+        return sum(
+            _most(self.neurons[edge.source]) * fan_in(edge.transform) / 2
+            for _, edge in self._into(name)
+            if isinstance(edge.transform, Conv | Dense)
+        )
+
+    # Values of sums.
+
+    def units(self, name: str) -> Units:
+        """Fold what a node's sums are normalised with into integers."""
+        if name not in self.trained:
+            return self._given(name)
+        place = self._node_place[name]
+        spread = deviation(self._variance[place])
+        factor = self._gain[place].double() / spread
+        shift = (_BITS_OF_MULTIPLIER - 1 - torch.floor(torch.log2(factor))).clamp(0, 62)
+        multiplier = torch.round(factor * 2**shift).clamp(1, _GREATEST_MULTIPLIER)
+        most = self.widths.total - self.widths.products
+        bias = torch.round(self._bias[place].detach().double() * spread - self._mean[place].double()).clamp(-most, most)
+        return Units(multiplier, shift, bias)
+
+    def activate(self, name: str, sums: Tensor) -> Tensor:
+        """Give the values of a node; while training those of outputs in the learned scale of scores."""
+        if self._seen is not None and name in self.trained:
+            return self._look(name, sums)
+        if not self.training or name not in self.trained:
+            return self._respond(name, sums)
+        neuron, place = self.neurons[name], self._node_place[name]
+        statistics = self._mean[place], self._variance[place]
+        found = normalised(sums, *statistics, self._bias[place], by_running=name in self._cyclic)
+        values = rounded((found * self._gain[place]).clamp(neuron.low, neuron.high))
+        if name not in self.network.outputs:
+            return values
+        return values * (self._score.exp() / self._gain[place].mean())
+
+    def _respond(self, name: str, sums: Tensor) -> Tensor:
+        """Give what :meth:`GradedNeuron.respond` does: products of sums and multipliers are exact in float64."""
+        neuron, units = self.neurons[name], self.units(name)
+        exact = (sums.double() + units.bias) * units.multiplier / 2**units.shift
+        return rounded(exact.clamp(neuron.low, neuron.high)).to(sums.dtype)  # bounds are integers: in either order
+
+    # Before training: what sums are usual.
+
+    def look_at(self, pattern: RolloutPattern, inputs: Mapping[str, Tensor]) -> None:
+        """Take means and variances of sums from some images; where integers are known, gains and offsets of them."""
+        # Of known integers the values are those of the network while its sums are looked at: training starts with what
+        # the network computes, but for what other batches have as mean and variance.
+        self._seen = {}
+        with torch.no_grad():
+            self.window(pattern, inputs)
+        self._seen = None
+        for name in self.trained if self.knows_weights else ():
+            unit = self._unit(name) / self._step[name]  # 1 for integers that fit the chip
+            self._mean[self._node_place[name]].div_(unit)
+            self._variance[self._node_place[name]].div_(unit**2)
+
+    def _look(self, name: str, sums: Tensor) -> Tensor:
+        """Take in the sums of some frames, and give the values that the next nodes see."""
+        assert self._seen is not None
+        place, shape, neuron = self._node_place[name], self.bias_shape(name), self.neurons[name]
+        rows = sums.double().reshape(-1, *shape)
+        seen = self._seen[name] = torch.cat([self._seen[name], rows]) if name in self._seen else rows
+        mean, variance = seen.mean(0), seen.var(0, correction=0)
+        self._mean[place].copy_(mean)
+        self._variance[place].copy_(variance)
+        if not self.knows_weights:
+            values = (sums.double() - mean) / deviation(variance) * self._gain[place]
+        else:
+            units = self._given(name)
+            multiplier, shift, bias = (_as_bias(array.reshape(-1, array.shape[-1]), shape) for array in units)
+            spread = deviation(variance)
+            self._gain[place].copy_(spread * multiplier / 2**shift)
+            self._bias[place].data.copy_((mean + bias) / spread)
+            values = (sums.double() + units.bias) * units.multiplier / 2**units.shift
+        return values.round().clamp(neuron.low, neuron.high).to(sums.dtype)
+
+    def _given(self, name: str) -> Units:
+        """Give the integers that the network came with, one for each neuron."""
+        neuron, shape = self.neurons[name], self.network.nodes[name].shape
+        assert shape is not None
+        arrays = (
+            np.broadcast_to(array, (math.prod(shape),)) for array in (neuron.multiplier, neuron.shift, neuron.bias)
+        )
+        return Units(*(torch.from_numpy(array.astype(np.float64)).reshape(shape).to(self.device) for array in arrays))
+
+
+def _graded(node: Node) -> GradedNeuron:
+    neuron = node.graded
+    assert neuron is not None  # a network is graded as a whole
+    return neuron
+
+
+def _most(neuron: GradedNeuron) -> int:
+    """Give the greatest magnitude of a value."""
+    return max(-neuron.low, neuron.high)
+
+
+def _first_gain(neuron: GradedNeuron) -> float:
+    """Give the values of a deviation: of a range to one side of 0 a quarter, of one to both sides an eighth."""
+    sides = (-neuron.low, neuron.high)
+    return max(sides) / _DEVIATIONS if min(sides) == 0 else min(sides) / (2 * _DEVIATIONS)
+
+
+# What neurons and features are in the layouts of weights.
+
+
+def _by_neuron(weights: Tensor, transform: Conv | Dense) -> Tensor:
+    """Bring weights into the shape (positions, features, inputs); a convolution has one position."""
+    features = transform.target_shape[2]
+    if isinstance(transform, Conv):
+        return weights.movedim(-1, 0).reshape(1, features, -1)
+    if transform.groups == 1:
+        return weights.reshape(-1, features, weights.shape[-1])
+    groups, _, inputs = weights.shape
+    return weights.reshape(groups, -1, features // groups, inputs).transpose(0, 1).reshape(-1, features, inputs)
+
+
+def _as_bias(each: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Take numbers of neurons, shape (positions, features), to the greatest of those that share a bias."""
+    return each.reshape(shape) if len(shape) > 1 else each.amax(0)
+
+
+def _like_weights(unit: Tensor, transform: Conv | Dense) -> Tensor:
+    """Bring units of neurons or features into a shape that divides the weights of an edge."""
+    if isinstance(transform, Conv):
+        return unit
+    rows, columns, features = transform.target_shape
+    groups = transform.groups
+    each = unit.expand(rows, columns, features).reshape(rows * columns, groups, -1).transpose(0, 1)
+    return each.reshape(*transform.weight_shape[:-1], 1)
+
+
+def to_graded_network(model: GradedModel) -> Network:
+    """Give the network that a model in evaluation is, with its integers."""
+    network = model.network
+    nodes = {name: _node(model, node) if name in model.trained else node for name, node in network.nodes.items()}
+    edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}
+    return replace(network, nodes=nodes, edges=edges)
+
+
+def _node(model: GradedModel, node: Node) -> Node:
+    found: dict[str, Any] = {
+        name: integers(values).reshape(-1) for name, values in model.units(node.name)._asdict().items()
+    }
+    return replace(node, neuron=replace(model.neurons[node.name], **found))

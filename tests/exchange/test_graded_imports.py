@@ -1,0 +1,438 @@
+"""Quantised graphs as graded networks: the same integers as the reference of ONNX, at every tensor of integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quantised_graphs import FAMILIES, Graph, mobilenet, random_graph, resnet, token_mlp, unet
+
+import neuromap as nm
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.exchange.layers.find_structure import find_structure
+from neuromap.exchange.layers.requantise import Meaning, fitted, joined
+from neuromap.exchange.layers.take_graded import take_graded
+from neuromap.formats.layers.operator_graph import simplified
+from neuromap.network import GradedNeuron, build_network
+from neuromap.simulation import random_frames, reference
+
+onnx = pytest.importorskip("onnx")
+
+
+def taken_of(model, folder):
+    from neuromap.formats.onnx import read_onnx
+
+    onnx.save(model, folder / "net.onnx")
+    graph = read_onnx(folder / "net.onnx")
+    return take_graded(graph, find_structure(simplified(graph)), "net")
+
+
+def answers(model, tensors, shown):
+    """What the reference of ONNX gives at tensors, one dictionary for everything shown."""
+    from onnx.reference import ReferenceEvaluator
+
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    known = {info.name for info in whole.graph.output}
+    for tensor in tensors:
+        if tensor not in known and tensor != "x":
+            whole.graph.output.append(onnx.helper.make_empty_tensor_value_info(tensor))
+    evaluator = ReferenceEvaluator(whole)
+    names = [info.name for info in whole.graph.output]
+    return [{"x": x, **dict(zip(names, evaluator.run(None, {"x": x}), strict=True))} for x in shown]
+
+
+def values_of(network, frames):
+    """Values of all nodes, whatever is shown in the first frame being an input of its own."""
+    padded = {name: np.concatenate([np.zeros((1, part.shape[1]), part.dtype), part]) for name, part in frames.items()}
+    found = reference(nm.Rollout(network, "sequential"), padded)
+    return {name: part[1:] for name, part in found.items()}
+
+
+def must_be_equal(graph, model, taken):
+    """Integers are those of the reference everywhere, but after nodes that are said to miss some."""
+    assert set(graph.tensors) <= {*taken.places, "x"}
+    wrong = misses(taken, answers(model, taken.places, graph.shown()), graph.tensors[0])
+    if not taken.differ:
+        assert wrong == {}
+    elif wrong:
+        first = next(tensor for tensor in graph.tensors if tensor in wrong)
+        assert taken.places[first].node in taken.differ
+
+
+def misses(taken, expected, first):
+    """Tensors of integers at which the network gives other ones, with how many."""
+    network = taken.network
+    (name,) = network.inputs
+    held = taken.places[first]
+    frames = np.zeros((len(expected), network.nodes[name].size), np.int32)
+    for k, one in enumerate(expected):
+        frames[k, held.elements] = one[first].ravel().astype(np.int64) - network.nodes[name].graded.zero_point
+    values = values_of(network, {name: frames})
+    found = {}
+    for tensor, place in taken.places.items():
+        zero = network.nodes[place.node].graded.zero_point
+        wrong = sum(
+            int((values[place.node][k][place.elements] + zero != one[tensor].ravel().astype(np.int64)).sum())
+            for k, one in enumerate(expected)
+        )
+        if wrong:
+            found[tensor] = wrong
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(14))
+def test_a_random_graph_gives_its_integers_at_every_node(family, seed, tmp_path):
+    graph, output = random_graph(family, seed)
+    model = graph.model(output)
+    taken = taken_of(model, tmp_path)
+    must_be_equal(graph, model, taken)
+    if family == "powers":
+        assert taken.differ == {}
+
+
+@pytest.mark.parametrize("family", ["powers", "scales"])
+@pytest.mark.parametrize(
+    "make", [resnet, lambda *which: resnet(*which, bottleneck=True), mobilenet, unet, token_mlp],
+    ids=["resnet-18", "resnet-50", "mobilenet", "unet", "token-mlp"],
+)  # fmt: skip
+def test_an_architecture_gives_its_integers_at_every_node(make, family, tmp_path):
+    graph, output = make(family, 5)
+    model = graph.model(output)
+    taken = taken_of(model, tmp_path)
+    must_be_equal(graph, model, taken)
+    if family == "powers":
+        assert taken.differ == taken.off == {}
+
+
+# Parts that the random graphs do not hold.
+
+
+def conv_integer(graph, x):
+    w = graph.constant(graph.rng.integers(-9, 9, (4, 2, 3, 3)).astype(np.int8), "w")
+    sums = graph.op("ConvInteger", [x, w, graph.constant(graph.known[x][2])], pads=[1, 1, 1, 1])
+    real = graph.op("Mul", [graph.op("Cast", [sums], to=onnx.TensorProto.FLOAT), graph.constant(np.float32(2**-5))])
+    bias = graph.constant(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
+    return graph.integers(graph.op("Relu", [graph.op("Add", [real, bias])]), (1, 4, 6, 6), np.float32(0.25))
+
+
+def sequence(graph, x):
+    """Over sequences, whose features come before their rows."""
+    w = graph.dequantised(*graph.weights((4, 3, 3)), 0)
+    y = graph.integers(graph.op("Conv", [graph.real(x), w], pads=[1, 1], strides=[2]), (1, 4, 5), np.float32(4))
+    pooled = graph.op("MaxPool", [graph.real(y)], kernel_shape=[2], strides=[2])
+    y = graph.integers(pooled, (1, 4, 2), *graph.known[y][1:])
+    return graph.integers(graph.op("GlobalAveragePool", [graph.real(y)]), (1, 4, 1), *graph.known[y][1:])
+
+
+def open_sums(graph, x):
+    """Sums that a mean reads before they are integers: a node sends them whole."""
+    real = graph.op("Conv", [graph.real(x), graph.dequantised(*graph.weights((4, 2, 3, 3)), 0)])
+    mean = graph.op("GlobalAveragePool", [graph.op("Relu", [real])])
+    return graph.integers(graph.op("Flatten", [mean]), (1, 4), np.float32(2))
+
+
+def open_residual(graph, x):
+    real = graph.op("Conv", [graph.real(x), graph.dequantised(*graph.weights((2, 2, 3, 3)), 0)], pads=[1] * 4)
+    return graph.integers(graph.op("Relu", [graph.op("Add", [real, graph.real(x)])]), (1, 2, 6, 6), np.float32(4))
+
+
+def padded(graph, x):
+    real = graph.op("Pad", [graph.real(x), graph.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1]))])
+    made = graph.op("Conv", [real, graph.dequantised(*graph.weights((4, 2, 3, 3)), 0)])
+    return graph.integers(made, (1, 4, 5, 7), np.float32(4))
+
+
+@pytest.mark.parametrize("make", [conv_integer, sequence, open_sums, open_residual, padded])
+def test_a_rarer_way_of_writing_gives_its_integers(make, tmp_path):
+    graph = Graph("powers", 1, (1, 3, 9) if make is sequence else (1, 2, 6, 6))
+    model = graph.model(make(graph, graph.input()))
+    taken = taken_of(model, tmp_path)
+    must_be_equal(graph, model, taken)
+    assert taken.differ == taken.off == {}
+
+
+def imported(graph, output, folder):
+    onnx.save(graph.model(output), folder / "net.onnx")
+    return nm.from_onnx(folder / "net.onnx")
+
+
+def test_float_outputs_are_sums_in_one_unit(tmp_path):
+    graph = Graph("powers", 1, (1, 5))
+    x = graph.input()
+    w = graph.rng.integers(-9, 9, (5, 3)).astype(np.int8)
+    y = graph.op("MatMul", [graph.real(x), graph.dequantised(w, np.float32(0.5), np.int8(0), 1)])
+    graph.known[y] = ((1, 3), None, None)
+    model = graph.model(x)
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(y, onnx.TensorProto.FLOAT, (1, 3)))
+    taken = taken_of(model, tmp_path)
+    node, elements, unit = taken.reals[y]
+    (shown,) = answers(model, [x, y], graph.shown(1))
+    zero = taken.network.nodes["x"].graded.zero_point
+    frames = {"x": (shown[x].astype(int) - zero).astype(np.int32)}
+    assert (values_of(taken.network, frames)[node][0][elements] * unit == shown[y].ravel()).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("Sigmoid", "is no bound, factor or shift, which graded neurons have"),
+        ("Softmax", "is no bound, factor or shift, which graded neurons have"),
+        ("Sqrt", "is no bound, factor or shift, which graded neurons have"),
+    ],
+)
+def test_what_graded_neurons_do_not_compute_is_left_at_structure_in_one_line(kind, said, tmp_path):
+    graph = Graph("scales", 0, (1, 2, 6, 6))
+    x = graph.conv(graph.input())
+    x = graph.integers(graph.op(kind, [graph.real(x)]), graph.known[x][0])
+    found = imported(graph, graph.conv(x), tmp_path)
+    (note,) = [note for note in found.refused if note.about == "weights"]
+    assert said in note.text
+    assert "quantise it again" in note.remedy
+    assert not found.network.is_graded
+
+
+def test_attention_is_left_at_structure_in_one_line(tmp_path):
+    graph = Graph("scales", 0, (1, 4, 6))
+    x = graph.input()
+    q, k = graph.dense(x, 5), graph.dense(x, 5)
+    turned = graph.op("Transpose", [graph.real(k)], perm=[0, 2, 1])
+    scores = graph.integers(graph.op("MatMul", [graph.real(q), turned]), (1, 4, 4))
+    (note,) = [note for note in imported(graph, scores, tmp_path).refused if note.about == "weights"]
+    assert "MatMul is no sum of values" in note.text
+
+
+def test_sums_beyond_31_bits_are_refused_with_the_bound(tmp_path):
+    graph = Graph("scales", 0, (1, 70000))
+    graph.kind = np.uint8
+    x = graph.input()
+    w = np.full((70000, 1), 127, np.int8)
+    y = graph.op("MatMul", [graph.real(x), graph.dequantised(w, np.float32(0.5), np.int8(0), 1)])
+    y = graph.integers(y, (1, 1))
+    (note,) = [note for note in imported(graph, y, tmp_path).refused if note.about == "weights"]
+    assert "graded neurons add up to 2**31 - 1 = 2147483647" in note.text
+
+
+def test_float_graphs_name_the_calibration_set(tmp_path):
+    graph = Graph("scales", 0, (1, 5))
+    w = graph.constant(np.ones((5, 2), np.float32))
+    real = graph.op("Relu", [graph.op("MatMul", ["x", w])])
+    graph.known[real] = ((1, 2), None, None)
+    model = graph.model(real)
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    onnx.save(model, tmp_path / "net.onnx")
+    found = nm.from_onnx(tmp_path / "net.onnx")
+    assert "quantise it by a set of inputs (calibration, docs/graded.md)" in found.refused[-1].remedy
+
+
+# Rounding, by brute force.
+
+
+@settings(deadline=None)
+@given(
+    unit=st.floats(1e-6, 1e-1),
+    scale=st.floats(1e-3, 1.0),
+    zero=st.integers(-128, 127),
+    reach=st.integers(1, 3000),
+    fused=st.booleans(),
+    rest=st.sampled_from([0.0, 0.01]),
+)
+def test_a_ratio_rounds_as_the_graph_does_or_says_at_how_many_sums_not(unit, scale, zero, reach, fused, rest):
+    unit, scale = np.float64(np.float32(unit)), np.float64(np.float32(scale))
+    one = np.ones(1)
+    meaning = Meaning(one * unit, np.ones(1, np.int64), one * rest * (not fused), -np.inf * one, np.inf * one,
+                      one * scale, zero, -128 - zero, 127 - zero, fused)  # fmt: skip
+    found = fitted(meaning, np.array([-reach]), np.array([reach]))
+    sums = np.arange(-reach, reach + 1)
+    expected = meaning.values(sums[None])[0]
+    rounded = GradedNeuron(-128 - zero, 127 - zero, int(found.multiplier[0]), int(found.shift[0])).respond(sums)
+    assert np.abs(rounded - expected).sum() == found.differ[0]
+
+
+@given(st.data())
+def test_a_power_of_two_is_taken_as_it_is(data):
+    shift = data.draw(st.integers(0, 12))
+    one = np.ones(1)
+    meaning = Meaning(one * 2.0**-shift, np.ones(1, np.int64), 0 * one, -np.inf * one, np.inf * one, one, 0, -128, 127)
+    found = fitted(meaning, np.array([-(2**shift) * 99]), np.array([2**shift * 99]))
+    assert (found.multiplier[0], found.shift[0], found.differ[0]) == (1, shift, 0)
+
+
+@settings(deadline=None, max_examples=45)
+@given(scales=st.tuples(*[st.floats(0.01, 0.2)] * 3), zeros=st.tuples(*[st.integers(0, 255)] * 3))
+def test_a_sum_of_two_scales_is_proven_for_all_pairs(scales, zeros):
+    first, second, scale = (np.float32(part) for part in scales)
+    values = tuple(np.arange(256) - zero for zero in zeros[:2])
+    reals = values[0].astype(np.float32)[:, None] * first + values[1].astype(np.float32)[None] * second
+    bounds = -zeros[2], 255 - zeros[2]
+    made = np.clip(np.rint(reals / scale), *bounds).astype(np.int64)
+    found = joined(made, values, (float(first), float(second)), float(scale), bounds, 2**22)
+    total = found.weights[0] * values[0][:, None] + found.weights[1] * values[1][None]
+    neuron = GradedNeuron(*bounds, *found.ratio)
+    assert np.count_nonzero(neuron.respond(total.ravel()) != made.ravel()) == found.differ
+    assert found.differ <= 2  # pairs that float32 rounds the other way
+
+
+# Float networks, by a calibration set.
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch")
+
+
+def float_module(torch):
+    nn = torch.nn
+    torch.manual_seed(3)
+    module = nn.Sequential(
+        nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 8, 3, stride=2, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5),
+    )  # fmt: skip
+    shown = torch.randn(80, 1, 12, 12)
+    module.train()
+    module(shown)
+    return module.eval(), shown
+
+
+def test_a_float_module_is_quantised_by_a_calibration_set(torch):
+    module, shown = float_module(torch)
+    with torch.no_grad():
+        expected = module(shown).numpy()
+    labels = expected.argmax(1)
+    found = nm.from_torch(module, shown[:1], calibration=shown.numpy(), labels=labels)
+    network = found.network
+    assert network.is_graded
+    errors = [note.error for note in found.approximated if note.unit == "of its greatest"]
+    (note,) = [note for note in found.approximated if "accuracy" in note.text]
+    assert errors[0] < 0.01
+    assert errors[1] < 0.03
+    assert note.text.endswith("float 1.0000")
+    neuron = network.nodes[network.inputs[0]].graded
+    frames = np.clip(np.rint(shown.numpy().reshape(80, -1) / np.float32(neuron.scale)), neuron.low, neuron.high)
+    values = values_of(network, {network.inputs[0]: frames.astype(np.int32)})[network.outputs[0]]
+    assert (values.argmax(1) == labels).mean() > 0.95
+    assert all(np.abs(edge.matrix().data).max() <= 127 for edge in network.edges.values())
+
+
+@pytest.mark.parametrize(
+    ("given_set", "said"),
+    [
+        (np.zeros((3, 7)), r"found shape \[3, 7\]; allowed is \[n, 1, 12, 12\]"),
+        (np.full((3, 1, 12, 12), np.nan), "give finite numbers"),
+    ],
+)
+def test_a_calibration_set_that_does_not_fit_is_refused(torch, given_set, said):
+    module, shown = float_module(torch)
+    with pytest.raises(InputError, match=said) as caught:
+        nm.from_torch(module, shown[:1], calibration=given_set)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_no_sum_is_is_refused_with_a_calibration_set(torch):
+    module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.GELU(), torch.nn.Linear(3, 2))
+    with pytest.raises(NotSupportedError, match="gelu is no sum, bound, factor or shift"):
+        nm.from_torch(module, torch.zeros(1, 4), calibration=np.ones((2, 4)))
+
+
+def test_a_module_quantised_by_pytorch_gives_its_integers(torch):
+    import torch.ao.quantization.fx._decomposed
+
+    ops = torch.ops.quantized_decomposed
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            generator = torch.Generator().manual_seed(0)
+            self.register_buffer(
+                "weight", torch.randint(-127, 128, (6, 2, 3, 3), dtype=torch.int8, generator=generator)
+            )
+            self.register_buffer("scales", torch.rand(6, generator=generator) * 0.01 + 0.001)
+            self.register_buffer("zeros", torch.zeros(6, dtype=torch.int64))
+
+        def forward(self, x):
+            q = ops.quantize_per_tensor(x, 0.05, 3, -128, 127, torch.int8)
+            x = ops.dequantize_per_tensor(q, 0.05, 3, -128, 127, torch.int8)
+            w = ops.dequantize_per_channel(self.weight, self.scales, self.zeros, 0, -127, 127, torch.int8)
+            y = torch.relu(torch.nn.functional.conv2d(x, w, None, 1, 1))
+            return ops.quantize_per_tensor(y, 0.07, -128, -128, 127, torch.int8)
+
+    module, shown = Module(), torch.randn(4, 2, 5, 5, generator=torch.Generator().manual_seed(1)) * 3
+    network = nm.from_torch(module, shown[:1]).network
+    (name,), (output,) = network.inputs, network.outputs
+    neuron = network.nodes[name].graded
+    q = ops.quantize_per_tensor(shown, 0.05, 3, -128, 127, torch.int8).numpy().astype(int) - neuron.zero_point
+    frames = q.transpose(0, 2, 3, 1).reshape(4, -1).astype(np.int32)
+    expected = module(shown).numpy().astype(int).transpose(0, 2, 3, 1).reshape(4, -1)
+    values = values_of(network, {name: frames})[output] + network.nodes[output].graded.zero_point
+    assert np.abs(values - expected).sum() <= 2  # float32 sums, in an order of PyTorch's own
+
+
+# ONNX files out.
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_an_exported_network_gives_its_values_and_comes_back(family, seed, tmp_path):
+    from onnx.reference import ReferenceEvaluator
+
+    graph, output = random_graph(family, seed)
+    network = imported(graph, output, tmp_path).network
+    notes = nm.to_onnx(network, tmp_path / "out.onnx")
+    model = onnx.load(tmp_path / "out.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    again = nm.from_onnx(tmp_path / "out.onnx").network
+    frames = random_frames(network, 4, seed=seed)
+    values = values_of(network, frames)
+    (name,), (end,) = network.inputs, network.outputs
+    shapes = {key: node.shape for key, node in network.nodes.items()}
+    if shapes == {key: node.shape for key, node in again.nodes.items()}:  # else neurons have ratios of their own
+        assert (values_of(again, frames)[end] == values[end]).all() or notes
+        for key, edge in network.edges.items():
+            assert (edge.matrix() != again.edges[key].matrix()).nnz == 0
+    else:
+        assert (family, seed) == ("powers", 2)
+    first, last = network.nodes[name], network.nodes[end]
+    evaluator = ReferenceEvaluator(model)
+    for k in range(4):
+        rows, columns, features = first.shape
+        image = frames[name][k].reshape(rows, columns, features).transpose(2, 0, 1)[None]
+        (found,) = evaluator.run(None, {name: image.astype(np.float32) * np.float32(first.graded.scale)})
+        found = found[0].transpose(1, 2, 0).ravel().astype(int) - last.graded.zero_point
+        assert (found == values[end][k]).all() or notes
+
+
+def small_network(**edges):
+    nodes = {
+        "I": (2, GradedNeuron(-128, 127)),
+        "H": (2, GradedNeuron(0, 255, 3, 9)),
+        "O": (1, GradedNeuron(-(2**20), 2**20)),
+    }
+    given = {("I", "H"): [[1, 2], [3, 4]], ("H", "O"): [[5, -6]]}
+    return build_network(nodes, {**given, **{tuple(key.split("_")): value for key, value in edges.items()}})
+
+
+def test_a_wide_output_is_written_as_numbers(tmp_path):
+    network = small_network()
+    assert nm.to_onnx(network, tmp_path / "out.onnx") == ()
+    again = nm.from_onnx(tmp_path / "out.onnx").network
+    frames = random_frames(network, 5, seed=0)
+    assert (values_of(again, frames)["O"] == values_of(network, frames)["O"]).all()
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (
+            lambda: small_network(H_H=[[1, 0], [0, 1]]),
+            "has the cycle H -> H; an ONNX graph is one frame",
+        ),
+        (lambda: small_network(I_O=[[2**20, 2**20]]), "float32 of ONNX holds integers below"),
+        (lambda: build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): [[1]]}), "is not graded"),
+    ],
+)
+def test_what_onnx_does_not_say_is_refused_in_one_line(network, said, tmp_path):
+    with pytest.raises(NotSupportedError, match=said) as caught:
+        nm.to_onnx(network(), tmp_path / "out.onnx")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out.onnx").exists()
