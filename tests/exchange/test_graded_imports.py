@@ -271,7 +271,8 @@ def test_a_sum_of_two_scales_is_proven_for_all_pairs(scales, zeros):
     total = found.weights[0] * values[0][:, None] + found.weights[1] * values[1][None]
     neuron = GradedNeuron(*bounds, *found.ratio)
     assert np.count_nonzero(neuron.respond(total.ravel()) != made.ravel()) == found.differ
-    assert found.differ <= 2  # pairs that float32 rounds the other way
+    exact = (values[0][:, None] * np.float64(first) + values[1][None] * np.float64(second)) / np.float64(scale)
+    assert found.differ <= np.count_nonzero(np.abs(exact % 1 - 0.5) < 1e-4)  # where float32 decides a tie
 
 
 # Float networks, by a calibration set.

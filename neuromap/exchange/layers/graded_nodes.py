@@ -318,7 +318,7 @@ class GradedNodes:
     def _note_width(self, source: str, name: str, link: MatrixSource) -> None:
         weights = getattr(link, "weights", None)
         array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
-        if array is not None and array.size and (array.max() > 255 or array.min() < -255):
+        if array is not None and array.size and (array.max() > 127 or array.min() < -128):
             self._found.wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
 
 

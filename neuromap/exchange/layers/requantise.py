@@ -212,7 +212,9 @@ def nearest(ratio: float) -> tuple[int, int]:
     shift = 0
     while shift < 62 and ratio * 2.0 ** (shift + 1) < 2**_MOST_BITS - 1:
         shift += 1
-    return min(round(ratio * 2.0**shift), 2**_MOST_BITS - 1), shift
+    multiplier = min(round(ratio * 2.0**shift), 2**_MOST_BITS - 1)
+    spare = min(shift, (multiplier & -multiplier).bit_length() - 1) if multiplier else shift
+    return multiplier >> spare, shift - spare
 
 
 # Sums of two tensors whose units differ.
