@@ -80,15 +80,26 @@ def misses(taken, expected, first):
     return found
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("seed", range(14))
-def test_a_random_graph_gives_its_integers_at_every_node(family, seed, tmp_path):
+def hold_a_random_graph(family, seed, folder):
     graph, output = random_graph(family, seed)
     model = graph.model(output)
-    taken = taken_of(model, tmp_path)
+    taken = taken_of(model, folder)
     must_be_equal(graph, model, taken)
     if family == "powers":
         assert taken.differ == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(14))
+def test_a_random_graph_gives_its_integers_at_every_node(family, seed, tmp_path):
+    hold_a_random_graph(family, seed, tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_campaign_of_random_graphs(family, tmp_path):
+    for seed in range(14, 170):
+        hold_a_random_graph(family, seed, tmp_path)
 
 
 @pytest.mark.parametrize("family", ["powers", "scales"])
