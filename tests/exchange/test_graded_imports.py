@@ -185,6 +185,23 @@ def test_float_outputs_are_sums_in_one_unit(tmp_path):
     assert (values_of(taken.network, frames)[node][0][elements] * unit == shown[y].ravel()).all()
 
 
+def test_sums_of_two_scales_that_leave_the_network_are_nearly_exact(tmp_path):
+    graph = Graph("scales", 1, (1, 6))
+    x = graph.input()
+    w = graph.dequantised(graph.rng.integers(-9, 9, (6, 6)).astype(np.int8), np.float32(0.5), np.int8(0), 1)
+    y = graph.integers(graph.op("MatMul", [graph.real(x), w]), (1, 6), np.float32(graph.known[x][1] * 1.5))
+    total = graph.op("Add", [graph.real(x), graph.real(y)])
+    model = graph.model(x)
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(total, onnx.TensorProto.FLOAT, (1, 6)))
+    taken = taken_of(model, tmp_path)
+    node, elements, unit = taken.reals[total]
+    (shown,) = answers(model, [x, total], graph.shown(1))
+    frames = {"x": (shown[x].astype(int) - taken.network.nodes["x"].graded.zero_point).astype(np.int32)}
+    reals = values_of(taken.network, frames)[node][0][elements] * unit
+    assert np.allclose(reals, shown[total].ravel(), rtol=1e-4, atol=0.01 * float(graph.known[x][1]))
+
+
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -324,6 +341,8 @@ def test_a_float_module_is_quantised_by_a_calibration_set(torch):
     frames = np.clip(np.rint(shown.numpy().reshape(80, -1) / np.float32(neuron.scale)), neuron.low, neuron.high)
     values = values_of(network, {network.inputs[0]: frames.astype(np.int32)})[network.outputs[0]]
     assert (values.argmax(1) == labels).mean() > 0.95
+    (unit,) = [float(part.text.split()[-1]) for part in found.kept if part.text.startswith("is the sums of")]
+    assert np.abs(values * unit - expected).max() < (errors[1] + 1e-4) * np.abs(expected).max()  # the price is its own
     assert all(np.abs(edge.matrix().data).max() <= 127 for edge in network.edges.values())
 
 
