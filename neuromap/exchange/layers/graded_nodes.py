@@ -296,7 +296,7 @@ class GradedNodes:
         least, most = np.zeros(size), np.zeros(size)
         for source, link in parts.items():
             neuron = self._nodes[source][1]
-            positive, negative = _signed_sums(link, size)
+            positive, negative = signed_sums(link, size)
             least += positive * neuron.low + negative * neuron.high
             most += positive * neuron.high + negative * neuron.low
         return least, most
@@ -388,7 +388,7 @@ def _words(
     return margins
 
 
-def _signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
+def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
     """Add up the positive and the negative weights of every neuron; of convolutions as if no window met an edge."""
     if isinstance(link, Identity):
         return np.ones(size), np.zeros(size)
