@@ -224,8 +224,8 @@ class _Writer:
             matrix = transform.weights.tensor(transform.weight_shape)
         elif before.size * after.size > _MOST_WEIGHTS:
             raise NotSupportedError(
-                f"edge {edge.label}: is a matrix of {before.size * after.size} weights; at most 2**26 = {_MOST_WEIGHTS} "
-                "are written, give it as a conv or pool"
+                f"edge {edge.label}: is a matrix of {before.size * after.size} weights; at most 2**26 = {_MOST_WEIGHTS}"
+                " are written, give it as a conv or pool"
             )
         else:
             matrix = edge.matrix().toarray()
