@@ -144,7 +144,7 @@ from neuromap.network import load_network
         (
             'padding = "same"',
             "padding = [1, -1, 1]",
-            'edges."I -> H1": padding: found [1, -1, 1]; allowed are "same", "valid" and four integers [top, left, bottom',
+            'edges."I -> H1": padding: found [1, -1, 1]; allowed are "same", "valid" and four integers',
         ),
         ("groups = 2", "groups = 0", 'edges."I -> H1".groups: found 0; allowed are integers from 1'),
         ("groups = 2", "groups = 4", 'edges."I -> H1": groups: 4 does not divide the 2 features of the source'),
