@@ -135,7 +135,9 @@ class Conv(_Shaped):
         kernels = tensor.reshape(math.prod(self.kernel), per_source, self.groups, per_target)
         kernel, source, target = self._windows.pairs(self.source_shape, self.target_shape)
         step = max(1, _CHUNK // kernels[0].size)
-        found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.int32),) * 3]  # windows may all lie in the padding
+        found: list[tuple[NDArray[Any], ...]] = [
+            (np.zeros(0, np.int32),) * 3
+        ]  # windows may lie in the padding, all of them
         for start in range(0, len(kernel), step):
             block = kernels[kernel[start : start + step]]
             at, p, g, f = (index.astype(np.int32) for index in np.nonzero(block))
