@@ -55,8 +55,8 @@ def train(
 
     Values are real, or with --for spikes, or of a graded network integers, with weights and thresholds as a chip has
     them: what is chosen for the chip is printed first, and the network that is written maps without any loss. Noise,
-    activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and ends with the weights that it would have
-    had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and ends with
+    the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
