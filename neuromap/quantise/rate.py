@@ -44,7 +44,9 @@ from neuromap.simulation.stimulus import check_frames
 CLOCK = "clock"
 """Node of one neuron that spikes in every tick: it brings biases where the current integrates."""
 _THRESHOLD = 2048
-"""Threshold where the current integrates, in units of weights: 9 synapses of the greatest weight take it off."""
+"""Threshold where the current integrates, in units of weights."""
+_SHARE = 128
+"""What one synapse of a neuron onto itself takes off: a list of small weights of both signs holds such a power of 2."""
 _MARGIN = 0.25
 """Part of the output's range by which the greatest output of nearly all data lies above 0."""
 
@@ -78,7 +80,12 @@ class RateNetwork(Card):
     quantisation: Quantisation | None = None
 
     def _facts(self) -> dict[str, object]:
-        return {"network": self.network.name, "chip": self.chip, "depth": f"{self.depth} ticks", "nodes": len(self.full)}
+        return {
+            "network": self.network.name,
+            "chip": self.chip,
+            "depth": f"{self.depth} ticks",
+            "nodes": len(self.full),
+        }
 
 
 def to_rates(
@@ -294,7 +301,6 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
         weights, bias = _relative(unit, name, full)
         parts += [(source, name, matrix) for source, matrix in weights.items()]
         parts.append((CLOCK, name, csr_array(bias[:, None])))
-    most = chip.weight_range[1]
     wanted = [matrix.tocoo() for _, _, matrix in parts]
     # a weight takes the fewest power of 2 that its source's greatest allows
     numbers = [
@@ -331,13 +337,11 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
         weights = csr_array((values, entries.coords), shape=matrix.shape)
         edges[source, target] = Edge(source, target, MatrixTransform(weights))
     for name in units:
-        edges[name, name] = _own_spikes(name, sizes[name], threshold, most - most % chip.lists.mixed_sign_step)
+        edges[name, name] = _own_spikes(name, sizes[name], threshold)
     return Network(network.name, nodes, edges, outputs=network.outputs)
 
 
-def _own_spikes(name: str, size: int, threshold: int, most: int) -> Edge:
-    """Take the threshold off by synapses of weights that a list with small ones can hold."""
-    count = -(-threshold // most)
-    shares = [threshold // count + (k < threshold % count) for k in range(count)]
-    terms = [EdgeTerm(MatrixTransform(csr_array(-share * eye_array(size, dtype=np.int64)))) for share in shares]
-    return Edge(name, name, terms[0].transform, also=tuple(terms[1:]))
+def _own_spikes(name: str, size: int, threshold: int) -> Edge:
+    """Let every spike take the threshold off the neuron's own current."""
+    share = MatrixTransform(csr_array(-_SHARE * eye_array(size, dtype=np.int64)))
+    return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))
