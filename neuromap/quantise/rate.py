@@ -14,16 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, hstack
 
-from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.even_spikes import even_spikes
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.files.argument_checks import needs, real_number
+from neuromap.files.messages import show
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.build import require_weights
@@ -32,14 +35,8 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import MatrixTransform
-from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 from neuromap.quantise.list_integers import round_weights
-from neuromap.quantise.quantisation import Quantisation
-from neuromap.quantise.quantise_network import quantise
 from neuromap.render.value import Card
-from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.stimulus import check_frames
 
 CLOCK = "clock"
 """Node of one neuron that spikes in every tick: it brings biases where the current integrates."""
@@ -49,6 +46,16 @@ _SHARE = 128
 """What one synapse of a neuron onto itself takes off: a list of small weights of both signs holds such a power of 2."""
 _MARGIN = 0.25
 """Part of the output's range by which the greatest output of nearly all data lies above 0."""
+
+
+_HEADROOM = 3.0
+"""Most by which ``full`` grows where spikes set potentials to 0: less input is lost, and rates are lower."""
+_DIGITS = 4
+"""Most digits of a weight on crossbar cores, an axon each."""
+_SLACK = 0.05
+"""Part by which a threshold is raised to what a tick may add, so that a spike may take it off."""
+_SHOWN, _TICKS, _ROUNDS, _LEAST = 96, 96, 4, 0.2
+"""Calibration of thresholds: values shown, ticks, rounds, and the least part of a threshold that is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +75,6 @@ class RateNetwork(Card):
         Ticks from an input spike to the first output spike that depends on it.
     saturated : mapping of str to float
         Part of the values on the data that lie above ``full``.
-    quantisation : Quantisation or None
-        What rounding cost, on chips with crossbar cores.
     """
 
     network: Network
@@ -77,7 +82,6 @@ class RateNetwork(Card):
     full: Mapping[str, float]
     depth: int
     saturated: Mapping[str, float]
-    quantisation: Quantisation | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -128,12 +132,14 @@ def to_rates(
     if not 50 <= real_number("percentile", percentile) <= 100:
         raise InputError(f"percentile = {percentile:g}: must be 50 to 100")
     order = _require_convertible(network, spec)
-    frames = check_frames(calibration, network)
+    frames = _checked_data(calibration, network)
     units = _affine_units(network, order, frames)
-    full, saturated = _full_values(network, units, frames, percentile)
+    full, saturated = _full_values(network, order, units, frames, percentile)
     depth = _depth(units, network.outputs)
-    parts = (network, units, full, spec)
-    made, cost = _with_leak(*parts) if spec.kind.computes(LeakNeuron) else (_with_currents(*parts), None)
+    if spec.kind.computes(LeakNeuron):
+        made = _with_leak(network, units, full, frames, spec)
+    else:
+        made = _with_currents(network, units, full, spec)
     tables = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
     return RateNetwork(
         replace(made, tables=tables, outputs=network.outputs),
@@ -141,7 +147,6 @@ def to_rates(
         ReadOnlyMapping(full),
         depth,
         ReadOnlyMapping(saturated),
-        cost,
     )
 
 
@@ -167,6 +172,36 @@ def _require_convertible(network: Network, chip: ChipSpec) -> list[str]:
                 "average pools, or map it to a chip with graded spikes, such as loihi2"
             )
     return [name for name in nx.topological_sort(network.graph) if name not in network.inputs]
+
+
+def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dict[str, Ints]:
+    """Take values of all inputs, as many of each, within what their nodes send."""
+    if not isinstance(calibration, Mapping) or set(calibration) != set(network.inputs):
+        given = ", ".join(map(str, calibration)) if isinstance(calibration, Mapping) else show(calibration)
+        raise InputError(
+            f"calibration: found {given or 'nothing'}; give values of the inputs {', '.join(network.inputs)} on some data"
+        )
+    frames = {}
+    for name in network.inputs:
+        node, values = network.nodes[name], np.asarray(calibration[name])
+        if values.dtype.kind not in "iu" or values.ndim < 2 or len(values) < 2 or values[0].size != node.size:
+            raise InputError(
+                f"calibration: input {name}: found {values.dtype}{list(values.shape)}; allowed are integers, 2 rows or "
+                f"more of {node.size} values"
+            )
+        assert node.graded is not None, "all nodes of a graded network are"
+        low, high = node.graded.low, node.graded.high
+        if not low <= values.min() <= values.max() <= high:
+            raise InputError(
+                f"calibration: input {name}: found values from {values.min()} to {values.max()}; its node allows {low} "
+                f"to {high}"
+            )
+        frames[name] = values.reshape(len(values), -1).astype(np.int64)
+    if len({len(rows) for rows in frames.values()}) > 1:
+        raise InputError(
+            f"calibration: found {', '.join(f'{len(v)} rows of {k}' for k, v in frames.items())}; give as many of each"
+        )
+    return frames
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,16 +243,19 @@ def _affine_units(network: Network, order: list[str], frames: Mapping[str, Ints]
 
 
 def _full_values(
-    network: Network, units: dict[str, _Unit], frames: Mapping[str, Ints], percentile: float
+    network: Network, order: list[str], units: dict[str, _Unit], frames: Mapping[str, Ints], percentile: float
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Find the values that become a rate of 1, and lift linear outputs above 0."""
-    # frame 0 of the reference is no data: inputs come one frame later, and frames of a network without cycles under
-    # the sequential pattern are independent
-    shown = {name: np.concatenate([rows[:1], rows]) for name, rows in frames.items()}
-    values = reference(Rollout(network, "sequential"), shown)
+    values: dict[str, Ints] = dict(frames)
+    for name in order:
+        graded = network.nodes[name].graded
+        assert graded is not None, "all nodes of a graded network are"
+        into = (edge.matrix() @ values[u].T for (u, v), edge in network.edges.items() if v == name)
+        bias = np.broadcast_to(graded.bias, network.nodes[name].size)
+        values[name] = graded.respond((sum(into) + bias[:, None]).T)
     full, saturated = {}, {}
     for name in (*network.inputs, *units):
-        found = values[name][1:].astype(np.float64)
+        found = values[name].astype(np.float64)
         if name in network.inputs:
             found = found - min(0, int(found.min()))
         elif name in network.outputs:
@@ -257,37 +295,122 @@ def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[s
     return weights, unit.bias / full[name]
 
 
-# Crossbar cores: the neuron subtracts its threshold by itself; weights become sums of digits on several axons.
+# Crossbar cores: a neuron has one weight for each type of axon, so a source takes an axon for each digit of its weight.
+
+
+class _Whole(NamedTuple):
+    """The neurons of a node in integers."""
+
+    weights: dict[str, csr_array]  # by source, (size, n_source) int64
+    leak: Ints  # (size,)
+    threshold: Ints  # (size,)
+    is_soft: bool  # whether no tick adds more than the threshold: then a spike takes it off
 
 
 def _with_leak(
-    network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], chip: ChipSpec
-) -> tuple[Network, Quantisation]:
-    dt = 1e-3
-    nodes, synapses = {}, []
+    network: Network, units: Mapping[str, _Unit], full: dict[str, float], frames: Mapping[str, Ints], chip: ChipSpec
+) -> Network:
+    """Make neurons with a constant leak; ``full`` grows where spikes set potentials to 0, which loses input."""
+    some = np.unique(np.linspace(0, len(next(iter(frames.values()))) - 1, _SHOWN).astype(np.int64))
+    spikes = {}
+    for name in network.inputs:
+        values = frames[name][some] - min(0, int(frames[name].min()))
+        spikes[name] = even_spikes(values / full[name], _TICKS).transpose(0, 2, 1)
+    nodes = {name: Node(name, network.nodes[name].shape) for name in network.inputs}
+    edges = {}
     for name, unit in units.items():
         weights, bias = _relative(unit, name, full)
-        # half a threshold at the start: rates are rounded to the nearest, not down
-        nodes[name] = FloatNeuron(len(bias), threshold=1.0, drive=bias / dt, voltage=0.5)  # type: ignore[arg-type]
-        for source, matrix in weights.items():
-            entries = matrix.tocoo()
-            target, column = entries.coords
-            synapses.append(FloatSynapses(source, name, column, target, entries.data))
-    inputs = {name: network.nodes[name].size for name in network.inputs}
-    found = quantise(FloatNetwork(network.name, dt, inputs, nodes, tuple(synapses)), chip)
-    made = {name: _softened(node, found.network) for name, node in found.network.nodes.items()}
-    shaped = {name: replace(node, shape=network.nodes[name].shape) for name, node in made.items()}
-    return replace(found.network, nodes=shaped, outputs=network.outputs), found.quantisation
+        rise = sum((m.maximum(0).sum(axis=1) for m in weights.values()), start=np.maximum(bias, 0)).max()
+        headroom = min(max(1.0, float(rise)), _HEADROOM)
+        full[name] *= headroom
+        node = _whole_node(name, {u: m / headroom for u, m in weights.items()}, bias / headroom, chip)
+        drive = np.stack(
+            [sum(m @ spikes[u][t].astype(np.int32) for u, m in node.weights.items()) for t in range(_TICKS)]
+        )
+        threshold = node.threshold if node.is_soft else _calibrated(drive, node, network.nodes[name].shape[2])
+        spikes[name] = _fired(drive, node.leak, threshold, is_soft=node.is_soft)[0]
+        floor = chip.threshold_range[1]
+        neuron = LeakNeuron(
+            threshold=threshold,
+            leak=node.leak,
+            floor=np.full(len(bias), floor),
+            potential=threshold // 2,
+            subtract=int(node.is_soft),
+        )
+        nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
+        edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in node.weights.items()}
+    return Network(network.name, nodes, edges, outputs=network.outputs)
 
 
-def _softened(node: Node, network: Network) -> Node:
-    """Let spikes take the threshold off where potentials then stay bounded."""
-    neuron = node.neuron
-    if not isinstance(neuron, LeakNeuron):
-        return node
-    into = (edge.matrix() for (_, v), edge in network.edges.items() if v == node.name)
-    most = neuron.leak + sum((matrix.maximum(0).sum(axis=1) for matrix in into), start=np.zeros(node.size, np.int64))
-    return replace(node, neuron=replace(neuron, subtract=1)) if (most <= neuron.threshold).all() else node
+def _whole_node(name: str, weights: dict[str, csr_array], bias: Floats, chip: ChipSpec) -> _Whole:
+    """Round the weights of every neuron at the scale that costs it least, then make all its integers greater."""
+    joined = csr_array(hstack(list(weights.values())))
+    joined.eliminate_zeros()
+    joined.sort_indices()
+    most = int(np.diff(joined.indptr).max())
+    digits = min(chip.axon_types, _DIGITS, chip.axons // max(most, 1))
+    if digits < 2:
+        raise NotSupportedError(
+            f"node {name}: a neuron takes {most} inputs, an axon for each of 2 digits of its weights; a core of "
+            f"{chip.name} has {chip.axons} axons, train it with groups, smaller kernels or fewer features"
+        )
+    low, high = -(1 << (digits - 1)), (1 << (digits - 1)) - 1
+    row = np.repeat(np.arange(len(bias)), np.diff(joined.indptr))
+    greatest = np.zeros(len(bias))
+    np.maximum.at(greatest, row, np.abs(joined.data))
+    greatest = np.where(greatest > 0, greatest, 1.0)
+    least, scale, held = np.full(len(bias), np.inf), np.ones(len(bias)), np.zeros(len(row), np.int64)
+    leaks = chip.leak_range[1] / np.maximum(np.abs(bias), 1e-300)
+    for level in np.arange(1, -low + 0.5, 0.25):
+        for sign in (1, -1):  # the palette of a neuron is its own: -8..7 or -7..8
+            tried = np.minimum(level / greatest, leaks)
+            whole = sign * np.rint(sign * joined.data * tried[row]).clip(low, high)
+            error = np.bincount(row, np.abs(whole / tried[row] - joined.data), len(bias)) / greatest
+            better = error < least - 1e-9
+            least, scale = np.where(better, error, least), np.where(better, tried, scale)
+            held = np.where(better[row], whole, held).astype(np.int64)
+    largest = np.ones(len(bias))
+    np.maximum.at(largest, row, np.abs(held))
+    # leaks and thresholds are rounded too: the greater all integers of a neuron, the less that costs
+    power = 2.0 ** np.ceil(np.log2(largest))  # the digit of the other sign
+    room = np.minimum(chip.weight_range[1] // power, chip.leak_range[1] / np.maximum(np.abs(bias) * scale, 1e-300))
+    room = np.minimum(room, chip.threshold_range[1] / (2 * scale))
+    gain = np.maximum(np.floor(room), 1).astype(np.int64)
+    threshold = np.maximum(np.rint(scale * gain), 1).astype(np.int64)
+    leak = np.rint(bias * scale * gain).astype(np.int64)
+    whole_rows = csr_array((held * gain[row], joined.indices, joined.indptr), shape=joined.shape)
+    rise = np.asarray(whole_rows.maximum(0).sum(axis=1)) + np.maximum(leak, 0)
+    is_soft = bool((rise <= threshold * (1 + _SLACK)).all())
+    ends = np.cumsum([0, *(m.shape[1] for m in weights.values())])
+    columns = whole_rows.tocsc()
+    found = {u: csr_array(columns[:, a:b]) for u, a, b in zip(weights, ends[:-1], ends[1:], strict=True)}
+    return _Whole(found, leak, np.maximum(threshold, rise) if is_soft else threshold, is_soft)
+
+
+def _calibrated(drive: Ints, node: _Whole, features: int) -> Ints:
+    """Lower thresholds by what spikes lose: mean over a feature of what lay above the threshold."""
+    threshold = node.threshold
+    for _ in range(_ROUNDS):
+        spikes, lost = _fired(drive, node.leak, threshold, is_soft=False)
+        count = spikes.sum(axis=(0, 2)).reshape(-1, features).sum(axis=0)
+        share = (lost / node.threshold).reshape(-1, features).sum(axis=0) / np.maximum(count, 1)
+        kept = np.tile(1 - share, len(threshold) // features).clip(_LEAST)
+        threshold = np.maximum(np.rint(node.threshold * kept), 1).astype(np.int64)
+    return threshold
+
+
+def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[Bools, Floats]:
+    """Step neurons: their spikes, shape (ticks, size, n), and by how much potentials passed the threshold, summed."""
+    spikes, lost = np.zeros(drive.shape, np.bool_), np.zeros(drive.shape[1])
+    potential = np.repeat((threshold // 2)[:, None], drive.shape[2], axis=1)
+    for t in range(1, len(drive)):
+        potential += drive[t - 1] + leak[:, None]
+        spikes[t] = potential >= threshold[:, None]
+        potential -= spikes[t] * threshold[:, None]
+        lost += (potential * spikes[t]).sum(axis=1)
+        if not is_soft:
+            potential[spikes[t]] = 0
+    return spikes, lost
 
 
 # Synapse lists: the current keeps its value, the voltage is the current, and the neuron's spikes reach itself.
