@@ -66,6 +66,8 @@ class Accuracy(Documented, Tabled):
         Per frame in steady operation.
     joules : float or None
         Energy of a frame in steady operation; ``None`` where the chip has no figures.
+    is_graded : bool
+        Whether nodes send values, so that ``spikes`` are messages.
     """
 
     network: str
@@ -86,6 +88,7 @@ class Accuracy(Documented, Tabled):
     synaptic_events: float
     spikes: float
     joules: float | None
+    is_graded: bool = False
 
     _called = "an accuracy"
     _forms = ("neuromap.accuracy.forms",)

@@ -1,8 +1,8 @@
-"""The decision rule: which class a frame of output spikes names.
+"""The decision rule: which class a frame of output spikes, or values, names.
 
 Neuron n of an output with s neurons votes for class n // (s / c) of c classes. The class with the most spikes in the
-frame is named; of equals the one with the lowest number, so a silent frame names class 0. Every frame decides alone:
-nothing is summed over frames or over repeated presentations.
+frame is named, of graded outputs that with the greatest sum of values; of equals the one with the lowest number, so a
+silent frame names class 0. Every frame decides alone: nothing is summed over frames or over repeated presentations.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from neuromap.errors import NetworkError
 
 
 def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
-    """Count the spikes of every class.
+    """Count the spikes of every class, or sum its values.
 
     Parameters
     ----------
     spikes : ndarray of bool, shape (..., size)
-        Of the output.
+        Of the output; of graded ones integers.
     classes : int
         Divides the size.
 
@@ -40,12 +40,12 @@ def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
             f"output: has {size} neurons, which {classes} classes cannot share equally; give it {classes} or a multiple"
         )
     voters = spikes.reshape(*spikes.shape[:-1], classes, size // classes)
-    votes: NDArray[np.int64] = np.count_nonzero(voters, axis=-1).astype(np.int64)
+    votes: NDArray[np.int64] = voters.sum(axis=-1, dtype=np.int64)
     return votes
 
 
 def decide(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
-    """Name a class for every frame: most spikes, the lowest number of equals.
+    """Name a class for every frame: most spikes or the greatest sum of values, the lowest number of equals.
 
     Parameters
     ----------

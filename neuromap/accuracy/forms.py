@@ -51,13 +51,14 @@ _COLUMNS: tuple[Column[FrameAccuracy], ...] = (
 
 def render_text(found: Accuracy, width: int = 100) -> str:
     """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
+    sent, most = ("messages", "the greatest value") if found.is_graded else ("spikes", "most spikes")
     return (
         f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
         f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
         f"cores: {found.cores:,}; first response {found.first_response} ticks{seconds_of(found.frames[0])}; sampling "
         f"frequency {plain(found.sampling_frequency)} Hz\n"
-        f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} spikes, "
+        f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} {sent}, "
         f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
-        f"a frame names the class with most spikes of {found.output} in it, the lowest of equals; frame 1 is the first "
+        f"a frame names the class with {most} of {found.output} in it, the lowest of equals; frame 1 is the first "
         "response; steps and ticks since the onset of the stimulus\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from neuromap.rollout.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
-from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
 _COSTED = 16
@@ -70,7 +71,7 @@ def accuracy_on_chip(
     Raises
     ------
     NetworkError
-        If there are several inputs or outputs, classes that cannot share the output, or an input without spikes.
+        If there are several inputs or outputs, classes that cannot share the output, or an input of intensities.
     InputError, StimulusError
         If images, network, program and numbers do not fit each other.
     """
@@ -111,6 +112,7 @@ def accuracy_on_chip(
         synaptic_events=costs.synaptic_events_per_frame,
         spikes=costs.spikes_per_frame,
         joules=costs.joules_per_frame,
+        is_graded=rollout.network.is_graded,
     )
 
 
@@ -128,15 +130,15 @@ def accuracy_of_reference(rollout: Rollout, images: ImageSet, n_frames: int = 1,
         Frame by frame from the first response on; equal to that on every chip.
     """
     shown = ImageFrames.of(rollout, images, n_frames, seed)
+    at_once = max(1, _VALUES // sum(node.size for node in rollout.network.nodes.values()))
     found = [
-        reference(rollout, {name: rows[k] for name, rows in portion.items()})[shown.output][shown.first :]
-        for portion in shown.portions()
-        for k in range(len(next(iter(portion.values()))))
+        reference_batch(rollout, portion, [shown.output])[shown.output][:, shown.first :]
+        for portion in shown.portions(min(at_once, _AT_ONCE))
     ]
-    return tuple(correct / len(images.images) for correct in _correct(np.stack(found), images))
+    return tuple(correct / len(images.images) for correct in _correct(np.concatenate(found), images))
 
 
-def _correct(spikes: NDArray[np.bool_], images: ImageSet) -> list[int]:
+def _correct(spikes: NDArray[Any], images: ImageSet) -> list[int]:
     """Count the images that are named rightly, frame by frame; spikes have the shape (images, frames, size)."""
     right = decide(spikes, len(images.classes)) == images.labels[:, np.newaxis]
     counts: list[int] = np.count_nonzero(right, axis=0).tolist()
@@ -164,6 +166,8 @@ def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images:
 # Frames of labelled images for a network: which input, which output, which part of the run is decided on.
 
 
+_VALUES = 2**21
+"""Neurons times images for which the reference is computed at once: more would not fit the caches."""
 _AT_ONCE = 512
 """Images whose frames are in memory at a time; as many as the fast engine takes side by side."""
 MOST_FRAMES = 1_000
@@ -175,7 +179,7 @@ class ImageFrames:
     """Images shown to a rollout, each as long as it takes to decide on a number of output frames."""
 
     images: ImageSet  # the images
-    encoding: InputEncoding  # of the only input node; binary
+    encoding: InputEncoding  # of the only input node; what a chip takes
     output: str  # the only output node
     first: int  # its first frame that depends on the stimulus
     n_frames: int  # frames that are decided on, from there on
@@ -204,22 +208,23 @@ class ImageFrames:
         """Input frames of every image, frame 0 included."""
         return self.first + self.n_frames
 
-    def stimuli(self, which: NDArray[np.integer] | slice) -> dict[str, NDArray[np.bool_]]:
+    def stimuli(self, which: NDArray[np.integer] | slice) -> dict[str, NDArray[Any]]:
         """Give the frames of some images, shape (images, frames, size), by input node."""
         frames = encode_set(self.encoding, self.images, self.n_shown, self.seed, which)
-        return {self.encoding.node: frames.reshape(*frames.shape[:2], -1).astype(np.bool_, copy=False)}
+        return {self.encoding.node: frames.reshape(*frames.shape[:2], -1)}
 
-    def portions(self) -> Iterator[dict[str, NDArray[np.bool_]]]:
+    def portions(self, at_once: int = _AT_ONCE) -> Iterator[dict[str, NDArray[Any]]]:
         """Give the frames of all images in their order, a portion at a time."""
-        for start in range(0, len(self.images.images), _AT_ONCE):
-            yield self.stimuli(slice(start, start + _AT_ONCE))
+        for start in range(0, len(self.images.images), at_once):
+            yield self.stimuli(slice(start, start + at_once))
 
 
 def _only_encoding(network: Network) -> InputEncoding:
     encoding = input_encodings(network)[network.inputs[0]]
-    if not encoding.is_binary:
+    if not encoding.is_for_chip:
+        takes = ("values", '"value"') if network.is_graded else ("spikes", '"threshold", "bernoulli" or "layer"')
         raise NetworkError(
-            f'inputs.{encoding.node}: code = "{encoding.code}" gives intensities, a chip takes spikes; give code = '
-            '"threshold", "bernoulli" or "layer"'
+            f'inputs.{encoding.node}: code = "{encoding.code}" gives intensities, a chip takes {takes[0]}; give code = '
+            f"{takes[1]}"
         )
     return encoding

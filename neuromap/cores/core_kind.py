@@ -225,7 +225,11 @@ _OPTIONAL = ("proof", "wave", "shared_engine")
 CORE_KINDS: Registry[CoreKind] = Registry(
     "core kind",
     "neuromap.core_kinds",
-    {"crossbar": "neuromap.cores.crossbar", "synapse-list": "neuromap.cores.synapse_list"},
+    {
+        "crossbar": "neuromap.cores.crossbar",
+        "synapse-list": "neuromap.cores.synapse_list",
+        "graded": "neuromap.cores.graded",
+    },
     ChipError,
     made=CoreKind,
 )

@@ -18,7 +18,7 @@ from neuromap.files.messages import did_you_mean, show
 from neuromap.network.weights import as_pair, output_length, show_shape
 from neuromap.render.value import Card
 
-Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_]
+Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_] | NDArray[np.int32]
 _CHUNK = 2**22
 """Entries that patches of a layer hold at once."""
 
@@ -46,8 +46,8 @@ def encode(
     Returns
     -------
     ndarray, shape (n_images, n_frames, rows, columns, features)
-        Of the node's rows, columns and features: float32 for code ``real``, from 0 to 1 less the mean, else bool. Where
-        the encoding draws nothing, the frames of an image are views of one, read-only.
+        Of the node's rows, columns and features: float32 for code ``real``, from 0 to 1 less the mean, int32 for code
+        ``value``, else bool. Where the encoding draws nothing, the frames of an image are views of one, read-only.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def encode_set(
     Returns
     -------
     ndarray, shape (n_images, n_frames, rows, columns, features)
-        As from :func:`encode`: 4 bytes per entry for code ``real``, else 1.
+        As from :func:`encode`: 4 bytes per entry for codes ``real`` and ``value``, else 1.
 
     Raises
     ------
@@ -179,7 +179,20 @@ def _coded(encoding: InputEncoding, images: NDArray[np.float32]) -> Frames:
         if encoding.weights is None or encoding.thresholds is None:
             raise NetworkError(f"inputs.{encoding.node}: its layer has no weights yet; train the network")
         return _convolved(images, encoding.weights, encoding.stride) >= encoding.thresholds
+    if encoding.code == "value":
+        return _values(encoding, images)
     return images - np.array(encoding.mean, np.float32) if encoding.mean else images
+
+
+def _values(encoding: InputEncoding, images: NDArray[np.float32]) -> NDArray[np.int32]:
+    if encoding.values is None:
+        raise NetworkError(f"inputs.{encoding.node}: the range of its values is not known; give values = (low, high)")
+    low, high = encoding.values
+    if not encoding.mean and not encoding.step:  # pixels as they are
+        return np.rint(images * 255).astype(np.int32) - np.int32(encoding.zero_point)
+    mean, step = encoding.mean or (0.0,), encoding.step or (1 / 255,)
+    found = np.rint((images - np.array(mean)) / np.array(step))
+    return found.clip(low, high).astype(np.int32)
 
 
 def _convolved(
@@ -212,9 +225,9 @@ def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
 # How the host encodes images for one input node.
 
 
-Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer"]
+Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer", "value"]
 CODES: tuple[str, ...] = get_args(Code)
-"""Codes by which intensities become frames; ``real`` alone gives no spikes."""
+"""Codes by which intensities become frames; ``real`` and ``value`` give no spikes."""
 Shown: TypeAlias = Literal["still", "track"]
 SHOWN: tuple[str, ...] = get_args(Shown)
 """What frames show: one picture, or consecutive pictures of one track."""
@@ -238,6 +251,9 @@ class InputEncoding(Card):
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
     - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.Conv` has
       it), and 1 where its sum reaches the threshold of the feature.
+    - ``value``: the values of a graded node: the pixel, 0 to 255, less the zero point. With a mean or a step it is
+      ``(intensity - mean) / step``, rounded to the nearest integer (of two the even one) and clipped to the node's
+      values, as a quantiser does.
 
     Attributes
     ----------
@@ -247,7 +263,7 @@ class InputEncoding(Card):
         Rows, columns, features of the node.
     noise : float
         Standard deviation of the noise, 0 to 100, in units of intensity.
-    code : {"real", "threshold", "bernoulli", "layer"}
+    code : {"real", "threshold", "bernoulli", "layer", "value"}
         How intensities become frames.
     levels : tuple of float
         Code ``threshold``: levels from 0 to 1, ascending.
@@ -258,10 +274,17 @@ class InputEncoding(Card):
     thresholds : ndarray of float32, shape (node features,), or None
         Code ``layer``: read-only.
     mean : tuple of float
-        Code ``real``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a number for each
-        feature or one for all; empty where nothing is.
+        Codes ``real`` and ``value``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a
+        number for each feature or one for all; empty where nothing is.
     frames : {"still", "track"}
         Code ``real``: whether all frames show one picture, or consecutive pictures of one track (training only).
+    step : tuple of float
+        Code ``value``: the intensity for which a value of 1 stands, above 0: a number for each feature or one for all;
+        empty where values are pixels, or with a mean 1/255.
+    values : tuple of two int, or None
+        Code ``value``: least and greatest value of the node.
+    zero_point : int
+        Code ``value``: of the node.
 
     Raises
     ------
@@ -280,6 +303,9 @@ class InputEncoding(Card):
     thresholds: NDArray[np.float32] | None = None
     mean: tuple[float, ...] = ()
     frames: Shown = "still"
+    step: tuple[float, ...] = ()
+    values: tuple[int, int] | None = None
+    zero_point: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -290,6 +316,7 @@ class InputEncoding(Card):
             raise self._wrong("noise", self.noise, f"are numbers from 0 to {MAX_NOISE:g}")
         self._check_levels()
         self._check_mean()
+        self._check_values()
         if self.frames not in SHOWN:
             raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
         if self.code != "real" and self.frames != "still":
@@ -303,7 +330,12 @@ class InputEncoding(Card):
 
     @property
     def is_binary(self) -> bool:
-        """Whether frames are spikes, which a chip takes."""
+        """Whether frames are spikes."""
+        return self.code not in ("real", "value")
+
+    @property
+    def is_for_chip(self) -> bool:
+        """Whether a chip takes frames: spikes or values."""
         return self.code != "real"
 
     @property
@@ -379,7 +411,7 @@ class InputEncoding(Card):
 
     def _check_mean(self) -> None:
         mean, features = self.mean, self.shape[2]
-        if self.code != "real" and mean:
+        if self.is_binary and mean:
             raise self._wrong("mean", mean, 'is none with a code that gives spikes; drop it, or take code = "real"')
         allowed = f"are one number from 0 to 1, or {features}, one for each feature of the node"
         if not isinstance(mean, tuple):
@@ -387,6 +419,25 @@ class InputEncoding(Card):
         if len(mean) not in (0, 1, features) or not all(_is_number(m) and 0 <= m <= 1 for m in mean):
             raise self._wrong("mean", list(mean), allowed)
         object.__setattr__(self, "mean", tuple(float(m) for m in mean))
+
+    def _check_values(self) -> None:
+        step, features = self.step, self.shape[2]
+        if self.code != "value" and step:
+            raise self._wrong("step", step, 'is none with another code than "value"; drop it')
+        allowed = f"are one number above 0, to 1, or {features}, one for each feature of the node"
+        if not isinstance(step, tuple):
+            raise self._wrong("step", step, allowed)
+        if len(step) not in (0, 1, features) or not all(_is_number(s) and 0 < s <= 1 for s in step):
+            raise self._wrong("step", list(step), allowed)
+        object.__setattr__(self, "step", tuple(float(s) for s in step))
+        if self.code == "value" and self.values is not None and not step and not self.mean:
+            least, most, (low, high) = -self.zero_point, 255 - self.zero_point, self.values
+            if least < low or most > high:
+                raise NetworkError(
+                    f"inputs.{self.node}: pixels less the zero point are {least} to {most}, the node has values {low} "
+                    f"to {high}; give it another range or zero_point, or say by step and mean how intensities become "
+                    "values"
+                )
 
     def _check_layer(self) -> None:
         if self.weights is None and self.thresholds is None:

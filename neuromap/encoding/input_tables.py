@@ -18,6 +18,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
         "threshold": ("noise", "code", "levels"),
         "bernoulli": ("noise", "code"),
         "layer": ("noise", "code", "kernel", "stride", *ENCODER),
+        "value": ("noise", "code", "mean", "step"),
     }
 )
 _LEVELS = f"are 1 to {MAX_LEVELS} numbers from 0 to 1, ascending"
@@ -34,7 +35,7 @@ def input_encodings(network: Network) -> Mapping[str, InputEncoding]:
     Returns
     -------
     mapping of str to InputEncoding
-        In file order; an input node without a table has code ``real`` without noise.
+        In file order; an input node without a table has code ``real`` without noise, a graded one code ``value``.
 
     Raises
     ------
@@ -50,10 +51,18 @@ def _encoding(network: Network, name: str, given: Mapping[str, Any]) -> InputEnc
     if shape is None:
         raise NetworkError(f"node {name}: has no shape, so no images fit; add shape = [rows, columns, features]")
     table = TomlTable(plain_table(given), TomlTable({}, "inputs", NetworkError).key_path(name), NetworkError)
-    code: Any = table.text("code", CODES) if "code" in table else "real"
+    graded = network.nodes[name].graded
+    code: Any = table.text("code", CODES) if "code" in table else "real" if graded is None else "value"
+    if code == "value" and graded is None:
+        raise table.wrong(
+            "code", "are codes of spikes, as the node is not graded; give the nodes graded neurons, or drop it"
+        )
     table.allow(_KEYS["layer"] + _KEYS["threshold"] if code not in CODES else _KEYS[code], f' with code = "{code}"')
     shown: dict[str, Any] = {"frames": table.text("frames", SHOWN)} if "frames" in table else {}
-    return InputEncoding(name, shape, code=code, **_numbers(table), **shown, **_layer(table, code))
+    values: dict[str, Any] = {}
+    if code == "value" and graded is not None:
+        values = {"values": graded.value_range, "zero_point": graded.zero_point}
+    return InputEncoding(name, shape, code=code, **_numbers(table), **shown, **_layer(table, code), **values)
 
 
 def _numbers(table: TomlTable) -> dict[str, Any]:
@@ -71,6 +80,9 @@ def _numbers(table: TomlTable) -> dict[str, Any]:
                 "mean", "are one number from 0 to 1, or one for each feature; drop it where none is subtracted"
             )
         found["mean"] = tuple(given) if isinstance(given, list) else (given,)
+    if "step" in table:
+        given = table.values["step"]
+        found["step"] = tuple(given) if isinstance(given, list) else (given,)
     return found
 
 

@@ -20,7 +20,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import StimulusError
 from neuromap.faults.confidence import Estimate, mean_of, share_of
 from neuromap.faults.options import Faults
-from neuromap.faults.output_frames import StruckFrames, frames_of, output_frames
+from neuromap.faults.output_frames import ON_THE_WAY, StruckFrames, frames_of, output_frames
 from neuromap.faults.struck_program import strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
@@ -48,17 +48,20 @@ class FaultRun(Card):
     seed : int
         Of the faults.
     struck, at_risk : int
-        What failed, of what could: cores, links, neurons, synapses; of dropped spikes those that were sent.
+        What failed, of what could: cores, links, neurons, synapses; of dropped spikes and flipped payloads those that
+        were sent.
     bits : int
         Values of the output frames that are compared: stimuli times frames times neurons.
     lost, added : int
-        Spikes of them that are missing, and those that are there with faults only.
+        Spikes, or messages, of them that are missing, and those that are there with faults only.
     first_response_ticks : int or None
         From an input's sampling to the first output that it reaches, measured on the program; ``None`` where none does.
     correct : int or None
         Images that the last frame names rightly; ``None`` where there are no labels.
     images : int
         How many there are; 0 where there are no labels.
+    changed : int
+        Messages of graded outputs that carry another value.
     """
 
     pattern: str
@@ -74,11 +77,12 @@ class FaultRun(Card):
     first_response_ticks: int | None
     correct: int | None
     images: int
+    changed: int = 0
 
     @property
     def error(self) -> float:
         """Part of the output frames' values that differ from those without faults."""
-        return (self.lost + self.added) / self.bits if self.bits else 0.0
+        return (self.lost + self.added + self.changed) / self.bits if self.bits else 0.0
 
     @property
     def accuracy(self) -> float | None:
@@ -114,8 +118,9 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
         struck=count[0],
         at_risk=count[1],
         bits=sum(right.size for right, _ in pairs),
-        lost=sum(int(np.count_nonzero(right & ~now)) for right, now in pairs),
-        added=sum(int(np.count_nonzero(now & ~right)) for right, now in pairs),
+        lost=sum(int(np.count_nonzero((right != 0) & (now == 0))) for right, now in pairs),
+        added=sum(int(np.count_nonzero((now != 0) & (right == 0))) for right, now in pairs),
+        changed=sum(int(np.count_nonzero((right != now) & (right != 0) & (now != 0))) for right, now in pairs),
         first_response_ticks=_first_response(found.program, faults),
         correct=setup.correct(found.frames),
         images=0 if setup.labels is None else len(setup.labels),
@@ -125,7 +130,7 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
 def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
     """Run the stimuli, unless nothing failed: then the outputs are known."""
     struck = strike(setup.program, faults)
-    if struck.program is setup.program and not faults.rate("dropped-spikes"):
+    if struck.program is setup.program and not any(faults.rate(kind) for kind in ON_THE_WAY):
         return StruckFrames(struck.program, dict(setup.expected), struck.counts)
     return frames_of(struck, faults, setup.stimuli, setup.choice)
 
@@ -139,11 +144,12 @@ def _first_response(program: ChipProgram, faults: Faults) -> int | None:
 
 def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
     try:
+        entry = {"changed": 0, **entry}  # results of spikes before values
         run = FaultRun(**{name: entry[name] for name in FaultRun.__dataclass_fields__})
-        numbers = (run.seed, run.struck, run.at_risk, run.bits, run.lost, run.added, run.images)
+        numbers = (run.seed, run.struck, run.at_risk, run.bits, run.lost, run.added, run.changed, run.images)
         ticks = (run.first_response_ticks, run.correct)
         is_right = all(type(n) is int and n >= 0 for n in (*numbers, *(t for t in ticks if t is not None)))
-        return run if is_right and run.lost + run.added <= run.bits else None
+        return run if is_right and run.lost + run.added + run.changed <= run.bits else None
     except (KeyError, TypeError):
         return None
 
@@ -151,7 +157,7 @@ def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
 RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
 """How runs are kept in a file."""
 # What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
-Frames = Mapping[str, NDArray[np.bool_]]
+Frames = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +194,8 @@ class FaultSetup(Value):
         """Give the digest of all that figures depend on, as 64 hexadecimal digits."""
         digest = sha256(program_bytes(self.program))
         for rows in self.stimuli.values():
-            digest.update(repr(rows.shape).encode() + np.packbits(rows).tobytes())
+            content = np.packbits(rows) if rows.dtype == np.bool_ else rows
+            digest.update(repr(rows.shape).encode() + content.tobytes())
         labels = None if self.labels is None else self.labels.tolist()
         told = (sorted(self.first.items()), self.choice.noise_seed, labels, self.classes)
         digest.update(repr(told).encode())
@@ -245,7 +252,8 @@ class FaultPoint(Card):
     error : Estimate
         Part of the output frames' values that differ from those without faults.
     lost, added : float
-        Its parts: spikes that are missing, and those that are there with faults only.
+        Its parts: spikes that are missing, and those that are there with faults only. Of graded outputs messages; the
+        rest of the error are values that changed.
     no_response : Estimate
         Part of the chips on which no input reaches an output.
     first_response_ticks : float or None

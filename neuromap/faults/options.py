@@ -48,9 +48,14 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         "flipped-synapses": FaultKind(
             6, "synapses", "a bit of a crossbar is the other; on synapse-list cores the weight has the other sign"
         ),
+        "flipped-payloads": FaultKind(
+            7, "messages", "a bit of the value that one message carries to one axon is the other; graded cores only"
+        ),
     }
 )
 """All kinds of faults, by name."""
+OF_SPIKES = tuple(kind for kind in KINDS if kind != "flipped-payloads")
+"""Those that any chip may have."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +149,9 @@ class StudyOptions(Value):
     _: KW_ONLY
     kinds: Sequence[str] = option(
         "--kinds, --kind KINDS  Kinds of faults, separated by commas: dead-cores, dead-links, dropped-spikes, "
-        "silent-neurons, firing-neurons, flipped-synapses. A chip has faults of one kind.  [default: all]",
-        tuple(KINDS),
+        "silent-neurons, firing-neurons, flipped-synapses; of graded cores flipped-payloads. A chip has faults of one "
+        "kind.  [default: all but flipped-payloads]",
+        OF_SPIKES,
         items="str",
         choices=tuple(KINDS),
     )

@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Bools, Ints
-from neuromap.faults.options import Faults
-from neuromap.faults.struck_program import Count, Struck, fails, strike, without_ways
+from neuromap.arrays.array_types import Floats, Ints
+from neuromap.errors import InputError
+from neuromap.faults.options import OF_SPIKES, Faults
+from neuromap.faults.struck_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engine import HostEvents, Sent, joined, sent_of, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.noise import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
-Frames = dict[str, Bools]
+Frames = dict[str, NDArray[Any]]
+ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
+"""Kinds of faults that are not the program's: they happen to what is on its way."""
 
 
 class StruckFrames(NamedTuple):
     """What the outputs of a program with faults say."""
 
     program: ChipProgram  # with faults
-    frames: Frames  # (S, n_frames, size): by output node
+    frames: Frames  # (S, n_frames, size): by output node; bool, or int32 of graded ones
     counts: Mapping[str, Count]  # how much failed, by kind
 
 
 def struck_frames(
     program: ChipProgram,
     faults: Faults,
-    stimuli: Mapping[str, Bools],
+    stimuli: Mapping[str, NDArray[Any]],
     choice: EngineChoice = DEFAULT_ENGINE,
 ) -> StruckFrames:
     """Run stimuli through a program with faults, every one from the program's initial state.
@@ -64,61 +68,66 @@ def struck_frames(
     return frames_of(strike(program, faults), faults, stimuli, choice)
 
 
-def frames_of(
-    struck: Struck, faults: Faults, stimuli: Mapping[str, Bools], choice: EngineChoice = DEFAULT_ENGINE
-) -> StruckFrames:
+def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> StruckFrames:
     """Run stimuli through a program that faults have struck; see :func:`struck_frames`."""
-    if not faults.rate("dropped-spikes"):
+    if "flipped-payloads" in faults.rates and struck.program.value_ranges is None:
+        raise InputError(
+            f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
+            f"{', '.join(OF_SPIKES)}"
+        )
+    if not any(faults.rate(kind) for kind in ON_THE_WAY):
         return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)
-    frames, dropped = _lossy_frames(struck.program, faults, stimuli, choice)
-    return StruckFrames(struck.program, frames, {**struck.counts, "dropped-spikes": dropped})
+    frames, counts = _lossy_frames(struck.program, faults, stimuli, choice)
+    return StruckFrames(struck.program, frames, {**struck.counts, **counts})
 
 
-def output_frames(program: ChipProgram, stimuli: Mapping[str, Bools], choice: EngineChoice = DEFAULT_ENGINE) -> Frames:
+def output_frames(program: ChipProgram, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> Frames:
     """Run stimuli through a program as it is; see :func:`struck_frames`."""
     batch = simulate_batch(program, stimuli, engine=choice.engine, threads=choice.threads, noise_seed=choice.noise_seed)
     return {port.name: batch.frames(port.name) for port in batch.nodes}
 
 
 def _lossy_frames(
-    program: ChipProgram, faults: Faults, stimuli: Mapping[str, Bools], choice: EngineChoice
-) -> tuple[Frames, Count]:
+    program: ChipProgram, faults: Faults, stimuli: Mapping[str, NDArray[Any]], choice: EngineChoice
+) -> tuple[Frames, dict[str, Count]]:
     job = BatchJob.of(program, Recording(), keep_frames=True)
     chip = LossyChip(program, faults, replace(choice, threads=1))  # a tick of a few cores is no work for several
     n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
-    n_ticks, watched, lost, sent = job.n_ticks(n_frames), [], 0, 0
+    n_ticks, watched = job.n_ticks(n_frames), list[Sent]()
+    counts = {kind: Count(0, 0) for kind in ON_THE_WAY if kind in faults.rates}
     for k in range(n_stimuli):
-        mine = {name: rows[k : k + 1] for name, rows in stimuli.items()}
-        run = chip.run(job.feed.events(mine, n_frames, 0, n_ticks), k)
-        here = job.watched[run.spikes.cores, run.spikes.neurons]
-        ticks, cores, neurons = (column[here] for column in run.spikes)
-        watched.append(Spikes(ticks + k * n_ticks, cores, neurons))
-        lost, sent = lost + run.dropped.struck, sent + run.dropped.at_risk
+        shown = {name: rows[k : k + 1] for name, rows in stimuli.items()}
+        run = chip.run(job.feed.events(shown, n_frames, 0, n_ticks), k)
+        mine = job.watched[run.spikes.cores, run.spikes.neurons]
+        ticks, *columns = (column[mine] for column in run.spikes)
+        watched.append(sent_of(ticks + k * n_ticks, *columns))
+        here = {"dropped-spikes": run.dropped, "flipped-payloads": run.flipped}
+        counts = {kind: Count(*map(sum, zip(count, here[kind], strict=True))) for kind, count in counts.items()}
     table = job.part(watched, n_stimuli, n_frames).frames
     ends = np.cumsum([port.size for port in job.neurons.nodes])[:-1]
     parts = [] if table is None else np.split(table, ends, axis=2)
-    return dict(zip((port.name for port in job.neurons.nodes), parts, strict=True)), Count(lost, sent)
+    return dict(zip((port.name for port in job.neurons.nodes), parts, strict=True)), counts
 
 
-# Runs in which spikes are lost on their way: exact on every engine, and on both kinds of cores.
+# Runs in which spikes are lost on their way, or carry another value: exact on every engine, and on all kinds of cores.
 #
 # The engine runs the program without its ways, tick by tick; what carries spikes from tick to tick is here. A spike
 # that arrives is fed into its axon as the host would feed it, in the tick in which it is due, so that a run without
 # losses is that of the engine alone, bit by bit. It costs a call of the engine for every tick.
 
 
-_NONE = np.zeros(0, np.int64)
-
-
 class LossyRun(NamedTuple):
     """What a chip that loses spikes does."""
 
-    spikes: Spikes  # all neurons that fired
-    dropped: Count  # spikes that were lost, of those that were sent: one for every target of a neuron that fired
+    spikes: Sent  # all neurons that fired
+    # spikes that were lost, and messages of which a bit was the other, of those that were sent: one for every target of
+    # a neuron that fired
+    dropped: Count
+    flipped: Count
 
 
 class LossyChip:
-    """A chip that loses every spike with the same probability."""
+    """A chip that loses every spike, or changes every message, with the same probability."""
 
     def __init__(self, program: ChipProgram, faults: Faults, choice: EngineChoice = DEFAULT_ENGINE) -> None:
         self._program, self._faults = program, faults
@@ -129,19 +138,45 @@ class LossyChip:
     def run(self, events: HostEvents, stimulus: int = 0) -> LossyRun:
         """Run from tick 0 on."""
         self._engine.reset((self._noise_seed + stimulus) % 2**64)
-        due: dict[int, list[tuple[Ints, Ints]]] = defaultdict(list)
-        fired = [(_NONE, _NONE, _NONE)]
-        lost = sent = 0
+        due: dict[int, list[tuple[NDArray[Any], ...]]] = defaultdict(list)
+        found: list[Sent] = []
+        lost = flipped = at_risk = 0
         for tick in range(events.n_ticks):
-            mine = slice(events.start[tick], events.start[tick + 1])
-            arriving = [(events.cores[mine], events.axons[mine]), *due.pop(tick, ())]
-            cores, neurons = self._engine.step(*(np.concatenate(column) for column in zip(*arriving, strict=True)))
-            fired.append((np.full(len(cores), tick, np.int64), cores, neurons))
-            ways = self._program.sent_by(cores, neurons)
-            places = self._places[cores[ways.spike]], neurons[ways.spike], self._places[ways.core], ways.axon
-            gone = fails(self._faults, "dropped-spikes", stimulus, tick, *places)
-            lost, sent = lost + int(gone.sum()), sent + len(gone)
-            for delay in np.unique(ways.delay[~gone]).tolist():
-                here = ~gone & (ways.delay == delay)
-                due[tick + delay].append((ways.core[here], ways.axon[here]))
-        return LossyRun(Spikes(*map(np.concatenate, zip(*fired, strict=True))), Count(lost, sent))
+            now = events.of_ticks(tick, 1)
+            columns = (now.cores, now.axons, *([] if now.values is None else [now.values]))
+            arriving = [columns, *due.pop(tick, ())] if len(now.cores) else due.pop(tick, [columns])
+            fed = HostEvents.of_tick(*(np.concatenate(column) for column in zip(*arriving, strict=True)))
+            found.append(sent := self._engine.run(fed))
+            ways, values = self._program.sent_by(sent.cores, sent.neurons), values_of(sent)
+            places = self._places[sent.cores[ways.spike]], sent.neurons[ways.spike], self._places[ways.core], ways.axon
+            kept = ~fails(self._faults, "dropped-spikes", stimulus, tick, *places)
+            lost += len(kept) - int(kept.sum())
+            carried: list[NDArray[Any]] = []
+            if values is not None:
+                failed = fails(self._faults, "flipped-payloads", stimulus, tick, *places)
+                bits = draws(self._faults.seed, "flipped-payloads", stimulus, tick, *places, 1)
+                carried = [np.where(failed, self._flipped(sent, ways.spike, values, bits), values[ways.spike])]
+                flipped += int(failed.sum())
+                kept &= carried[0] != 0
+            at_risk += len(kept)
+            for delay in np.unique(ways.delay[kept]).tolist():
+                here = kept & (ways.delay == delay)
+                due[tick + delay].append(tuple(column[here] for column in (ways.core, ways.axon, *carried)))
+        spikes = joined(found) if found else self._engine.run(HostEvents.none(0))
+        return LossyRun(spikes, Count(lost, at_risk), Count(flipped, at_risk))
+
+    def _flipped(self, sent: Sent, way: Ints, values: Ints, drawn: Floats) -> Ints:
+        """Give the value of every way with another bit; which it is says a number from 0 to 1."""
+        # The bits are those that the neuron's own values need, in two's complement where some are negative; what is
+        # beyond its least or greatest value is that.
+        arriving = values[way]
+        units = self._program.units  # type: ignore[attr-defined] # programs with values have it
+        low, high = (bound[sent.cores[way], sent.neurons[way]].astype(np.int64) for bound in (units.low, units.high))
+        most = np.maximum(high, -1 - low)
+        n_bits = np.ceil(np.log2(most + 1)).astype(np.int64) + (low < 0)
+        bit = (drawn * n_bits).astype(np.int64)
+        is_sign = (bit == n_bits - 1) & (low < 0)
+        width = np.where(is_sign, np.int64(1) << bit, 0)
+        other = np.where(is_sign, arriving + np.where(arriving < 0, width, -width), arriving ^ (np.int64(1) << bit))
+        clipped: Ints = other.clip(low, high)
+        return clipped

@@ -21,6 +21,7 @@ from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
@@ -108,16 +109,25 @@ def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: Chip
 def require_neurons(network: Network, chip: ChipSpec) -> None:
     """Refuse nodes whose neurons the chip's do not compute, with the equation that keeps them out."""
     for node in network.nodes.values():
+        if chip.kind.computes(GradedNeuron) and node.graded is None:
+            text = f"it sends spikes; neurons of {chip.name} send values"
+            advice = Remedy("chip", "truenorth", "a chip whose cores send spikes, such as truenorth, computes it")
+            raise refuse("neuron", node.name, 1, 0, text, [advice])
         if node.neuron is None or chip.kind.computes(type(node.neuron)):
             continue
         if isinstance(node.neuron, CurrentNeuron):
             one = f"2^{node.neuron.decay_bits}"
             text = f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "
             advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
+        elif isinstance(node.neuron, GradedNeuron):
+            text = "its neurons are graded, they send values; "
+            advice = Remedy("chip", "loihi2", "a chip with graded cores, such as loihi2, computes it")
         else:
             text = "its neurons have a constant leak, V := V + leak, and a floor; "
             advice = Remedy("chip", "truenorth", "truenorth computes it")
         theirs = next((said for kind, said in _OTHERS.items() if chip.kind.computes(kind)), "those of {} forget")
+        if isinstance(node.neuron, GradedNeuron):
+            theirs = "those of {} send spikes only"
         raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
 
 

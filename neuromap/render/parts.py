@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuromap.render.document import COUNT, INTEGER, NUMBER, POSITIVE, RATE, TEXT, Shape, each, enum, kind, record
+from neuromap.render.document import (
+    COUNT,
+    INTEGER,
+    NUMBER,
+    POSITIVE,
+    RATE,
+    TEXT,
+    Shape,
+    const,
+    each,
+    enum,
+    kind,
+    record,
+)
 from neuromap.render.numbers import intervals
 
 PATTERN = TEXT("Rollout pattern; empty for programs by hand.")
 EXECUTION = TEXT("windowed, pipelined, pipelined:P or pipelined:best; empty for programs by hand.")
 PERIOD = NUMBER("Frame period in ticks; a mean where intervals are unequal.")
 FILE = TEXT.or_null("File that was written.")
+SENT = kind("boolean", "integer")
+"""What a neuron sends: whether it spikes, or the value of a graded one."""
+GRADED = const(True).optional(at=lambda verification: verification.is_graded or None)
+"""Written of graded networks only, so that documents of others are as they were."""
 ANYTHING = kind("number", "string", "boolean", "null")
 COLUMNS = each(record(key=TEXT, title=TEXT, unit=TEXT))
 EDGE = each(TEXT, minItems=2, maxItems=2)

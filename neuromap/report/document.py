@@ -31,7 +31,7 @@ from neuromap.render.document import (
     record,
     record_of,
 )
-from neuromap.render.parts import CHIP, INTERVALS, NETWORK, TIME_AXIS, another
+from neuromap.render.parts import CHIP, GRADED, INTERVALS, NETWORK, SENT, TIME_AXIS, another
 from neuromap.render.table import csv_text, data_frame
 from neuromap.render.value import form
 from neuromap.report.figures.latency_report import LatencyReport
@@ -85,10 +85,13 @@ _VERIFICATION = define(
     record_of(
         Verification,
         n_frames=INTEGER(minimum=2),
-        first_mismatch=any_of(NULL, record_of(Mismatch, frame=INTEGER, neuron=INTEGER, tick=INTEGER)),
+        first_mismatch=any_of(
+            NULL, record_of(Mismatch, frame=INTEGER, neuron=INTEGER, tick=INTEGER, chip=SENT, reference=SENT)
+        ),
         first_stray=any_of(NULL, record_of(Stray, tick=INTEGER, neuron=INTEGER)),
         frame_period_ticks=NUMBER(minimum=1),
         rollout_period_ticks=NUMBER.or_null(minimum=1),
+        is_graded=GRADED,
         message=TEXT,
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
@@ -13,12 +14,15 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
+from neuromap.network.edge import Edge
 from neuromap.network.graded_neuron import GREATEST_SUM
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.transforms import Conv
+from neuromap.network.weights import Windows
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus import check_frames, frame_count
+from neuromap.simulation.stimulus import check_frames, check_stimuli, frame_count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -67,36 +71,48 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
         return spiking_reference(network, inputs)
     n_frames = len(next(iter(inputs.values())))
 
-    # Within a frame a node comes after the sources of its sequential edges.
-    sequential = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
-    sequential.add_nodes_from(network.nodes)
-    order = [name for name in nx.topological_sort(sequential) if name not in inputs]
-    incoming: dict[str, list[tuple[str, int, csr_array]]] = {name: [] for name in order}
-    for (source, target), edge in network.edges.items():
-        incoming[target].append((source, pattern[source, target], edge.matrix()))
-
-    answers = {name: _response(network.nodes[name]) for name in order}
+    incoming = _incoming(rollout, lambda edge: _Way(edge.matrix(), edge.matrix().__matmul__))
+    answers = {name: _response(network.nodes[name]) for name in incoming}
     # int64 rows, so that the products with integer matrices stay exact without a conversion in each frame
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
     for name, rows in inputs.items():
         x[name][:] = rows
     for i in range(1, n_frames):
-        for name in order:
+        for name, edges in incoming.items():
             # frames before the first are silent
-            read = [(matrix, x[source][i - r] if r <= i else None) for source, r, matrix in incoming[name]]
-            x[name][i] = answers[name](read)
+            x[name][i] = answers[name]([(way, x[source][i - r] if r <= i else None) for source, r, way in edges])
     return x if network.is_graded else {name: rows.astype(np.bool_) for name, rows in x.items()}
 
 
-_Read = list[tuple["csr_array", "Ints | None"]]
+class _Way(NamedTuple):
+    """An edge as it is computed."""
+
+    matrix: csr_array
+    product: Callable[[Ints], Ints]  # the matrix times the values of its source, shape (size,) or (S, size)
+
+
+_Read = list[tuple[_Way, "Ints | None"]]
+
+
+def _incoming(rollout: Rollout, way: Callable[[Edge], _Way]) -> dict[str, list[tuple[str, int, _Way]]]:
+    """List source, R and way of the edges into every node that is no input, in the order of a frame."""
+    network, pattern = rollout.network, rollout.pattern
+    # Within a frame a node comes after the sources of its sequential edges.
+    sequential = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
+    sequential.add_nodes_from(network.nodes)
+    order = [name for name in nx.topological_sort(sequential) if name not in network.inputs]
+    incoming: dict[str, list[tuple[str, int, _Way]]] = {name: [] for name in order}
+    for (source, target), edge in network.edges.items():
+        incoming[target].append((source, pattern[source, target], way(edge)))
+    return incoming
 
 
 def _response(node: Node) -> Callable[[_Read], Ints]:
-    """Say what the neurons of a node make of weights and the values that they read."""
+    """Say what the neurons of a node make of weights and the values that they read, of S stimuli side by side."""
     size, graded = node.size, node.graded
 
     def total(read: _Read) -> Ints:
-        parts = (matrix @ values for matrix, values in read if values is not None)
+        parts = (way.product(values) for way, values in read if values is not None)
         return sum(parts, start=np.zeros(size, np.int64))
 
     if graded is None:
@@ -118,16 +134,128 @@ def _response(node: Node) -> Callable[[_Read], Ints]:
 
 
 def _greatest(read: _Read, size: int) -> Ints:
-    """Give the greatest product over the synapses of every neuron, shape (size,); 0 without any."""
+    """Give the greatest product over the synapses of every neuron, shape (..., size); 0 without any."""
     none = np.iinfo(np.int64).min
     found = np.full(size, none)
-    for matrix, values in read:
+    for (matrix, _), values in read:
         some = np.flatnonzero(np.diff(matrix.indptr))
-        products = matrix.data * (0 if values is None else values[matrix.indices])
+        products = matrix.data * (0 if values is None else values[..., matrix.indices])
         if len(some):
-            most = np.maximum.reduceat(products, matrix.indptr[some])
-            found[some] = np.maximum(found[some], most)
+            most = np.full((*products.shape[:-1], size), none)
+            most[..., some] = np.maximum.reduceat(products, matrix.indptr[some], axis=-1)
+            found = np.maximum(found, most)
     return np.where(found == none, 0, found)
+
+
+# The same of many stimuli side by side, for accuracies: products of dense matrices, and nothing twice.
+_EXACT = 2**53
+"""Below it sums of integers are exact as floats of 64 bits."""
+_DENSE = 0.2
+"""Part of a matrix that is filled, from which a product of dense matrices is quicker."""
+
+
+def reference_batch(
+    rollout: Rollout, stimuli: Mapping[str, ArrayLike], nodes: Iterable[str]
+) -> dict[str, NDArray[Any]]:
+    """Compute what :func:`reference` does of many stimuli at once.
+
+    A node is not computed again while what it reads stays the same, as it does where a picture is shown for several
+    frames, nor for every stimulus where no input has reached it yet.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        As there.
+    stimuli : mapping of str to array_like, shape (S, n_frames, size)
+        Frames of the input nodes.
+    nodes : iterable of str
+        Whose frames are wanted.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (S, n_frames, size)
+        Frames of these nodes; int64 where they send values.
+
+    Raises
+    ------
+    StimulusError, NetworkError, PatternError
+        As there.
+    """
+    needs("reference_batch", rollout, Rollout)
+    network, wanted = rollout.network, list(nodes)
+    require_weights(network)
+    rollout.pattern.require_valid()
+    inputs, n_stimuli, n_frames = check_stimuli(stimuli, network)
+    if network.is_spiking:
+        each = [reference(rollout, {name: rows[k] for name, rows in inputs.items()}) for k in range(n_stimuli)]
+        return {name: np.stack([found[name] for found in each]) for name in wanted}
+    incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source]))
+    answers = {name: _response(network.nodes[name]) for name in incoming}
+    # a row for every stimulus, or one for all; frames that are equal are one array
+    x = {name: [np.zeros((1, network.nodes[name].size), np.int64)] for name in incoming}
+    x |= {name: [rows[:, 0].astype(np.int64)] for name, rows in inputs.items()}
+    longest = max(rollout.pattern.values, default=0)
+    for i in range(1, n_frames):
+        for name, rows in inputs.items():
+            is_new = not np.array_equal(rows[:, i], rows[:, i - 1])
+            x[name].append(rows[:, i].astype(np.int64) if is_new else x[name][i - 1])
+        for name, edges in incoming.items():
+            now, before = ([x[source][k - r] if r <= k else None for source, r, _ in edges] for k in (i, i - 1))
+            again = i > 1 and all(a is b for a, b in zip(now, before, strict=True))
+            ways = [way for _, _, way in edges]
+            x[name].append(
+                x[name][i - 1]
+                if again
+                else answers[name]([*zip(ways, now, strict=True)]).reshape(-1, x[name][0].shape[1])
+            )
+            if i > longest and name not in wanted:
+                x[name][i - longest - 1] = x[name][0][:0]  # nobody reads it any more
+    dtype = np.dtype(np.int64 if network.is_graded else np.bool_)
+    found = {name: np.empty((n_stimuli, n_frames, network.nodes[name].size), dtype) for name in wanted}
+    for name, table in found.items():
+        for i, rows in enumerate(x[name]):
+            table[:, i] = rows
+    return found
+
+
+def _batched(edge: Edge, source: Node) -> _Way:
+    """Say how an edge is computed of many stimuli: by dense products of floats, where they are exact, if it pays."""
+    matrix, transform = edge.matrix(), edge.transform
+    greatest = 1 if source.graded is None else max(-source.graded.low, source.graded.high)
+    sums = np.abs(matrix).sum(axis=1)
+    if int(sums.max(initial=0)) * greatest >= _EXACT:
+        return _Way(matrix, lambda values: (matrix @ values.T).T)
+    if isinstance(transform, Conv):
+        return _Way(matrix, _convolution(transform, matrix))
+    if matrix.nnz >= _DENSE * math.prod(matrix.shape):
+        dense = matrix.toarray().T.astype(np.float64)
+        return _Way(matrix, lambda values: (values.astype(np.float64) @ dense).astype(np.int64))
+    return _Way(matrix, lambda values: (matrix @ values.T).T)
+
+
+def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:
+    """Say how a convolution is computed: for every cell of the kernel a product of dense matrices."""
+    kernel, source, target = Windows(conv.kernel, conv.stride, conv.padding).pairs(conv.source_shape, conv.target_shape)
+    (_, _, n_in), (_, _, n_out) = conv.source_shape, conv.target_shape
+    cells = []
+    for cell in range(math.prod(conv.kernel)):
+        mine = kernel == cell
+        if not mine.any():
+            continue
+        # weights are read off the matrix, where groups are no special case
+        row = int(target[mine][0]) * n_out
+        rows = matrix[row : row + n_out]
+        first = int(source[mine][0]) * n_in
+        cells.append((source[mine], target[mine], rows[:, first : first + n_in].toarray().T.astype(np.float64)))
+
+    def product(values: Ints) -> Ints:
+        pixels = values.astype(np.float64).reshape(len(values), -1, n_in)
+        total = np.zeros((len(values), math.prod(conv.target_shape[:2]), n_out))
+        for read, reached, weights in cells:
+            total[:, reached] += pixels[:, read] @ weights
+        return total.reshape(len(values), -1).astype(np.int64)
+
+    return product
 
 
 # The meaning of a spiking network: its integer neurons, tick by tick, without a chip.

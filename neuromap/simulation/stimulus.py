@@ -29,9 +29,10 @@ def check_stimuli(
 ) -> tuple[dict[str, NDArray[Any]], int, int]:
     """Check many stimuli, all with as many frames, against the input nodes."""
     # n_frames: frames that each must have; by default any number from 2 on
-    # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1. Not copied
+    # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1, or values of
+    # the input's range. Not copied
     # shapes: stimuli (S, n_frames, size); stimuli (S, n_frames, size)
-    sizes, shapes = input_sizes(source), input_shapes(source)
+    sizes, shapes, ranges = input_sizes(source), input_shapes(source), value_ranges(source) or {}
     if not isinstance(stimuli, Mapping):
         raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")
     for name in stimuli:
@@ -62,12 +63,13 @@ def check_stimuli(
                 f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
             )
         if array.dtype.kind not in "bui":
-            raise StimulusError(f"stimuli of {name}: {no_bits(array)}")
-        if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
-            number, frame, index = np.argwhere((array < 0) | (array > 1))[0]
+            raise StimulusError(f"stimuli of {name}: {no_values(array) if name in ranges else no_bits(array)}")
+        low, high = ranges.get(name, (0, 1))
+        if array.dtype.kind != "b" and array.size and (array.min() < low or array.max() > high):
+            number, frame, index = np.argwhere((array < low) | (array > high))[0]
             raise StimulusError(
                 f"stimuli of {name}: value {array[number, frame, index]} at stimulus {number}, frame {frame}, neuron "
-                f"{index}; must be 0 or 1"
+                f"{index}; must be {f'{low} to {high}' if name in ranges else '0 or 1'}"
             )
         checked[name] = array
     return checked, len(next(iter(checked.values()))), next(iter(checked.values())).shape[1]

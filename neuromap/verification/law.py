@@ -92,7 +92,7 @@ def hold_against_reference(
     n_mismatches = n_strays = n_spikes = n_compared = 0
     for port in trace.nodes:
         chip, wanted = trace.frames(port.name), expected[port.name]
-        n_spikes += int(wanted[1:].sum())
+        n_spikes += int(np.count_nonzero(wanted[1:]))
         n_compared += wanted[1:].size
         wrong = np.argwhere(chip != wanted)
         n_mismatches += len(wrong)
@@ -100,7 +100,7 @@ def hold_against_reference(
             frame, neuron = (int(k) for k in wrong[0])
             tick = port.tick(trace.period, frame)
             mismatches.append(
-                Mismatch(port.name, frame, neuron, bool(chip[frame, neuron]), bool(wanted[frame, neuron]), tick)
+                Mismatch(port.name, frame, neuron, chip[frame, neuron].item(), wanted[frame, neuron].item(), tick)
             )
         stray = trace.strays(port.name)
         n_strays += len(stray)
@@ -121,6 +121,7 @@ def hold_against_reference(
         first_violation=violations[0].message if violations else None,
         frame_period_ticks=program.period,
         rollout_period_ticks=period,
+        is_graded=trace.value is not None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +25,7 @@ def first_difference(
     threads: int | None = None,
     noise_seed: int = 0,
 ) -> dict[str, int | None]:
-    """Ticks from stimulus onset to the first output spike that is there with the stimulus only, or without only.
+    """Ticks from stimulus onset to the first output spike, or value, that is there with or without the stimulus only.
 
     For every input in turn, the frames from ``onset_frame`` on are delivered in one run and are silent in the
     other. Each input has its own onset, the tick at which it is sampled; the least over the inputs is returned.
@@ -68,7 +69,7 @@ def difference_of_runs(
         if port.kind != "input" or not checked[port.name][onset_frame:].any():
             continue
         quiet = checked[port.name].copy()
-        quiet[onset_frame:] = False
+        quiet[onset_frame:] = 0
         silent = record_run(program, {**checked, port.name: quiet}, choice)
         onset = port.tick(program.period, onset_frame)
         for name, tick in _first_ticks(shown, silent).items():
@@ -79,9 +80,10 @@ def difference_of_runs(
 
 def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
     """Earliest tick at which two traces differ, by output; outputs that do not differ are absent."""
-    events = [np.stack([t.tick, t.node.astype(np.int64), t.index.astype(np.int64)], axis=1) for t in (one, other)]
+    columns = [[t.tick, t.node, t.index, *([] if t.value is None else [t.value])] for t in (one, other)]
+    events = [np.stack([column.astype(np.int64) for column in some], axis=1) for some in columns]
     rows, counts = np.unique(np.concatenate(events), axis=0, return_counts=True)
-    lonely = rows[counts == 1]  # a neuron spikes at most once in a tick
+    lonely = rows[counts == 1]  # a neuron sends at most once in a tick
     return {
         port.name: int(lonely[lonely[:, 1] == k, 0].min())
         for k, port in enumerate(one.nodes)
@@ -89,7 +91,7 @@ def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
     }
 
 
-def extend_frames(frames: Mapping[str, NDArray[np.bool_]], n_frames: int) -> dict[str, NDArray[np.bool_]]:
+def extend_frames(frames: Mapping[str, NDArray[Any]], n_frames: int) -> dict[str, NDArray[Any]]:
     """Repeat or cut input frames to a number of frames."""
     # shapes: frames (any, size); returns (n_frames, size)
     return {name: rows[np.arange(n_frames) % len(rows)] for name, rows in frames.items()}

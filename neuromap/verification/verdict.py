@@ -16,9 +16,9 @@ class Mismatch(Card):
     node: str  # output node
     frame: int  # frame
     neuron: int  # neuron within the node
-    # chip, reference: whether the neuron spikes on the chip, and in the reference
-    chip: bool
-    reference: bool
+    # chip, reference: whether the neuron spikes on the chip, and in the reference; of graded nodes the values
+    chip: bool | int
+    reference: bool | int
     tick: int  # tick at which the frame leaves the chip
 
 
@@ -47,7 +47,7 @@ class Verification(Card):
     n_compared : int
         Values that were compared: frames >= 1 times output neurons.
     n_spikes : int
-        Spikes of the reference among them; 0 means that a silent chip would have passed too.
+        Spikes, or messages, of the reference among them; 0 means that a silent chip would have passed too.
     n_mismatches : int
         Values that differ.
     first_mismatch : Mismatch or None
@@ -68,6 +68,8 @@ class Verification(Card):
     rollout_period_ticks : int or Fraction or None
         That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
         splitters or partial sums that made its schedule one in ticks, and the rollout is the same one in update steps.
+    is_graded : bool
+        Whether nodes send values, so that these are compared, in place of spikes.
     """
 
     verified: bool
@@ -84,6 +86,7 @@ class Verification(Card):
     first_violation: str | None
     frame_period_ticks: Time
     rollout_period_ticks: Time | None
+    is_graded: bool = False
 
     def _facts(self) -> dict[str, object]:
         return {"verified": "yes" if self.verified else "no", "result": self.message}
@@ -96,13 +99,15 @@ class Verification(Card):
     @property
     def message(self) -> str:
         """The result in one line."""
+        sent = "message" if self.is_graded else "spike"
         if self.verified:
-            silent = "; no output neuron spikes, try other frames" if self.n_spikes == 0 else ""
+            does = "sends a value" if self.is_graded else "spikes"
+            silent = f"; no output neuron {does}, try other frames" if self.n_spikes == 0 else ""
             return (
                 f"chip equals reference in {counted(self.n_compared, 'value')} of {', '.join(self.outputs)} "
-                f"(frames 1 to {self.n_frames - 1}, {counted(self.n_spikes, 'spike')}, "
+                f"(frames 1 to {self.n_frames - 1}, {counted(self.n_spikes, sent)}, "
                 f"{counted(self.n_ticks, 'tick')}), "
-                f"no stray spike, no rule of the chip broken{silent}"
+                f"no stray {sent}, no rule of the chip broken{silent}"
             )
         parts = []
         if not self.period_fits:
@@ -118,6 +123,6 @@ class Verification(Card):
                 f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
             )
         if (s := self.first_stray) is not None:
-            spikes = "spike" if self.n_strays == 1 else "spikes"
+            spikes = sent if self.n_strays == 1 else f"{sent}s"
             parts.append(f"{self.n_strays} stray {spikes}, first node {s.node}, neuron {s.neuron}, tick {s.tick}")
         return "; ".join(parts)

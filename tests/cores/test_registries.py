@@ -110,7 +110,7 @@ def test_a_back_end_is_found():
 
 
 def test_ours_come_first_and_cannot_be_taken_away(half_a_package):
-    assert [*CORE_KINDS] == ["crossbar", "synapse-list", "dense"]
+    assert [*CORE_KINDS] == ["crossbar", "synapse-list", "graded", "dense"]
     assert CORE_KINDS["crossbar"].structure.NEURON_TABLE
     for registry in (CORE_KINDS, PLACERS, IMPORT_FORMATS, EXPORT_FORMATS):
         assert [*registry][: len(registry.ours)] == [*registry.ours]

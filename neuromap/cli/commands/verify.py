@@ -74,6 +74,8 @@ def verify(
             **intervals(found.frame_period_ticks),
             "message": found.message,
         }
+        if not found.is_graded:
+            document.pop("is_graded")
         print_json(document)
     elif found.verified:
         console = text_console()

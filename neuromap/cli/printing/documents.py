@@ -26,7 +26,7 @@ from neuromap.render.document import (
     record,
     record_of,
 )
-from neuromap.render.parts import EXECUTION, FILE, GAPS, PATTERN, PERIOD
+from neuromap.render.parts import EXECUTION, FILE, GAPS, GRADED, PATTERN, PERIOD, SENT
 from neuromap.report.over_cores import SECONDS
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
@@ -155,6 +155,7 @@ _RUN = define(
         spikes=COUNT,
         spikes_per_frame=each(COUNT),
         spiking_neurons_per_frame=each(each(COUNT)).or_null,
+        values_per_frame=each(each(INTEGER)).optional,
         stray_spikes=COUNT,
         frame_0_tick=INTEGER,
     ),
@@ -214,9 +215,10 @@ VERIFY = document(
     _LABELS
     | members(
         Verification,
-        first_mismatch=record_of(Mismatch, tick=INTEGER).or_null,
+        first_mismatch=record_of(Mismatch, chip=SENT, reference=SENT, tick=INTEGER).or_null,
         first_stray=record_of(Stray).or_null,
         frame_period_ticks=PERIOD,
+        is_graded=GRADED,
         message=TEXT,
         intervals=GAPS,
     ),

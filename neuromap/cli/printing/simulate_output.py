@@ -25,12 +25,15 @@ def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, o
     """Make the JSON form of a run; without its trace (it is in an HDF5 file) single neurons are not listed."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for position, port in enumerate(counts.nodes):
-        spiking = None if trace is None else [row.nonzero()[0].tolist() for row in trace.frames(port.name)]
+        frames = None if trace is None else trace.frames(port.name)
+        spiking = None if frames is None else [row.nonzero()[0].tolist() for row in frames]
+        values = None if frames is None or frames.dtype == bool else [row[row != 0].tolist() for row in frames]
         nodes[port.kind][port.name] = {
             "size": port.size,
             "spikes": int(counts.spikes[position].sum()),
             "spikes_per_frame": counts.spikes[position].tolist(),
             "spiking_neurons_per_frame": spiking,
+            **({} if values is None else {"values_per_frame": values}),
             "stray_spikes": int(counts.strays[position]),
             "frame_0_tick": port.tick(program.period, 0),
         }
@@ -51,18 +54,18 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
 
     console = text_console()
     _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
-    spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
+    spikes, sent = dict(zip(counts.nodes, counts.spikes, strict=True)), _sent(program)
     rows = [
         (f"{frame}", *(f"{row[frame]} at {port.tick(program.period, frame)}" for port, row in spikes.items()))
         for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1))
     ]
     if spikes:
-        text_table(["frame", *(f"spikes of {port.name} at tick" for port in spikes)], rows, ()).print(console)
+        text_table(["frame", *(f"{sent}s of {port.name} at tick" for port in spikes)], rows, ()).print(console)
     if counts.n_frames > _ROWS_SHOWN + 1:
         console.print(f"{counts.n_frames - 1 - _ROWS_SHOWN} more frames: see --json or -o")
     for (port, row), strays in zip(spikes.items(), counts.strays.tolist(), strict=True):
         console.print(
-            f"{port.name}: {counted(row.sum(), 'spike')} of {counted(port.size, 'neuron')} in "
+            f"{port.name}: {counted(row.sum(), sent)} of {counted(port.size, 'neuron')} in "
             f"{counted(counts.n_frames - 1, 'frame')}, {strays} outside frames",
             markup=False,
         )
@@ -103,22 +106,27 @@ def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
         f"{counted(len(batch), 'stimulus', 'stimuli')} of {counted(batch.n_frames, 'frame')}, "
         f"{counted(batch.n_ticks, 'tick')} each",
     )
+    sent = _sent(program)
     counts = {port: batch.counts(port.name).sum(axis=1) for port in batch.nodes}
     rows = [
         (f"{number}", *(f"{row[number]}" for row in counts.values())) for number in range(min(len(batch), _ROWS_SHOWN))
     ]
-    text_table(["stimulus", *(f"spikes of {port.name}" for port in counts)], rows, ()).print(console)
+    text_table(["stimulus", *(f"{sent}s of {port.name}" for port in counts)], rows, ()).print(console)
     if len(batch) > _ROWS_SHOWN:
         console.print(f"{len(batch) - _ROWS_SHOWN} more stimuli: see --json or -o")
     for port, row in counts.items():
         console.print(
-            f"{port.name}: {counted(row.sum(), 'spike')} of {counted(port.size, 'neuron')} in "
+            f"{port.name}: {counted(row.sum(), sent)} of {counted(port.size, 'neuron')} in "
             f"{counted(len(batch), 'stimulus', 'stimuli')} of "
             f"{counted(batch.n_frames - 1, 'frame')}, {batch.strays(port.name).sum()} outside frames",
             markup=False,
         )
     _print_left_out(console, program, batch.nodes)
     print_written(console, output)
+
+
+def _sent(program: ChipProgram) -> str:
+    return "spike" if program.value_ranges is None else "message"
 
 
 def _print_left_out(console: Console, program: ChipProgram, recorded: Sequence[NodePort]) -> None:

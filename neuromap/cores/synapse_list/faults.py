@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram, SynapseTable
 from neuromap.errors import InputError
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
 from neuromap.faults.options import Faults
@@ -17,6 +17,7 @@ from neuromap.faults.struck_program import fails
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
+_P = TypeVar("_P", bound=SynapseProgram)
 
 
 def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
@@ -24,7 +25,7 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
     # All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
     # moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
     # shapes: stuck (C, N)
-    table, synapses = program.neurons, program.synapses
+    table = program.neurons
     still = stuck.ravel()[program.soma].reshape(stuck.shape)
     changed: dict[str, Any] = {
         name: np.where(still, 0, getattr(table, name)) for name in ("threshold", "current", "voltage")
@@ -34,12 +35,18 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
         changed["reset"] = np.where(still, 0, table.reset)
     narrow: dict[str, Any] = {name: array.astype(np.int32) for name, array in changed.items()}
     neurons = replace(table, refractory=np.where(still, np.uint8(0), table.refractory), **narrow)
-    onto = still[synapses.list_core[synapses.synapse_list], synapses.neuron]
-    weight = np.where(onto, np.int32(0), synapses.weight)
-    return replace(program, neurons=neurons, synapses=replace(synapses, weight=weight))
+    return replace(program, neurons=neurons, synapses=without_weights(program, still))
 
 
-def without_ways(program: ListProgram, cut: Bools) -> ListProgram:
+def without_weights(program: SynapseProgram, onto: Bools) -> SynapseTable:
+    """Give the synapses with weights 0 onto some neurons."""
+    # shapes: onto (C, N)
+    table = program.synapses
+    weight = np.where(onto[table.list_core[table.synapse_list], table.neuron], np.int32(0), table.weight)
+    return replace(table, weight=weight)
+
+
+def without_ways(program: _P, cut: Bools) -> _P:
     """Take targets from neurons."""
     # shapes: cut (n,)
     targets = program.targets
@@ -48,7 +55,7 @@ def without_ways(program: ListProgram, cut: Bools) -> ListProgram:
     return replace(program, targets=kept)
 
 
-def flipped(program: ListProgram, places: NDArray[np.int64], faults: Faults) -> tuple[ListProgram, int, int]:
+def flipped(program: _P, places: NDArray[np.int64], faults: Faults) -> tuple[_P, int, int]:
     """Give the weights of synapses the other sign."""
     # shapes: places (C,)
     synapses = program.synapses
@@ -70,9 +77,13 @@ def with_threshold(program: ListProgram, at: tuple[Ints, Ints], edit: ThresholdE
 
 def with_weight(program: ListProgram, places: Sequence[tuple[int, int]], edit: WeightEdit) -> ListProgram:
     """Change the weight of a connection."""
+    return set_weight(program, places, edit, 1 << program.chip.lists.threshold_shift)
+
+
+def set_weight(program: _P, places: Sequence[tuple[int, int]], edit: WeightEdit, step: int) -> _P:
+    """Change the weight of a connection, in units of ``step``."""
     table = program.synapses
     weight, lists_of = table.weight.copy(), table.synapse_list
-    step = 1 << program.chip.lists.threshold_shift
     most = 1 << (program.chip.weight_bits - 1)
     for core, neuron in places:
         lists = table.axons[core] + axons_from(program, edit.source, edit.source_index, core)

@@ -77,7 +77,7 @@ def fill_cores(
     # runs: what lists may have, for which there is room
     # in_boxes: whether layers are cut into boxes that share lists
     # gives deliveries are at most those in the order of the neurons
-    groups, room = neuron_groups(lists), room_of(chip, runs)
+    groups, room = neuron_groups(lists, chip), room_of(chip, runs)
     _require_groups_fit(lists, groups, chip, room)
 
     floor = floors_of(lists, chip)
@@ -141,15 +141,15 @@ def require_one_floor(parts: ListPartition, chip: ChipSpec) -> None:
 def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec, room: Room) -> None:
     # with the runs that there is room for: a neuron that no core holds would be tried without end
     axons = np.diff(groups.start)
-    bits = axons * room.list_bits + groups.synapses * chip.lists.synapse_bits
-    wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > chip.lists.synapse_memory_bits)
+    bits = axons * room.list_bits + groups.synapses * room.synapse_bits
+    wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > room.memory)
     if not wrong.any():
         return
     one = int(np.argmax(wrong))
     neuron = int(groups.neuron[one])
     if groups.load[one] > chip.neurons:
         raise _refuse_compartments(lists, neuron, int(groups.load[one]), chip)
-    raise _refuse_neuron(lists, neuron, int(axons[one]), int(bits[one]), chip)
+    raise _refuse_neuron(lists, neuron, int(axons[one]), int(bits[one]), room, chip)
 
 
 def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
@@ -210,13 +210,14 @@ def wires_of(parts: ListPartition) -> tuple[Ints, Ints]:
 
 
 def _refuse_compartments(lists: ListNetwork, neuron: int, demand: int, chip: ChipSpec) -> Exception:
-    text = f"one neuron needs {demand} compartments, one for each current, a {chip.name} core has {chip.neurons}"
+    what = "current" if lists.neurons[lists.population_of(neuron)].apart is None else "synapse"
+    text = f"one neuron needs {demand} compartments, one for each {what}, a {chip.name} core has {chip.neurons}"
     advice = Remedy("chip.neurons", demand, f"a core with {demand} neurons would hold it")
     return refuse("neuron", lists.node_of(neuron), demand, chip.neurons, text, [advice])
 
 
-def _refuse_neuron(lists: ListNetwork, neuron: int, axons: int, bits: int, chip: ChipSpec) -> Exception:
-    node, memory = lists.node_of(neuron), chip.lists.synapse_memory_bits
+def _refuse_neuron(lists: ListNetwork, neuron: int, axons: int, bits: int, room: Room, chip: ChipSpec) -> Exception:
+    node, memory = lists.node_of(neuron), room.memory
     limit: Limit = "axons" if axons > chip.axons else "synapse_memory"
     demand, bound = (axons, chip.axons) if limit == "axons" else (bits, memory)
     what = "axons" if limit == "axons" else "bits of synapses"

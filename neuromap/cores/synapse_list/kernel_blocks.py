@@ -99,4 +99,5 @@ def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) 
         lists.weight[synapse[order]].astype(np.int32),
         lists.delay[synapse[order]].astype(np.uint8),
     )
-    return len(signal) <= chip.axons and int(table.bits(chip)[0]) <= chip.lists.synapse_memory_bits
+    other = chip.lists.other_memory(len(soma))
+    return len(signal) <= chip.axons and int(table.bits(chip, other)[0]) + other <= chip.lists.synapse_memory_bits

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
-from neuromap.arrays.packed_rows import distinct, entries_of_rows, grouped_by
+from neuromap.arrays.packed_rows import distinct, entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -23,6 +23,7 @@ from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.tile.cut_order import compiled_for
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
 
 Ints = NDArray[np.int64]
@@ -39,7 +40,7 @@ class Room:
     axons: int
     output_axons: int
     memory: int  # bits of synapses
-    # list_bits, synapse_bits: bits of a list, without its synapses, and of a synapse
+    # list_bits, synapse_bits: bits of a list, without its synapses, and of one of ``NeuronGroups.synapses``
     list_bits: int
     synapse_bits: int
 
@@ -56,7 +57,7 @@ class NeuronGroups(Value):
     neuron: Ints  # (g,): number of the neuron of every group, ascending; only those that are computed
     start: Ints  # (g + 1,): where the signals of a group begin
     signal: SmallInts  # (s,): signals that it reads, each once
-    # load, synapses: (g,): compartments and synapses
+    # load, synapses: (g,): compartments and synapses; where compartments take the same memory, bits of both
     load: Ints
     synapses: Ints
     sender: Ints  # (signals,): group that sends a signal, -1 for the host's
@@ -120,8 +121,9 @@ def _alike(start: Any, signal: Any, first: Any) -> int:
     return runs
 
 
-def neuron_groups(lists: ListNetwork) -> NeuronGroups:
+def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None) -> NeuronGroups:
     """Join the compartments of every neuron that is computed."""
+    # chip: on whose cores compartments may take the same memory as synapses do
     neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
     group_of = np.full(lists.n_somas, -1, np.int64)
     group_of[neuron] = np.arange(len(neuron))
@@ -131,12 +133,16 @@ def neuron_groups(lists: ListNetwork) -> NeuronGroups:
     group, signal = np.divmod(pairs, max(1, lists.n_signals))
     sender = np.full(lists.n_signals, -1, np.int64)
     sender[: lists.n_somas] = group_of
+    load = np.bincount(compartment, minlength=len(neuron)).astype(np.int64)
+    n_synapses = np.bincount(reader, minlength=len(neuron)).astype(np.int64)
+    if chip is not None and (each := _neuron_memory(chip)):
+        n_synapses = n_synapses * chip.lists.synapse_bits + load * each
     return NeuronGroups(
         neuron,
         np.searchsorted(group, np.arange(len(neuron) + 1)).astype(np.int64),
         signal.astype(np.int32),
-        np.bincount(compartment, minlength=len(neuron)).astype(np.int64),
-        np.bincount(reader, minlength=len(neuron)).astype(np.int64),
+        load,
+        n_synapses,
         sender,
     )
 
@@ -144,8 +150,14 @@ def neuron_groups(lists: ListNetwork) -> NeuronGroups:
 def room_of(chip: ChipSpec, runs: int = 1) -> Room:
     """Find what a core of a chip with lists of synapses holds."""
     lists = chip.lists
-    memory = lists.synapse_memory_bits
-    return Room(chip.neurons, chip.axons, lists.output_axons, memory, runs * lists.list_bits, lists.synapse_bits)
+    memory = lists.synapse_memory_bits - lists.other_memory(0)
+    unit = 1 if _neuron_memory(chip) else lists.synapse_bits
+    return Room(chip.neurons, chip.axons, lists.output_axons, memory, runs * lists.list_bits, unit)
+
+
+def _neuron_memory(chip: ChipSpec) -> int:
+    """Count the bits that a neuron takes of the memory of synapses."""
+    return int(chip.lists.other_memory(1) - chip.lists.other_memory(0))
 
 
 # A legalised network as one table of synapses: who sends what to whom, in units of the chip.
@@ -158,20 +170,32 @@ _SCALE = Remedy("neuron", None, "scale or round weights, thresholds and biases o
 class ListNeurons(Value):
     """A population as the chip computes it."""
 
-    neuron: CurrentNeuron  # values of all neurons
+    neuron: CurrentNeuron | GradedNeuron  # values of all neurons
     # what weights are multiplied with: 2**s for frame neurons, 2**k for spiking ones (``neuron_scale.py``)
     scale: int
     # (n,): what the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
     # neurons
     bias: Ints
+    # (n,): further compartments, one for each synapse beside the first, of graded neurons that take the greatest input;
+    # None where synapses of a current share one
+    apart: Ints | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def decays(self) -> tuple[Ints, ...]:
+        """Decays of the neurons' current and of their further ones, each of shape (n,)."""
+        if isinstance(self.neuron, CurrentNeuron):
+            return (self.neuron.current_decay, *self.neuron.more_current_decays)
+        return (np.zeros_like(self.bias),)
 
 
 def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matrix] = ()) -> ListNeurons:
     """Find the parameters of a population on a chip with synapse-list cores."""
     # into: the weights of what feeds it
+    if isinstance(population.neuron, GradedNeuron):
+        return _graded_neurons(population.neuron, len(population.neurons), into)
     if population.neuron is None:
         found = _frame_neurons(population, chip)
     else:
@@ -192,6 +216,14 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         **lists.neuron_widths(chip.potential_bits),
     )
     return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
+
+
+def _graded_neurons(neuron: GradedNeuron, size: int, into: Iterable[Matrix]) -> ListNeurons:
+    apart = None
+    if neuron.maximum:
+        n_synapses = sum((np.diff(matrix.indptr).astype(np.int64) for matrix in into), np.zeros(size, np.int64))
+        apart = np.maximum(n_synapses - 1, 0)
+    return ListNeurons(neuron.spread(size), 1, np.broadcast_to(neuron.bias, (size,)), apart)
 
 
 def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
@@ -253,7 +285,7 @@ def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) ->
 class HostSignals(Value):
     """What the host sends: one row per signal that an axon can carry."""
 
-    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame
+    # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame, or a value
     node: Ints
     neuron: Ints
     arrival: Ints  # (h,): when frame 0 arrives, in parts of a tick (``arrays/times.py``)
@@ -277,7 +309,7 @@ class ListNetwork(Value):
     neurons: tuple[ListNeurons, ...]  # one per population
     offset: Ints  # (populations + 1,): number of the first neuron of each population
     soma: Ints  # (n,): neuron that every compartment belongs to; a neuron's own number for itself
-    decay: Ints  # (n,): decay of every compartment's current
+    decay: Ints  # (n,): decay of every compartment's current; 0 of graded ones
     is_computed: NDArray[np.bool_]  # (n,): compartments of neurons that an output depends on, or that are kept
     # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
     start: Ints
@@ -330,11 +362,12 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
-    host = _HostNumbers(n, chip.delay[1] - chip.delay[0])
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits - 1))
     parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
     target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
+    target = rows.apart(target)
     sent = signal < offset[-1]
     is_computed = computed_neurons(network, offset, rows.soma[target[sent]], signal[sent])[rows.soma]
     is_computed[int(offset[-1]) :] &= np.bincount(target, minlength=n)[int(offset[-1]) :] > 0
@@ -365,20 +398,39 @@ class _Compartments:
 
     def __init__(self, neurons: tuple[ListNeurons, ...], offset: Ints) -> None:
         self._first: list[list[int]] = []
-        soma, decay = [np.arange(int(offset[-1]))], [n.neuron.current_decay for n in neurons]
+        soma, decay = [np.arange(int(offset[-1]))], [n.decays[0] for n in neurons]
         number = int(offset[-1])
+        self._apart = np.full(number, -1, np.int64)  # first further compartment of neurons with one for each synapse
         for some, begin in zip(neurons, offset.tolist(), strict=False):
             self._first.append([begin])
-            for more in some.neuron.more_current_decays:
+            for more in some.decays[1:]:
                 self._first[-1].append(number)
                 soma.append(np.arange(begin, begin + len(more)))
                 decay.append(more)
                 number += len(more)
+            if some.apart is not None:
+                self._apart[begin : begin + len(some.apart)] = number + np.cumsum(some.apart) - some.apart
+                soma.append(np.repeat(np.arange(begin, begin + len(some.apart)), some.apart))
+                decay.append(np.zeros(int(some.apart.sum()), np.int64))
+                number += int(some.apart.sum())
         self.soma, self.decay = np.concatenate(soma), np.concatenate(decay)
 
     def first(self, population: int, current: int) -> int:
         """Give the number of the compartment of a population's neuron 0 that holds a current."""
         return self._first[population][current]
+
+    def apart(self, target: Ints) -> Ints:
+        """Give every synapse after the first of neurons that ask for it a compartment of its own."""
+        # shapes: target, returns (s,)
+        mine = np.flatnonzero(self._apart[np.minimum(target, len(self._apart) - 1)] >= 0)
+        mine = mine[target[mine] < len(self._apart)]
+        if not len(mine):
+            return target
+        mine = mine[np.argsort(target[mine], kind="stable")]
+        rank = rank_in_run(target[mine])
+        found = target.copy()
+        found[mine] = np.where(rank > 0, self._apart[target[mine]] + rank - 1, target[mine])
+        return found
 
 
 def _of_link(
@@ -391,13 +443,30 @@ def _of_link(
     return target, signal, weight, np.full(len(target), link.delay - least, np.int64)
 
 
+DIGIT_BITS = 7
+"""Width of a digit of a bias: digits -64 to 63 are weights of 8 bits."""
+
+
+def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
+    """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
+    # shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
+    found, rest, value, half = [], bias.astype(np.int64), 1, 1 << (bits - 1)
+    while rest.any():
+        digit = ((rest + half) & (2 * half - 1)) - half
+        if digit.any():
+            found.append((value, digit))
+        rest, value = (rest - digit) >> bits, value << bits
+    return found
+
+
 class _HostNumbers:
     """Numbers the signals of the host; those of one input neuron that a synapse's delay can tell apart are one."""
 
-    def __init__(self, first: int, longest: int) -> None:
-        self._next, self._longest = first, longest
+    def __init__(self, first: int, longest: int, digit_bits: int) -> None:
+        self._next, self._longest, self._digit_bits = first, longest, digit_bits
         self._rows: list[tuple[Ints, Ints, Time, int]] = []
-        self._known: list[tuple[int, int, Time, int]] = []  # node, first frame, arrival, number of its neuron 0
+        # node, first frame, first neuron or value, arrival, number of that neuron's signal
+        self._known: list[tuple[int, int, int, Time, int]] = []
 
     def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> tuple[Ints, Ints, Ints, Ints]:
         matrix = link.matrix.tocoo()
@@ -411,19 +480,28 @@ class _HostNumbers:
         self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints
     ) -> tuple[Ints, Ints, Ints, Ints]:
         tick = network.populations[population].sample_tick
-        arrival, first = self._place(BIAS, 1, tick, 1)
-        target = np.flatnonzero(neurons.bias)
-        signal, delay = np.full(len(target), first), np.full(len(target), int(tick - arrival))
-        return target + offset[population], signal, neurons.bias[target] * neurons.scale, delay
+        parts = [(0, neurons.bias)]
+        if isinstance(neurons.neuron, GradedNeuron):
+            parts = bias_digits(neurons.bias, self._digit_bits)
+        found = []
+        for value, bias in parts:
+            arrival, first = self._place(BIAS, 1, tick, 1, value)
+            target = np.flatnonzero(bias)
+            signal, delay = np.full(len(target), first), np.full(len(target), int(tick - arrival))
+            found.append((target + offset[population], signal, bias[target] * neurons.scale, delay))
+        target, signal, weight, delay = (np.concatenate(column) for column in zip(*found, strict=True))
+        return target, signal, weight, delay
 
-    def _place(self, node: int, size: int, arrival: Time, first_frame: int) -> tuple[Time, int]:
-        for known, frame, earliest, number in self._known:
+    def _place(self, node: int, size: int, arrival: Time, first_frame: int, number_of: int = 0) -> tuple[Time, int]:
+        # number_of: number of the first neuron; of a bias the value that is sent
+        for known, frame, of, earliest, number in self._known:
             later = arrival - earliest
-            if (known, frame) == (node, first_frame) and later.denominator == 1 and 0 <= later <= self._longest:
+            is_same = (known, frame, of) == (node, first_frame, number_of)
+            if is_same and later.denominator == 1 and 0 <= later <= self._longest:
                 return earliest, number
         number = self._next
-        self._known.append((node, first_frame, arrival, number))
-        self._rows.append((np.full(size, node), np.arange(size), arrival, first_frame))
+        self._known.append((node, first_frame, number_of, arrival, number))
+        self._rows.append((np.full(size, node), number_of + np.arange(size), arrival, first_frame))
         self._next += size
         return arrival, number
 

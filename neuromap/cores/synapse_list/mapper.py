@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,12 +48,12 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     parts = partition_lists(lists, chip, context.budget, fixed, shares=is_plain)
     if fixed is not None:
         _require_memory(parts, chip)
-    regions = None if fixed is None else _regions(parts, fixed)
+    regions = None if fixed is None else regions_of(parts, fixed)
     found = Parts(rollout, parts, parts.n_cores, wires_of(parts), regions=regions, phases=phases)
     return found if is_plain else _balanced(found, chip, context)
 
 
-def _regions(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
+def regions_of(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
     """Find the part of the board in which each core must lie."""
     somas = parts.core[: parts.lists.n_somas]
     label = np.full(parts.n_cores, -1, np.int64)
@@ -214,22 +215,25 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListPro
     """Write the program of placed cores."""
     # Neurons that nobody uses get parameters with which they never spike.
     parts: ListPartition = given.partition
-    network = parts.lists.network
+    return ListProgram(**listed(rollout, parts, where, chip), neurons=_current_table(parts, chip))
+
+
+def listed(rollout: Rollout, parts: ListPartition, where: Ints, chip: ChipSpec) -> dict[str, Any]:
+    """Give all that a program of lists says but for what its neurons compute."""
     synapses, list_signal = synapse_table(parts)
     list_core = synapses.list_core
     axon = np.arange(len(list_core)) - synapses.axons[list_core]
     labels = _Labels(parts, chip.neurons)
-    return ListProgram(
-        **program_labels(rollout, network, where, chip),
-        neuron_node=labels.node,
-        neuron_index=labels.index,
-        is_relay=labels.is_relay,
-        host=_host_table(parts, list_core, list_signal, axon),
-        outputs=labels.outputs(parts),
-        synapses=synapses,
-        neurons=_current_table(parts, chip),
-        targets=_targets(parts, list_core, list_signal, axon, chip.neurons),
-    )
+    return {
+        **program_labels(rollout, parts.lists.network, where, chip),
+        "neuron_node": labels.node,
+        "neuron_index": labels.index,
+        "is_relay": labels.is_relay,
+        "host": _host_table(parts, list_core, list_signal, axon),
+        "outputs": labels.outputs(parts),
+        "synapses": synapses,
+        "targets": _targets(parts, list_core, list_signal, axon, chip.neurons),
+    }
 
 
 def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:

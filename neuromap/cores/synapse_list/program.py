@@ -47,6 +47,32 @@ def one_run_holds(
     return found
 
 
+def powers_needed(
+    weight: NDArray[np.integer], number: NDArray[np.int64], n_lists: int, chip: ChipSpec
+) -> NDArray[np.int64]:
+    """Count the powers of two that the weights of every list need, at least one; 0 where some are no mantissas."""
+    # A mantissa times 2^s for s from ``first`` to ``last``: as many powers as it takes to have one in every interval.
+    # The least ``last`` of those without one is the best next choice.
+    # shapes: weight, number (s,): list of each weight; returns (n_lists,)
+    least, greatest = chip.lists.weight_shifts
+    weight = weight.astype(np.int64)
+    last = np.full(len(weight), greatest, np.int64)
+    some = weight != 0
+    last[some] = np.minimum(np.bitwise_count((weight[some] & -weight[some]) - 1), greatest)
+    first = np.full(len(weight), least, np.int64)
+    for shift in range(least, greatest + 1):
+        first += (weight >> shift > chip.weight_range[1]) | (weight >> shift < chip.weight_range[0])
+    powers, left = np.zeros(n_lists, np.int64), np.flatnonzero(first <= last)
+    while len(left):
+        chosen = np.full(n_lists, greatest, np.int64)
+        np.minimum.at(chosen, number[left], last[left])
+        powers[np.unique(number[left])] += 1
+        left = left[first[left] > chosen[number[left]]]
+    powers[np.bincount(number, minlength=n_lists) == 0] = 1
+    powers[number[first > last]] = 0
+    return powers
+
+
 @dataclass(frozen=True, eq=False)
 class CurrentTable(Card):
     """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core."""
@@ -107,17 +133,19 @@ class SynapseTable(Card):
             start, weight = self.lists[some], self.weight.astype(np.int64)
             low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
             unit = np.gcd.reduceat(weight, start)
+            if chip.lists.cuts_weights:
+                return powers_needed(self.weight, self.synapse_list, len(runs), chip)
             runs[some[(low < 0) & (high > 0) & ~one_run_holds(low, high, unit, chip)]] = 2
         return runs
 
-    def bits(self, chip: ChipSpec) -> NDArray[np.int64]:
-        """Count the memory that the lists of every core take, shape (C,)."""
+    def bits(self, chip: ChipSpec, other: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
+        """Count the memory that the lists of every core take, shape (C,), beside what else takes some of it."""
         # A core whose lists fit as they are has no need to look for equal ones.
         each = self.runs(chip) * chip.lists.list_bits + np.diff(self.lists) * chip.lists.synapse_bits
         ends = np.append(0, np.cumsum(each))[self.axons]
         bits: NDArray[np.int64] = np.diff(ends)
         if chip.lists.shares_lists:
-            for core in np.flatnonzero(bits > chip.lists.synapse_memory_bits).tolist():
+            for core in np.flatnonzero(bits + other > chip.lists.synapse_memory_bits).tolist():
                 bits[core] = sum({self._shape(one): each[one] for one in range(*self.axons[core : core + 2])}.values())
         return bits
 
@@ -141,56 +169,26 @@ class TargetTable(Card):
         freeze_arrays(self)
 
 
+LISTED: Tensors = {
+    "synapses.axons": ("int64", "P"),
+    "synapses.lists": ("int64", "Q"),
+    "synapses.neuron": ("int32", "S"),
+    "synapses.weight": ("int32", "S"),
+    "synapses.delay": ("uint8", "S"),
+    "targets.start": ("int64", "R"),
+    "targets.core": ("int32", "T"),
+    "targets.axon": ("int32", "T"),
+}
+"""Arrays of synapses and targets: P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T
+targets."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ListProgram(ChipProgram):
-    """A chip's memory image with labels, for synapse-list cores.
-
-    Attributes
-    ----------
-    synapses : SynapseTable
-        What the axons of every core do.
-    neurons : CurrentTable
-        Parameters, shape (C, N).
-    targets : TargetTable
-        Where spikes go.
-
-    Notes
-    -----
-    Names, labels, clocks and tables of the host are those of
-    :class:`~neuromap.hardware.program.chip_program.ChipProgram`.
-    """
+class SynapseProgram(ChipProgram):
+    """What programs of lists of synapses have in common, whatever their neurons compute."""
 
     synapses: SynapseTable
-    neurons: CurrentTable
     targets: TargetTable
-
-    # P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T targets
-    TENSORS: ClassVar[Tensors] = {
-        "synapses.axons": ("int64", "P"),
-        "synapses.lists": ("int64", "Q"),
-        "synapses.neuron": ("int32", "S"),
-        "synapses.weight": ("int32", "S"),
-        "synapses.delay": ("uint8", "S"),
-        "neurons.current_decay": ("int32", "CN"),
-        "neurons.voltage_decay": ("int32", "CN"),
-        "neurons.threshold": ("int32", "CN"),
-        "neurons.bias": ("int32", "CN"),
-        "neurons.refractory": ("uint8", "CN"),
-        "neurons.current": ("int32", "CN"),
-        "neurons.voltage": ("int32", "CN"),
-        "neurons.joined": ("int32", "CN"),
-        "neurons.reset": ("int32", "CN"),
-        "neurons.floor": ("int32", "CN"),
-        "neurons.subtract": ("uint8", "CN"),
-        "neurons.scale": ("uint8", "CN"),
-        "targets.start": ("int64", "R"),
-        "targets.core": ("int32", "T"),
-        "targets.axon": ("int32", "T"),
-    }
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract", "neurons.scale"}
-    )
-    TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
 
     def extents(self) -> dict[str, int]:
         """Lengths of the axes that only synapse lists have."""
@@ -201,18 +199,6 @@ class ListProgram(ChipProgram):
             "R": self.n_cores * self.chip.neurons + 1,
             "T": len(self.targets.core),
         }
-
-    def misfit(self) -> str:
-        """Say whether currents and voltages do not fit 32 bits, or products with decays exact doubles."""
-        chip = self.chip
-        widths = {name: getattr(chip.lists, name) for name in ("current_bits", "accumulator_bits")}
-        bounded = [(name, width, 2, 32) for name, width in (*widths.items(), ("potential_bits", chip.potential_bits))]
-        for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
-            if not least <= width <= greatest:
-                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
-        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
-            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
-        return ""
 
     @property
     def wires(self) -> Wires:
@@ -254,7 +240,6 @@ class ListProgram(ChipProgram):
         here = local[targets.core[target]] >= 0
         kept = np.append(0, np.cumsum(here))[np.append(0, np.cumsum(fan_out))]
         return {
-            "neurons": rows_of(self.neurons, cores),
             "synapses": SynapseTable(
                 np.append(0, np.cumsum(n_axons)),
                 np.append(0, np.cumsum(length)),
@@ -276,10 +261,96 @@ class ListProgram(ChipProgram):
     def neurons_in_use(self) -> NDArray[np.bool_]:
         """Neurons that bear a node's label, have a synapse or a bias, or send spikes: shape (C, N)."""
         table = self.synapses
-        used: NDArray[np.bool_] = (self.neuron_node >= 0) | (self.neurons.bias != 0)
+        used: NDArray[np.bool_] = (self.neuron_node >= 0) | self.has_bias
         used[table.list_core[table.synapse_list], table.neuron] = True
         used |= np.diff(self.targets.start).reshape(used.shape) > 0
         return used
+
+    def memory_figures(self) -> dict[str, Any]:
+        """Count output axons (pairs of a neuron and a core that it feeds), memory and compartments."""
+        lists, table, wires = self.chip.lists, self.synapses, self.wires
+        sender = wires.core * self.shape[1] + wires.neuron
+        pairs = np.sort(sender * max(1, self.n_cores) + wires.target_core)
+        other = self.other_bits()
+        bits = int((table.bits(self.chip, other) + other).sum())
+        return {
+            "output_axons": int(run_heads(pairs).sum()),
+            "synapse_memory_utilisation": bits / max(1, self.n_cores * lists.synapse_memory_bits),
+            "compartments": int(self.neurons_in_use.sum()),
+        }
+
+    def other_bits(self) -> NDArray[np.int64]:
+        """Count what takes memory of every core beside its lists, shape (C,)."""
+        return np.zeros(self.n_cores, np.int64)
+
+    @property
+    def axon_counts(self) -> NDArray[np.int64]:
+        """Axons in use of every core, shape (C,)."""
+        return np.diff(self.synapses.axons)
+
+    @property
+    def greatest_delay(self) -> int:
+        """The longest way of a spike to a neuron, in ticks."""
+        return self.chip.delay[0] + int(self.synapses.delay.max(initial=0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListProgram(SynapseProgram):
+    """A chip's memory image with labels, for synapse-list cores.
+
+    Attributes
+    ----------
+    synapses : SynapseTable
+        What the axons of every core do.
+    neurons : CurrentTable
+        Parameters, shape (C, N).
+    targets : TargetTable
+        Where spikes go.
+
+    Notes
+    -----
+    Names, labels, clocks and tables of the host are those of
+    :class:`~neuromap.hardware.program.chip_program.ChipProgram`.
+    """
+
+    neurons: CurrentTable
+
+    TENSORS: ClassVar[Tensors] = {
+        **{name: axes for name, axes in LISTED.items() if name.startswith("synapses")},
+        "neurons.current_decay": ("int32", "CN"),
+        "neurons.voltage_decay": ("int32", "CN"),
+        "neurons.threshold": ("int32", "CN"),
+        "neurons.bias": ("int32", "CN"),
+        "neurons.refractory": ("uint8", "CN"),
+        "neurons.current": ("int32", "CN"),
+        "neurons.voltage": ("int32", "CN"),
+        "neurons.joined": ("int32", "CN"),
+        "neurons.reset": ("int32", "CN"),
+        "neurons.floor": ("int32", "CN"),
+        "neurons.subtract": ("uint8", "CN"),
+        "neurons.scale": ("uint8", "CN"),
+        **{name: axes for name, axes in LISTED.items() if name.startswith("targets")},
+    }
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract", "neurons.scale"}
+    )
+    TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
+
+    def misfit(self) -> str:
+        """Say whether currents and voltages do not fit 32 bits, or products with decays exact doubles."""
+        chip = self.chip
+        widths = {name: getattr(chip.lists, name) for name in ("current_bits", "accumulator_bits")}
+        bounded = [(name, width, 2, 32) for name, width in (*widths.items(), ("potential_bits", chip.potential_bits))]
+        for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
+            if not least <= width <= greatest:
+                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
+        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
+            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
+        return ""
+
+    def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
+        """Take some cores out, renumbered."""
+        return super().of_cores(cores, local) | {"neurons": rows_of(self.neurons, cores)}
 
     @property
     def has_bias(self) -> NDArray[np.bool_]:
@@ -300,28 +371,6 @@ class ListProgram(ChipProgram):
         power = np.zeros(len(self.nodes) + 1, np.int64)  # the last for neurons without a label
         np.maximum.at(power, self.neuron_node, self.neurons.scale)
         return {port.name: int(k) for port, k in zip(self.nodes, power, strict=False) if k}
-
-    def memory_figures(self) -> dict[str, Any]:
-        """Count output axons (pairs of a neuron and a core that it feeds), memory and compartments."""
-        lists, table, wires = self.chip.lists, self.synapses, self.wires
-        sender = wires.core * self.shape[1] + wires.neuron
-        pairs = np.sort(sender * max(1, self.n_cores) + wires.target_core)
-        bits = int(table.bits(self.chip).sum())
-        return {
-            "output_axons": int(run_heads(pairs).sum()),
-            "synapse_memory_utilisation": bits / max(1, self.n_cores * lists.synapse_memory_bits),
-            "compartments": int(self.neurons_in_use.sum()),
-        }
-
-    @property
-    def axon_counts(self) -> NDArray[np.int64]:
-        """Axons in use of every core, shape (C,)."""
-        return np.diff(self.synapses.axons)
-
-    @property
-    def greatest_delay(self) -> int:
-        """The longest way of a spike to a neuron, in ticks."""
-        return self.chip.delay[0] + int(self.synapses.delay.max(initial=0))
 
 
 PROGRAM = ListProgram

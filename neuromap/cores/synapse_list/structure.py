@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.core_kind import CoreFigures
@@ -56,6 +56,9 @@ class SynapseLists(CoreFigures):
     """Limits of a synapse-list core beyond those that every core has; figures of the table ``[core]``."""
 
     kind = "synapse-list"
+    # whether a list has a run for each power of two that its weights need, so that wide ones are several synapses; else
+    # one for each sign where no power suits both
+    cuts_weights: ClassVar[bool] = False
 
     output_axons: int  # pairs of a neuron and a core that it feeds, per core
     synapse_memory_bits: int  # memory of a core's lists
@@ -119,6 +122,10 @@ class SynapseLists(CoreFigures):
     def greatest_refractory(self) -> int:
         """Ticks that a neuron may rest after a spike."""
         return int(2**self.refractory_bits - 1)
+
+    def other_memory(self, n_neurons: int) -> int:
+        """Count the bits that neurons in use, and what computes them, take of the same memory."""
+        return 0
 
     def list_memory(self, n_lists: int, n_synapses: int) -> int:
         """Count the bits of memory that lists take."""

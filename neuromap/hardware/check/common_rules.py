@@ -17,6 +17,7 @@ from neuromap.hardware.check.violation import Finding, Place, dead_cores, dead_r
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS
+from neuromap.network.graded_neuron import PAYLOAD
 
 # Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
 
@@ -77,13 +78,15 @@ def host_rows(program: ChipProgram) -> Iterator[Finding]:
     host = program.host
     first = host.first_frame.astype(np.int64)
     wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
+    # a bias of values is fed by rows that say the value in place of a neuron
+    without, none = (1, "0") if program.value_ranges is None else (PAYLOAD + 1, f"a value 0 to {PAYLOAD}")
     columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
         ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
         (
             "index",
             host.index,
-            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=1)),
-            "a neuron of its node, or 0 for bias",
+            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=without)),
+            f"a neuron of its node, or {none} for bias",
         ),
         ("core", host.core, _outside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
         (

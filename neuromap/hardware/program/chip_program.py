@@ -180,9 +180,10 @@ class HostSpikes(ReadOnly, Card):
     tick: NDArray[np.int64]  # (n,): when each is integrated
     row: NDArray[np.int64]  # (n,): row of the program's host table that it is for
     n_ticks: int  # ticks that they were asked for
+    value: NDArray[np.int64] | None = None  # (n,): what each carries, never 0; None of spikes
 
 
-def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], n_ticks: int) -> HostSpikes:
+def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[Any]], n_ticks: int) -> HostSpikes:
     """List what the host delivers in ticks 0 to ``n_ticks - 1``."""
     # gives bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the
     # ticks
@@ -190,35 +191,35 @@ def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], n
     host, period = program.host, program.period
     n_frames = max((len(rows) for rows in frames.values()), default=0)
     start = host.exact_arrival(period)
-    found = [np.zeros((2, 0), np.int64)]
+    found, graded = [np.zeros((3, 0), np.int64)], program.value_ranges is not None
     for node in np.unique(host.node).tolist():
         rows = np.flatnonzero(host.node == node)
         if node == BIAS:
             last = n_frames - 1
             if program.is_part is not None and n_ticks:
                 last = int(frames_until(start[rows], period, n_ticks - 1).max())
-            fed = np.ones((max(last + 1, 0), len(rows)), np.bool_)
+            fed = np.ones((max(last + 1, 0), len(rows)), np.int64)
+            if graded:
+                fed *= host.constants[rows]
         else:
             fed = _frames_of(program, node, frames, n_frames)[:, host.index[rows]]
         frame, column = np.nonzero(fed)
         row = rows[column]
         tick = ticks_of_frames(start[row], period, frame)
         kept = (frame >= host.first_frame[row]) & (tick >= 0) & (tick < n_ticks)
-        found.append(np.stack([tick[kept], row[kept]]))
-    tick, row = np.concatenate(found, axis=1)
+        found.append(np.stack([tick, row, fed[frame, column]])[:, kept])
+    tick, row, value = np.concatenate(found, axis=1)
     order = np.lexsort((row, tick))
-    return HostSpikes(tick[order], row[order], n_ticks)
+    return HostSpikes(tick[order], row[order], n_ticks, value[order] if graded else None)
 
 
-def _frames_of(
-    program: ChipProgram, node: int, frames: Mapping[str, NDArray[np.bool_]], n_frames: int
-) -> NDArray[np.bool_]:
+def _frames_of(program: ChipProgram, node: int, frames: Mapping[str, NDArray[Any]], n_frames: int) -> NDArray[Any]:
     port = program.nodes[node]
     given = frames.get(port.name)
     if given is None or given.shape != (n_frames, port.size):
         shape = "none" if given is None else f"shape {list(given.shape)}"
         raise StimulusError(f"frames of node {port.name}: found {shape}; needs shape [{n_frames}, {port.size}]")
-    return np.asarray(given, np.bool_)
+    return np.asarray(given, np.bool_ if program.value_ranges is None else np.int64)
 
 
 # ChipProgram: what programs have in common, whatever their cores are like.

@@ -35,9 +35,10 @@ class HostTable(ReadOnly, Card):
     # delivers a spike in every frame. Frame i arrives at tick ``arrival + i * period`` of its row; frames before
     # ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons). Where the
     # period is a fraction p/q, frame i arrives at ``arrival + floor((part + i * p) / q)``.
+    # Where nodes send values, a row delivers the value of its neuron, and a bias row its constant.
 
     node: NDArray[np.int32]  # (K,): position in ``Program.nodes``, or ``BIAS``
-    index: NDArray[np.int32]  # (K,): neuron within the node; 0 on bias rows
+    index: NDArray[np.int32]  # (K,): neuron within the node; on bias rows the constant, for which 0 means 1
     # core, axon: (K,): the axon that is fed
     core: NDArray[np.int32]
     axon: NDArray[np.int32]
@@ -50,6 +51,11 @@ class HostTable(ReadOnly, Card):
 
     def __len__(self) -> int:
         return len(self.node)
+
+    @property
+    def constants(self) -> NDArray[np.int32]:
+        """What bias rows deliver where nodes send values; without meaning on other rows."""
+        return np.where(self.index == 0, 1, self.index).astype(np.int32)
 
     def exact_arrival(self, period: Time) -> NDArray[np.int64]:
         """Exact arrivals of frame 0 in parts of a tick (``arrays/times.py``), which are ticks at equal intervals."""

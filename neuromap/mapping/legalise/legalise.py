@@ -38,6 +38,7 @@ from neuromap.mapping.legalise.legalised import (
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey, Term
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
@@ -114,17 +115,21 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
     populations = []
     for position, (port, node) in enumerate(zip(ports, network.nodes.values(), strict=True)):
         if port.kind != "input":
-            assert node.threshold is not None, "require_weights saw to it"
+            graded, theta = node.graded, np.ones(node.size, np.int64)
+            if graded is None:
+                assert node.threshold is not None, "require_weights saw to it"
+                theta = clip_thresholds(node.threshold.astype(np.int64), into.get(port.name, []))
             populations.append(
                 Population(
                     name=port.name,
                     node=position,
                     neurons=np.arange(node.size),
                     shape=node.shape,
-                    threshold=clip_thresholds(node.threshold.astype(np.int64), into.get(port.name, [])),
+                    threshold=theta,
                     is_relay=False,
                     is_output=port.kind == "output",
                     sample_tick=port.sample_tick,
+                    neuron=None if graded is None else graded.of_features(node.shape).spread(node.size),
                 )
             )
     return populations
@@ -258,6 +263,7 @@ class LinkBuilder:
             size = len(neurons)
             relay = len(self.populations)
             self._relays[before, segment] = relay
+            carries = source.neuron if isinstance(source.neuron, GradedNeuron) else None
             self.populations.append(
                 Population(
                     name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {number}",
@@ -269,6 +275,8 @@ class LinkBuilder:
                     is_output=False,
                     sample_tick=self.populations[before].sample_tick + segment,
                     is_splitter=is_splitter,
+                    # the identity hands on every value of its source
+                    neuron=None if carries is None else GradedNeuron(*carries.value_range).spread(size),
                 )
             )
             wires = neurons if before == origin else np.arange(size)

@@ -6,9 +6,9 @@ or many, answers this protocol with equal values, bit by bit; ``tests/simulation
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,6 @@ from neuromap.arrays.frozen import ReadOnly, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.network.spiking_neuron import CurrentNeuron
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +36,7 @@ class HostEvents(ReadOnly, Value):
         return cls(np.zeros(n_ticks + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
 
     @classmethod
-    def of_tick(cls, cores: ArrayLike, axons: ArrayLike) -> Self:
+    def of_tick(cls, cores: ArrayLike, axons: ArrayLike, values: NDArray[np.int32] | None = None) -> Self:
         """Events of a single tick; one core may stand for several axons, or one axon for several cores."""
         columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (cores, axons)]
         try:
@@ -47,12 +46,20 @@ class HostEvents(ReadOnly, Value):
                 f"events: {len(columns[0])} cores and {len(columns[1])} axons; give as many of each"
             ) from None
         least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the program
-        return cls(np.array([0, len(core)]), *(c.clip(least, most).astype(np.int32) for c in (core, axon)))
+        core, axon = (c.clip(least, most).astype(np.int32) for c in (core, axon))
+        return cls(np.array([0, len(core)]), core, axon, values)
 
     @property
     def n_ticks(self) -> int:
         """Ticks of the run."""
         return len(self.start) - 1
+
+    def of_ticks(self, first: int, n_ticks: int) -> HostEvents:
+        """Give the events of some ticks of the run alone."""
+        start = self.start[first : first + n_ticks + 1]
+        mine = slice(int(start[0]), int(start[-1]))
+        values = None if self.values is None else self.values[mine]
+        return HostEvents(start - start[0], self.cores[mine], self.axons[mine], values)
 
 
 class Spikes(NamedTuple):
@@ -72,6 +79,25 @@ class Messages(NamedTuple):
     values: Ints
 
 
+Sent: TypeAlias = Spikes | Messages
+"""What engines hand out: spikes, or the messages of graded neurons."""
+
+
+def values_of(sent: Sent) -> Ints | None:
+    """Give what messages carry; ``None`` of spikes."""
+    return sent.values if isinstance(sent, Messages) else None
+
+
+def sent_of(ticks: Ints, cores: Ints, neurons: Ints, values: Ints | None = None) -> Sent:
+    """Make spikes, or messages where there are values."""
+    return Spikes(ticks, cores, neurons) if values is None else Messages(ticks, cores, neurons, values)
+
+
+def joined(parts: Sequence[Sent]) -> Sent:
+    """Put parts of a run, of which there is one at least, one after the other."""
+    return sent_of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
 def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = None) -> None:
     """Refuse events or a mask that do not fit a program."""
     n = len(events.cores)
@@ -80,6 +106,8 @@ def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = 
         raise StimulusError(
             f"events: start must rise from 0 or more to at most {n}, with a core and an axon for each event"
         )
+    if events.values is not None and events.values.shape != (n,):
+        raise StimulusError(f"events: found values of shape {events.values.shape}; give one for each of the {n} events")
     require_inside("core", events.cores, program.n_cores)
     require_inside("axon", events.axons, program.axon_counts[events.cores])
     if watched is not None and (watched.shape != program.shape or watched.dtype != np.bool_):
@@ -148,8 +176,8 @@ class Engine(Protocol):
     def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from the present one."""
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
+        """Run ``events.n_ticks`` ticks from the present one; graded engines give messages."""
         # shapes: watched (C, N)
 
     @property
@@ -177,7 +205,7 @@ class BlockEngine(Protocol):
         watched: Bools | None = None,
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = ...,
-    ) -> Spikes:
+    ) -> Sent:
         """Run runs of equal length one after the other, each from the state before tick 0, on this thread alone."""
         # Afterwards the engine is where the last run ended.
         # shapes: watched (C, N)
@@ -214,6 +242,16 @@ class EngineState(Value):
         freeze_arrays(self)
         object.__setattr__(self, "totals", tuple(self.totals))
 
+    @property
+    def under_way(self) -> Ints:
+        """``spikes``, with what each carries as a fourth column where they carry values."""
+        return self.spikes if self.values is None else np.append(self.spikes, self.values[:, None], axis=1)
+
+    def with_under_way(self, rows: Ints) -> EngineState:
+        """Put other rows, as :attr:`under_way` gives them, in their place."""
+        values = None if self.values is None else np.ascontiguousarray(rows[:, 3])
+        return replace(self, spikes=np.ascontiguousarray(rows[:, :3]), values=values)
+
 
 def check_state(program: ChipProgram, state: EngineState) -> None:
     """Refuse the state of another program, or one that no run leads to."""
@@ -224,10 +262,14 @@ def check_state(program: ChipProgram, state: EngineState) -> None:
     if any(table.shape != program.shape for table in tables):
         found = next(table.shape for table in tables if table.shape != program.shape)
         raise InputError(f"state: found values of shape {found}; program {program.name} needs {program.shape}")
-    if (state.currents is None) == program.chip.kind.computes(CurrentNeuron):
+    if (state.currents is None) == program.chip.kind.structure.DELAYS_BEHIND_AXONS:
         raise InputError(f"state: is not one of {program.chip.core_model} cores; restore that of the same program")
     if state.tick < 0 or state.potentials.min(initial=0) < low or state.potentials.max(initial=0) > high:
         raise InputError(f"state: holds potentials outside {low} to {high}, or a tick below 0; simulate from tick 0")
+    if (state.values is None) != (program.value_ranges is None) or len(state.spikes) != len(
+        state.spikes if state.values is None else state.values
+    ):
+        raise InputError(f"state: needs values where {program.name} sends some, one for each; restore its own state")
     _check_under_way(state.spikes, state.tick, int(program.wires.delay.max(initial=0)), program.axon_counts)
     if state.currents is not None:
         n_neurons = np.full(program.n_cores, program.chip.neurons)
@@ -249,7 +291,8 @@ def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
 def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
     """Take some cores out of a state, renumbered from 0."""
     # shapes: cores (n,)
-    part = EngineState(state.tick, state.potentials[cores], _rows_of(state.spikes, cores), totals)
+    part = replace(state, potentials=state.potentials[cores], totals=totals)
+    part = part.with_under_way(_rows_of(state.under_way, cores))
     whole = state.currents
     if whole is None:
         return part

@@ -27,14 +27,15 @@ from neuromap.arrays.value import Value
 from neuromap.compiling import cached
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals
+from neuromap.simulation.engine.engine import EngineState, HostEvents, Sent, Totals, joined, sent_of, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.exchange import Exchange
 
 _NO_END = 1 << 30
 """Ticks that are run at once where no wire leads from rank to rank."""
-_Axons = tuple[NDArray[np.int32], NDArray[np.int32]]
+_Axons = tuple[NDArray[np.int32], ...]
+"""Cores, axons, and what each carries where nodes send values."""
 
 
 class _Block(NamedTuple):
@@ -51,6 +52,7 @@ class MessageEngine:
         self.program, self._exchange = program, exchange
         self._inside = make_engine(program, choice)
         self._inbox: dict[int, list[_Axons]] = defaultdict(list)
+        self._graded = program.value_ranges is not None  # then a parcel has the records, and behind them the values
         leaving = np.bincount(wires.peer, minlength=exchange.size)
         told = exchange.share(np.append(_sizes(program, wires), leaving))
         _, core_bits, axon_bits, delay_bits = np.max(told, axis=0)[:4].tolist()
@@ -61,7 +63,8 @@ class MessageEngine:
         self._span = (1 << delay_bits) + self._block
         self._dtype = np.int32 if core_bits + sum(self._bits) <= 31 else np.int64
         arriving = np.array([numbers[4 + exchange.rank] for numbers in told])
-        exchange.open(leaving * self._block, arriving * self._block, self._dtype)
+        longest = self._block * (1 + self._graded)
+        exchange.open(leaving * longest, arriving * longest, self._dtype)
         place = (wires.core << axon_bits | wires.axon) << delay_bits | wires.delay
         self._post = _post(wires.neuron, wires.peer << 40 | place, program.neuron_node.size)
         self._sends = np.zeros(program.shape, np.bool_)
@@ -85,10 +88,10 @@ class MessageEngine:
         other._inbox = defaultdict(list)
         return other
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
         """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
         listened = None if watched is None else self._listened(watched)
-        found: list[Spikes] = []
+        found: list[Sent] = []
         ahead: _Block | None = None
         for first in range(0, events.n_ticks, self._block):
             n = min(self._block, events.n_ticks - first)
@@ -97,14 +100,13 @@ class MessageEngine:
             ahead = self._pass_on(spikes, block, ahead)
             if watched is not None:
                 kept = watched.reshape(-1)[spikes.cores * watched.shape[1] + spikes.neurons]
-                spikes = Spikes(*(column[kept] for column in spikes))
+                spikes = sent_of(*(column[kept] for column in spikes))
             found.append(spikes)
         if ahead is not None:
             self._take(ahead)
         if not found:
-            nothing = np.zeros(0, np.int64)
-            return Spikes(nothing, nothing, nothing)
-        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+            return sent_of(*np.zeros((3 + self._graded, 0), np.int64))
+        return joined(found)
 
     def _listened(self, asked: Bools) -> Bools:
         """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
@@ -116,16 +118,18 @@ class MessageEngine:
         """Put together what the host feeds in some ticks of the run and what other ranks have sent for them."""
         ticks = range(self.tick, self.tick + n_ticks)
         if not any(tick in ticks for tick in self._inbox):
-            return HostEvents(host.start[first : first + n_ticks + 1], host.cores, host.axons)
+            return replace(host, start=host.start[first : first + n_ticks + 1])
+        columns = [host.cores, host.axons]
+        if self._graded:
+            columns.append(np.ones_like(host.cores) if host.values is None else host.values)
         parts, counts = list[_Axons](), [0]
         for tick, (a, b) in zip(ticks, pairwise(host.start[first : first + n_ticks + 1].tolist()), strict=True):
-            now = [(host.cores[a:b], host.axons[a:b]), *self._inbox.pop(tick, ())]
-            counts.append(sum(len(cores) for cores, _ in now))
+            now = [tuple(column[a:b] for column in columns), *self._inbox.pop(tick, ())]
+            counts.append(sum(len(axons[0]) for axons in now))
             parts += now
-        cores, axons = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return HostEvents(np.cumsum(counts), cores, axons)
+        return HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _pass_on(self, spikes: Spikes, block: _Block, ahead: _Block | None) -> _Block | None:
+    def _pass_on(self, spikes: Sent, block: _Block, ahead: _Block | None) -> _Block | None:
         """Send the spikes of a block; take those of the block before, or wait where there is no slack."""
         if self._alone:
             return None
@@ -137,23 +141,37 @@ class MessageEngine:
             return None
         return block
 
-    def _messages(self, spikes: Spikes, block: _Block) -> list[NDArray[np.signedinteger]]:
+    def _messages(self, spikes: Sent, block: _Block) -> list[NDArray[Any]]:
         """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
-        packed, begin = post_kernel().pack(
-            key, spikes.ticks - block.first, *self._post, self._bits[0], self._exchange.size
-        )
-        records = packed.astype(self._dtype)
-        return [records[a:b] for a, b in pairwise(begin.tolist())]
+        ticks, values = spikes.ticks - block.first, values_of(spikes)
+        if values is None:
+            packed, begin = post_kernel().pack(key, ticks, *self._post, self._bits[0], self._exchange.size)
+            records = packed.astype(self._dtype)
+            return [records[a:b] for a, b in pairwise(begin.tolist())]
+        # the kernel moves numbers of messages in place of ticks, so that ticks and values are found by them
+        bits = len(key).bit_length()
+        packed, begin = post_kernel().pack(key, np.arange(len(key)), *self._post, bits, self._exchange.size)
+        which = packed & ((1 << bits) - 1)
+        columns = np.stack([packed >> bits << self._bits[0] | ticks[which], values[which]]).astype(self._dtype)
+        return [columns[:, a:b].reshape(-1) for a, b in pairwise(begin.tolist())]
 
     def _take(self, block: _Block) -> None:
         """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
-        messages = np.concatenate(self._exchange.finish())
-        cores, axons, counts = post_kernel().unpack(messages, *self._bits, self._span)
+        parcels = self._exchange.finish()
+        if self._graded:
+            halves = [parcel.reshape(2, -1) for parcel in parcels]
+            parcels, carried = [half[0] for half in halves], np.concatenate([half[1] for half in halves])
+        messages = np.concatenate(parcels)
+        *axons, counts = post_kernel().unpack(messages, *self._bits, self._span)
+        if self._graded:
+            tick_bits, _, delay_bits = self._bits
+            due = (messages & ((1 << tick_bits) - 1)) + (messages >> tick_bits & ((1 << delay_bits) - 1))
+            axons.append(carried[np.argsort(due, kind="stable")].astype(np.int32))  # in the order of the kernel
         ends = np.cumsum(counts).tolist()
         for ahead in np.flatnonzero(counts).tolist():
             some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
-            self._inbox[block.first + ahead].append((cores[some], axons[some]))
+            self._inbox[block.first + ahead].append(tuple(column[some] for column in axons))
 
     def potentials_of(self, cores: Ints) -> Ints:
         """Potentials of some cores, in this order, a copy, shape (n, N)."""
@@ -173,19 +191,20 @@ class MessageEngine:
     def state(self) -> EngineState:
         """All that the ticks to come depend on, but for the seed of the noise."""
         inside = self._inside.state
-        kept = [(tick, *axons) for tick, parts in self._inbox.items() for axons in parts]
-        remote = [np.stack([np.full(len(cores), tick), cores, axons], axis=1) for tick, cores, axons in kept]
+        kept = [(tick, axons) for tick, parts in self._inbox.items() for axons in parts]
+        remote = [np.stack([np.full(len(axons[0]), tick), *axons], axis=1) for tick, axons in kept]
         # two spikes on one axon in one tick are one
-        return replace(inside, spikes=np.unique(np.concatenate([inside.spikes, *remote]).astype(np.int64), axis=0))
+        rows = np.concatenate([inside.under_way, *remote]).astype(np.int64)
+        return inside.with_under_way(np.unique(rows, axis=0))
 
     def restore(self, state: EngineState) -> None:
         """Go on from a state of these cores."""
         self._inbox.clear()
-        self._inside.restore(replace(state, spikes=state.spikes[:0]))  # those of other ranks may be longer under way
-        due, cores, axons = state.spikes.T
-        for tick in np.unique(due).tolist():
-            some = due == tick
-            self._inbox[tick].append((cores[some].astype(np.int32), axons[some].astype(np.int32)))
+        rows = state.under_way
+        self._inside.restore(state.with_under_way(rows[:0]))  # those of other ranks may be longer under way
+        for tick in np.unique(rows[:, 0]).tolist():
+            some = rows[rows[:, 0] == tick, 1:]
+            self._inbox[tick].append(tuple(column.astype(np.int32) for column in some.T))
 
 
 def _sizes(program: ChipProgram, wires: RemoteWires) -> Ints:

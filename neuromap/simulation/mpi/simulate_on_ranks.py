@@ -21,11 +21,13 @@ from neuromap.simulation.engine.engine import (
     Engine,
     EngineState,
     HostEvents,
-    Spikes,
+    Sent,
     Totals,
     check_run,
     check_state,
+    sent_of,
     state_of_cores,
+    values_of,
 )
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -186,20 +188,22 @@ class RankEngine:
         spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # Each rank takes the events of its own cores; it need not be given those of others.
         check_run(self.program, events, watched)
         spikes = self._inside.run(self._own(events), None if watched is None else watched[self.cores])
-        rows = np.stack([spikes.ticks, self.cores[spikes.cores], spikes.neurons], axis=1)
-        every = gathered_rows(self._exchange, rows)
-        return Spikes(*(np.ascontiguousarray(column) for column in every.T))
+        values = values_of(spikes)
+        columns = [spikes.ticks, self.cores[spikes.cores], spikes.neurons, *([] if values is None else [values])]
+        every = gathered_rows(self._exchange, np.stack(columns, axis=1))
+        return sent_of(*(np.ascontiguousarray(column) for column in every.T))
 
     def _own(self, events: HostEvents) -> HostEvents:
         """Keep the events of this rank's cores, with their numbers here."""
         core = self._local[events.cores]
         kept = core >= 0
-        return HostEvents(np.append(0, np.cumsum(kept))[events.start], core[kept], events.axons[kept])
+        values = None if events.values is None else events.values[kept]
+        return HostEvents(np.append(0, np.cumsum(kept))[events.start], core[kept], events.axons[kept], values)
 
     @property
     def potentials(self) -> Ints:
@@ -282,10 +286,10 @@ def gathered_state(exchange: Exchange, part: EngineState, cores: Ints, shape: tu
     """Put the state of a chip together."""
     # shapes: cores (n,)
     totals = exchange.gather(np.array(part.totals))
+    rows = gathered_rows(exchange, _renumbered(part.under_way, cores))
     return replace(
-        part,
+        part.with_under_way(rows),
         potentials=gathered_table(exchange, part.potentials, cores, shape),
-        spikes=gathered_rows(exchange, _renumbered(part.spikes, cores)),
         totals=tuple(np.sum(totals, axis=0).tolist()) if totals else part.totals,
         currents=None if part.currents is None else _currents(exchange, part.currents, cores, shape),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.simulation.engine.engine import EngineState, HostEvents
+from neuromap.simulation.engine.engine import EngineState, HostEvents, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.sources import FrameSource, InputFrame, checked_frame
 from neuromap.simulation.run.tick_run import TickSpikes
-from neuromap.simulation.stimulus import input_sizes
+from neuromap.simulation.stimulus import input_sizes, value_ranges
 from neuromap.simulation.trace.trace import FrameClock
 
 _MOST_SPIKES = 2**22
@@ -39,13 +39,13 @@ class OutputFrame(NamedTuple):
     tick : int
         When it was shown.
     spikes : ndarray of bool, shape (size,)
-        Its neurons.
+        Its neurons; int32 values of nodes that send them.
     """
 
     node: str
     frame: int
     tick: int
-    spikes: NDArray[np.bool_]
+    spikes: NDArray[Any]
 
 
 class LiveRun:
@@ -94,7 +94,8 @@ class LiveRun:
         self._history: deque[TickSpikes] = deque(maxlen=history)
         self._outputs: deque[OutputFrame] = deque(maxlen=history)
         self._n_kept = self._n_strays = 0
-        self._under_way = np.zeros((0, 3), np.int64)
+        self._under_way = self._engine.state.under_way[:0]
+        self._dtype = np.bool_ if program.value_ranges is None else np.int32
         self._ports = [port for port in program.nodes if port.kind == "output"]
         self._clock = FrameClock.of(self._ports, program.period, _MOST_FRAMES)
         self._read_out()
@@ -125,8 +126,7 @@ class LiveRun:
         state = self._engine.state
         if not len(self._under_way):
             return state
-        spikes = np.unique(np.concatenate([state.spikes, self._under_way]), axis=0)
-        return replace(state, spikes=spikes)
+        return state.with_under_way(np.unique(np.concatenate([state.under_way, self._under_way]), axis=0))
 
     @property
     def history(self) -> tuple[TickSpikes, ...]:
@@ -158,7 +158,15 @@ class LiveRun:
         tick = self.now
         events = self._feed.events(tick)
         spikes = self._engine.run(self._with_spikes_under_way(events))
-        sent = TickSpikes(tick, spikes.cores, spikes.neurons, events.cores, events.axons)
+        sent = TickSpikes(
+            tick,
+            spikes.cores,
+            spikes.neurons,
+            events.cores,
+            events.axons,
+            values=values_of(spikes),
+            host_values=events.values,
+        )
         self._keep(sent)
         return sent
 
@@ -221,8 +229,8 @@ class LiveRun:
             raise InputError(f"live run: state is of tick {now.tick}; the run is at tick {self.now}")
         engine = make_engine(program, self.choice)
         late = now.spikes[:, 0] >= now.tick + int(program.wires.delay.max(initial=0))
-        engine.restore(replace(now, spikes=now.spikes[~late]))
-        self._engine, self._under_way = engine, now.spikes[late]
+        engine.restore(now.with_under_way(now.under_way[~late]))
+        self._engine, self._under_way = engine, now.under_way[late]
         self._read_out()
 
     def _with_spikes_under_way(self, events: HostEvents) -> HostEvents:
@@ -231,9 +239,11 @@ class LiveRun:
         if not len(self._under_way):
             return events
         due = self._under_way[:, 0] == self.now
-        cores, axons = self._under_way[due, 1:].T
+        given = [column for column in (events.cores, events.axons, events.values) if column is not None]
+        added = self._under_way[due, 1:].T
         self._under_way = self._under_way[~due]
-        return HostEvents.of_tick(np.concatenate([events.cores, cores]), np.concatenate([events.axons, axons]))
+        columns = [np.concatenate(pair).astype(np.int32) for pair in zip(given, added, strict=True)]
+        return HostEvents.of_tick(*columns)
 
     def _keep(self, sent: TickSpikes) -> None:
         if len(self._history) == self._history.maxlen:
@@ -245,11 +255,12 @@ class LiveRun:
         port = self._port_of[sent.cores, sent.neurons]
         index = self._index_of[sent.cores, sent.neurons][port >= 0]
         port = port[port >= 0]
+        values = True if sent.values is None else sent.values[self._port_of[sent.cores, sent.neurons] >= 0]
         for k, node in enumerate(self._ports):
             at = self._clock.frames_of(np.array([sent.tick]), k)
             if at.is_inside[0]:
-                spikes = np.zeros(node.size, np.bool_)
-                spikes[index[port == k]] = True
+                spikes: NDArray[Any] = np.zeros(node.size, self._dtype)
+                spikes[index[port == k]] = values if isinstance(values, bool) else values[port == k]
                 spikes.setflags(write=False)
                 self._outputs.append(OutputFrame(node.name, int(at.frame[0]), sent.tick, spikes))
             else:
@@ -268,6 +279,8 @@ class _Rows:
     index: NDArray[np.int32]
     core: NDArray[np.int32]
     axon: NDArray[np.int32]
+    constant: NDArray[np.int32]
+    """What bias rows deliver where nodes send values."""
 
 
 class LiveFeed:
@@ -278,7 +291,7 @@ class LiveFeed:
 
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
         host, self._period, self._source = program.host, program.period, source
-        self._sizes = input_sizes(program)
+        self._sizes, self._ranges = input_sizes(program), value_ranges(program)
         start = host.exact_arrival(program.period)
         keys = np.stack([host.node.astype(np.int64), start, host.first_frame.astype(np.int64)], axis=1)
         found, of_group = np.unique(keys, axis=0, return_inverse=True)
@@ -288,7 +301,11 @@ class LiveFeed:
         self._of_input = found[:, 0] != BIAS
         self._rows = [
             _Rows(
-                None if node == BIAS else program.nodes[node].name, host.index[part], host.core[part], host.axon[part]
+                None if node == BIAS else program.nodes[node].name,
+                host.index[part],
+                host.core[part],
+                host.axon[part],
+                host.constants[part],
             )
             for node, part in zip(found[:, 0].tolist(), parts[: len(found)], strict=True)
         ]
@@ -312,15 +329,14 @@ class LiveFeed:
         frame = frames_until(self._start, self._period, tick)
         due = (ticks_of_frames(self._start, self._period, frame) == tick) & (frame >= self._first)
         self._sample(tick, int(frame[due & self._of_input].max(initial=-1)))
-        cores, axons = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        parts = [np.zeros((3, 0), np.int32)]
         for k in np.flatnonzero(due).tolist():
             rows = self._rows[k]
-            fed = slice(None) if rows.node is None else self._frames[int(frame[k])][rows.node][rows.index]
-            cores.append(rows.core[fed])
-            axons.append(rows.axon[fed])
+            value = rows.constant if rows.node is None else self._frames[int(frame[k])][rows.node][rows.index]
+            parts.append(np.stack([rows.core, rows.axon, value])[:, value != 0])
         self._forget(int(frame[self._of_input].min(initial=self._next - 1)))
-        core, axon = np.concatenate(cores), np.concatenate(axons)
-        return HostEvents(np.array([0, len(core)]), core, axon)
+        core, axon, value = np.concatenate(parts, axis=1)
+        return HostEvents(np.array([0, len(core)]), core, axon, None if self._ranges is None else value)
 
     def _sample(self, tick: int, fed: int) -> None:
         """Ask for all frames up to one that is fed now, or that is sampled by this tick."""
@@ -328,7 +344,7 @@ class LiveFeed:
             return
         last = max(fed, int(frames_until(np.array([self._sampled]), self._period, tick)[0]))
         while self._next <= last:
-            self._frames[self._next] = checked_frame(self._source(self._next), self._sizes)
+            self._frames[self._next] = checked_frame(self._source(self._next), self._sizes, self._ranges)
             self._next += 1
 
     def _forget(self, fed: int) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
+from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, joined, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import FedFrames, ticks_to_run
@@ -71,6 +71,7 @@ def prepare_run(
         index=nothing,
         core=nothing,
         neuron=nothing,
+        value=None if program.value_ranges is None else nothing,
         tick_seconds=program.chip.tick_seconds,
     )
     return RecordedRun(
@@ -100,6 +101,7 @@ def record_run(
             f"most {_MAX_BYTES >> 30} are held in memory, record fewer or into an HDF5 file"
         )
     ticks, rows = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    values = None if run.header.value is None else [run.header.value]
     potentials = np.empty((n_ticks, n_potentials), dtype=np.int32)
     done = n_spikes = 0
     for chunk in run.chunks:
@@ -111,6 +113,8 @@ def record_run(
             )
         ticks.append(chunk.tick)
         rows.append(chunk.row)
+        if values is not None and chunk.value is not None:
+            values.append(chunk.value)
         potentials[done : done + len(chunk.potentials)] = chunk.potentials
         done += len(chunk.potentials)
     row, neurons = np.concatenate(rows), run.neurons
@@ -121,6 +125,7 @@ def record_run(
         index=neurons.index[row],
         core=neurons.core[row],
         neuron=neurons.neuron[row],
+        value=None if values is None else np.concatenate(values),
         counts=run.counts,
         potential_table=Potentials(run.potential_neurons, potentials) if n_potentials else None,
     )
@@ -129,7 +134,7 @@ def record_run(
 # A recorded run with checkpoints: it may begin where another one was stopped.
 def resumable_chunks(
     loaded: Loaded,
-    frames: Mapping[str, NDArray[np.bool_]],
+    frames: Mapping[str, NDArray[Any]],
     recorder: Recorder,
     recording: Recording,
     checkpoints: Checkpoints,
@@ -229,24 +234,23 @@ class Recorder:
         if self.counts is not None:
             np.add.at(self.counts, (spikes.cores, spikes.neurons), 1)
         row = self._row_of[spikes.cores, spikes.neurons].astype(np.int64)
-        tick, row = spikes.ticks[row >= 0], row[row >= 0]
-        kept = (tick < self._outputs_end) | ~self.neurons.is_output[row]
-        tick, row = tick[kept], row[kept]
-        order = np.lexsort((row, tick))
-        return Chunk(tick[order], row[order], potentials)
+        kept = np.flatnonzero(row >= 0)
+        kept = kept[(spikes.ticks[kept] < self._outputs_end) | ~self.neurons.is_output[row[kept]]]
+        kept = kept[np.lexsort((row[kept], spikes.ticks[kept]))]
+        values = values_of(spikes)
+        value = None if values is None else values[kept].astype(np.int32)
+        return Chunk(spikes.ticks[kept], row[kept], potentials, value)
 
-    def _run_with_potentials(self, chip: Engine, events: HostEvents) -> tuple[Spikes, NDArray[np.int32]]:
+    def _run_with_potentials(self, chip: Engine, events: HostEvents) -> tuple[Sent, NDArray[np.int32]]:
         """Run tick by tick and look at the potentials after each."""
         neurons = self.potential_neurons
         cores, position = np.unique(neurons.core, return_inverse=True)
         potentials = np.empty((events.n_ticks, len(neurons)), dtype=np.int32)
         parts = []
         for tick in range(events.n_ticks):
-            a, b = events.start[tick : tick + 2].tolist()
-            now = HostEvents(events.start[tick : tick + 2] - a, events.cores[a:b], events.axons[a:b])
-            parts.append(chip.run(now, self._watched))
+            parts.append(chip.run(events.of_ticks(tick, 1), self._watched))
             potentials[tick] = chip.potentials_of(cores.astype(np.int64))[position, neurons.neuron]
-        return Spikes(*(np.concatenate(column) for column in zip(*parts, strict=True))), potentials
+        return joined(parts), potentials
 
 
 def run_chunks(

@@ -19,7 +19,7 @@ from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import BlockEngine, Engine, Spikes
+from neuromap.simulation.engine.engine import BlockEngine, Engine, Messages, Sent
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.run.tick_run import HostFeed, ticks_to_run
@@ -54,8 +54,9 @@ def simulate_batch(
     program : ChipProgram
         Mapped, or written by hand.
     stimuli : mapping of str to array_like, shape (S, n_frames, size), or iterable of such mappings
-        Input frames for every input node, Boolean or 0 and 1. An iterable gives them in portions, of any number of
-        stimuli each, that are taken when they are needed and let go when they are done.
+        Input frames for every input node, Boolean or 0 and 1, of graded ones values in the range. An iterable gives
+        them in portions, of any number of stimuli each, that are taken when they are needed and let go when they are
+        done.
     engine : {"fast", "numpy"}
         What runs the ticks; the result is the same.
     threads : int, optional
@@ -67,7 +68,8 @@ def simulate_batch(
         Nodes whose frames are kept; by default the outputs. A batch keeps no cores, potentials or counts of all
         neurons.
     keep : {"frames", "counts"}
-        Whether frames are kept, one byte per stimulus, frame and neuron, or only their sums over frames.
+        Whether frames are kept, one byte (of values four) per stimulus, frame and neuron, or only in how many frames
+        each neuron spiked or sent a value.
     progress : callable, optional
         Called as ``progress(stimuli done, stimuli known so far)``.
     bit_slicing : bool, optional
@@ -229,7 +231,7 @@ def _run_part(
 ) -> BatchPart:
     """Run some stimuli one after the other, from number ``first`` on."""
     n_ticks = job.n_ticks(n_frames)
-    stimuli = {name: rows.astype(np.bool_, copy=False) for name, rows in frames.items()}
+    stimuli = {name: rows.astype(job.dtype, copy=False) for name, rows in frames.items()}
     seed = chips.noise_seed + first
     with chips.take() as chip:
         if isinstance(chip, BlockEngine) and n_stimuli * n_ticks * len(job.feed) <= _PART_VALUES:
@@ -246,8 +248,8 @@ def _run_part(
 
 
 def _in_pieces(
-    job: BatchJob, chip: Engine, stimulus: Mapping[str, NDArray[np.bool_]], n_frames: int, stopped: Event
-) -> Iterator[Spikes]:
+    job: BatchJob, chip: Engine, stimulus: Mapping[str, NDArray[Any]], n_frames: int, stopped: Event
+) -> Iterator[Sent]:
     """Run one stimulus, some ticks at a time."""
     n_ticks = job.n_ticks(n_frames)
     at_once = max(1, min(_TICKS_AT_ONCE, _PART_VALUES // max(1, len(job.feed))))
@@ -263,7 +265,7 @@ def _in_pieces(
 class BatchPart(NamedTuple):
     """Results of some stimuli in a row; the arrays of :class:`~neuromap.simulation.trace.batch.Batch` for them."""
 
-    frames: NDArray[np.bool_] | None
+    frames: NDArray[Any] | None
     counts: NDArray[np.int64]
     strays: NDArray[np.int64]
 
@@ -305,7 +307,12 @@ class BatchJob(ReadOnly, Value):
         """Count the ticks of a stimulus: up to and with the last frame of the slowest node that is recorded."""
         return ticks_to_run(self.program, n_frames, self.neurons.nodes)
 
-    def part(self, spikes: Sequence[Spikes], n_stimuli: int, n_frames: int) -> BatchPart:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of frames: bool, or int32 where nodes send values."""
+        return np.dtype(np.bool_ if self.program.value_ranges is None else np.int32)
+
+    def part(self, spikes: Sequence[Sent], n_stimuli: int, n_frames: int) -> BatchPart:
         """Tell the frames of the watched neurons' spikes."""
         nothing = np.zeros(0, dtype=np.int64)
         tick = np.concatenate([nothing, *(some.ticks for some in spikes)])
@@ -317,13 +324,18 @@ class BatchJob(ReadOnly, Value):
         # As in a trace: spikes of outputs count as far as they do without other nodes.
         is_stray &= (tick < ticks_to_run(self.program, n_frames)) | ~self.neurons.is_output[row]
 
-        table = np.zeros((n_stimuli, n_frames, self.n_columns), dtype=np.bool_)
-        table[owner[is_inside], frame[is_inside], column[is_inside]] = True
+        table = np.zeros((n_stimuli, n_frames, self.n_columns), self.dtype)
+        values = [some.values for some in spikes if isinstance(some, Messages)]
+        if values:  # of copies the first counts, as in a trace: what is assigned last
+            inside = np.flatnonzero(is_inside)[::-1]
+            table[owner[inside], frame[inside], column[inside]] = np.concatenate(values)[inside]
+        else:
+            table[owner[is_inside], frame[is_inside], column[is_inside]] = True
         strays = np.zeros((n_stimuli, len(self.neurons.nodes)), dtype=np.int64)
-        places = np.stack([values[is_stray] for values in (owner, node, column, tick)], axis=1)
+        places = np.stack([numbers[is_stray] for numbers in (owner, node, column, tick)], axis=1)
         places = np.unique(places, axis=0)  # copies of a neuron spike as one
         np.add.at(strays, (places[:, 0], places[:, 1]), 1)
-        return BatchPart(table if self.keep_frames else None, table.sum(axis=1, dtype=np.int64), strays)
+        return BatchPart(table if self.keep_frames else None, np.count_nonzero(table, axis=1), strays)
 
 
 def _node_words(program: ChipProgram, record: Recording) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engine import HostEvents, Sent, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.stimulus import check_frames, frame_count
@@ -102,6 +102,9 @@ class TickSpikes(NamedTuple):
     host_cores: NDArray[np.int32]
     host_axons: NDArray[np.int32]
     held: NDArray[np.bool_] | None = None  # (C, N): neurons that hold a potential as the tick begins; None if not asked
+    # (n,), (m,): what each of them carries; None of spikes
+    values: NDArray[np.int64] | None = None
+    host_values: NDArray[np.int32] | None = None
 
 
 def together(ticks: Sequence[TickSpikes]) -> TickSpikes:
@@ -147,16 +150,25 @@ def run_again(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Iterator[Tic
     chip = make_engine(program, DEFAULT_ENGINE)
     for spikes in ticks:
         held = chip.potentials != 0
-        chip.step(spikes.host_cores, spikes.host_axons)
+        chip.run(HostEvents.of_tick(spikes.host_cores, spikes.host_axons, spikes.host_values))
         yield spikes._replace(held=held)
 
 
-def _by_tick(spikes: Spikes, events: HostEvents, first: int) -> Iterator[TickSpikes]:
+def _by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes]:
     """Cut a run of ticks from tick ``first`` on into single ones."""
+    values, host_values = values_of(spikes), events.values
     start = np.searchsorted(spikes.ticks, np.arange(first, first + events.n_ticks + 1))
     for k in range(events.n_ticks):
         mine, fed = slice(start[k], start[k + 1]), slice(events.start[k], events.start[k + 1])
-        yield TickSpikes(first + k, spikes.cores[mine], spikes.neurons[mine], events.cores[fed], events.axons[fed])
+        yield TickSpikes(
+            first + k,
+            spikes.cores[mine],
+            spikes.neurons[mine],
+            events.cores[fed],
+            events.axons[fed],
+            values=None if values is None else values[mine],
+            host_values=None if host_values is None else host_values[fed],
+        )
 
 
 # The host: which axons it feeds in which tick, from the host table and the input frames.
@@ -203,6 +215,8 @@ class HostFeed:
         clock = np.stack([tick[order], host.node[row], turn[order], host.first_frame[row], phase[order]], axis=1)
         self._tick = np.ascontiguousarray(clock[:, 0])
         self._core, self._axon, index = host.core[row], host.axon[row], host.index[row]
+        # what bias rows of graded programs carry, and how wide it is beside the values of frames
+        self._constant = host.constants[row] if program.value_ranges is not None else None
         self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
         self._rows = []
         for begin, end in _stretches(clock):
@@ -242,18 +256,18 @@ class HostFeed:
         start = np.searchsorted(table[0], np.arange(n_ticks + 1))
         return FeedPlan(start, *table[1:].astype(np.int32))
 
-    def events(
-        self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int
-    ) -> HostEvents:
+    def events(self, frames: Mapping[str, NDArray[Any]], n_frames: int, first_tick: int, n_ticks: int) -> HostEvents:
         """Lay out what is fed in a range of ticks, for every stimulus."""
-        # Takes memory for one byte per stimulus, turn of the clock and row of the host table.
+        # Takes memory for one byte (of values four) per stimulus, turn of the clock and row of the host table.
         # shapes: frames (S, n_frames, size)
         n_stimuli = len(next(iter(frames.values()))) if frames else 1
         if n_ticks == 0 or len(self) == 0:
             return HostEvents.none(n_stimuli * n_ticks)
         length, step, last_tick = self._turn, self._per_turn, first_tick + n_ticks - 1
         begin, end = first_tick // length, last_tick // length + 1
-        fed = np.zeros((n_stimuli, end - begin, len(self._tick)), dtype=np.bool_)
+        constant = self._constant
+        shape = (n_stimuli, end - begin, len(self._tick))
+        fed: NDArray[Any] = np.zeros(shape, np.bool_ if constant is None else np.int32)
         for rows in self._rows:
             # turns in which the frames of this stimulus arrive, as far as they are asked for
             first, behind = rows.turns(n_frames, step)
@@ -264,14 +278,14 @@ class HostFeed:
                 continue
             part = fed[:, a - begin : b - begin, rows.start : rows.stop]
             if rows.node is None:
-                part[:] = True
+                part[:] = True if constant is None else constant[rows.start : rows.stop]
             else:
                 i, j = ((turn - rows.lag) * step + rows.phase for turn in (a, b))
                 arrive = frames[rows.node][:, i:j:step]
                 # half the time of an index among slices
                 part[:] = arrive[..., rows.index] if isinstance(rows.index, slice) else arrive.take(rows.index, axis=2)
-        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = False
-        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = False
+        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = 0
+        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = 0
 
         counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
         turns = np.arange(end - begin)
@@ -279,8 +293,10 @@ class HostFeed:
             at = (begin + turns) * length + tick - first_tick
             mine = (at >= 0) & (at < n_ticks)
             counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
-        column = np.flatnonzero(fed) % len(self._tick)  # several times as quick as nonzero of a table
-        return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column])
+        place = np.flatnonzero(fed)  # several times as quick as nonzero of a table
+        column = place % len(self._tick)
+        values = None if constant is None else fed.reshape(-1)[place]
+        return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column], values)
 
 
 class FedFrames:
@@ -290,7 +306,7 @@ class FedFrames:
     # n_rows: rows of the host table
     # shapes: frames (n_frames, size)
 
-    def __init__(self, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]]) -> None:
+    def __init__(self, program: ChipProgram, frames: Mapping[str, NDArray[Any]]) -> None:
         self.n_frames = frame_count(frames)
         self._feed = HostFeed(program)
         self._stimuli = {name: rows[None] for name, rows in frames.items()}

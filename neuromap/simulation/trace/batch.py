@@ -26,7 +26,9 @@ def save_batch(batch: Batch, path: str | Path) -> None:
     """Write frames or counts of a batch; see :meth:`Batch.save`."""
     tensors: dict[str, NDArray[Any]] = {}
     for port in batch.nodes:
-        kept = batch.counts(port.name) if batch.spikes_by_frame is None else batch.frames(port.name).astype(np.uint8)
+        kept = batch.counts(port.name) if batch.spikes_by_frame is None else batch.frames(port.name)
+        if kept.dtype == np.bool_:
+            kept = kept.astype(np.uint8)
         tensors[port.name] = np.ascontiguousarray(kept)
     strays = {port.name: batch.strays(port.name).tolist() for port in batch.nodes}
     labels = {**run_labels(batch), "strays": strays}
@@ -45,16 +47,16 @@ class Batch(ReadOnly, RunLabels):
     Attributes
     ----------
     spikes_by_frame : ndarray of bool, shape (S, n_frames, K), or None
-        The recorded nodes' frames side by side; None where only counts are kept.
+        The recorded nodes' frames side by side, of nodes that send values int32; None where only counts are kept.
     spike_counts : ndarray of int64, shape (S, K)
-        Frames in which each neuron spiked.
+        Frames in which each neuron spiked, or sent a value.
     stray_counts : ndarray of int64, shape (S, number of nodes)
         Spikes that belong to no frame.
     """
 
     _forms = ("neuromap.simulation.trace.batch",)
 
-    spikes_by_frame: NDArray[np.bool_] | None
+    spikes_by_frame: NDArray[Any] | None
     spike_counts: NDArray[np.int64]
     stray_counts: NDArray[np.int64]
 
@@ -62,7 +64,7 @@ class Batch(ReadOnly, RunLabels):
         """Stimuli."""
         return len(self.spike_counts)
 
-    def frames(self, name: str) -> NDArray[np.bool_]:
+    def frames(self, name: str) -> NDArray[Any]:
         """Spikes of a node by frame, as :meth:`neuromap.simulation.trace.trace.Trace.frames` gives them.
 
         Parameters
@@ -73,7 +75,7 @@ class Batch(ReadOnly, RunLabels):
         Returns
         -------
         ndarray of bool, shape (S, n_frames, size)
-            Read-only.
+            Read-only; of nodes that send values int32.
 
         Raises
         ------
@@ -87,7 +89,7 @@ class Batch(ReadOnly, RunLabels):
         return self.spikes_by_frame[:, :, columns]
 
     def counts(self, name: str) -> NDArray[np.int64]:
-        """Spikes of every neuron of a node in all frames of a stimulus, from frame 1 on.
+        """Spikes, or messages, of every neuron of a node in all frames of a stimulus, from frame 1 on.
 
         Parameters
         ----------
@@ -133,8 +135,9 @@ class Batch(ReadOnly, RunLabels):
         Parameters
         ----------
         path : str or Path
-            The file. Every node gives a tensor of its name, uint8 of shape (S, n_frames, size), or where only counts
-            were kept int64 of shape (S, size). ``docs/simulation.md`` says what stands beside them.
+            The file. Every node gives a tensor of its name, uint8 of shape (S, n_frames, size), of nodes that send
+            values int32, or where only counts were kept int64 of shape (S, size). ``docs/simulation.md`` says what
+            stands beside them.
 
         Raises
         ------

@@ -31,6 +31,9 @@ _TABLES = {"potentials": 2, "spikes": 2}
 """Arrays of every state, and how many axes each has."""
 _CURRENTS = {"current": 2, "resting": 2, "due": 2, "amounts": 1}
 """Arrays of synapse-list cores besides."""
+_VALUES = {"values": 1}
+"""Array of graded cores besides: what each of the spikes carries."""
+_FORMS = [_TABLES | currents | values for currents in ({}, _CURRENTS) for values in ({}, _VALUES)]
 _DIGESTS = {"program": "another program", "input frames": "other input frames"}
 """What differs, of parts of the identity whose text says nothing to people."""
 
@@ -51,6 +54,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: RunIdentity) -
     arrays: dict[str, NDArray[Any]] = {name: getattr(state, name) for name in _TABLES}
     if state.currents is not None:
         arrays |= {name: getattr(state.currents, name) for name in _CURRENTS}
+    if state.values is not None:
+        arrays["values"] = state.values
     if checkpoint.counts is not None:
         arrays["counts"] = checkpoint.counts
     about = {
@@ -69,9 +74,11 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
     _require_same_run(path, about.get("run"), identity)
     try:
         forms = {name: arrays[name].ndim for name in arrays if name != "counts"}
-        if forms not in (_TABLES, _TABLES | _CURRENTS) or any(a.dtype != np.int64 for a in arrays.values()):
+        if forms not in _FORMS or any(a.dtype != np.int64 for a in arrays.values()):
             raise ValueError
         if any(arrays[name].shape[1] != 3 for name in ("spikes", "due") if name in arrays):
+            raise ValueError
+        if "values" in arrays and len(arrays["values"]) != len(arrays["spikes"]):
             raise ValueError
         tables = {name: arrays[name] for name in _CURRENTS if name in arrays}
         if tables and len(tables["due"]) != len(tables["amounts"]):
@@ -80,6 +87,7 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
             tick=_count(about["tick"]),
             totals=_totals(about["totals"]),
             currents=CurrentState(**tables) if tables else None,
+            values=arrays.get("values"),
             **{name: arrays[name] for name in _TABLES},
         )
         parts = tuple(map(str, about["parts"]))
@@ -116,14 +124,14 @@ _BYTES = 16
 
 
 def run_identity(
-    program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], recording: Recording, noise_seed: int
+    program: ChipProgram, frames: Mapping[str, NDArray[Any]], recording: Recording, noise_seed: int
 ) -> RunIdentity:
     """Say what a run is of, in texts that are equal for equal runs."""
     # shapes: frames (n_frames, size)
     fed = blake2b(digest_size=_BYTES)
     for name in sorted(frames):
         fed.update(repr((name, frames[name].shape)).encode())
-        fed.update(np.packbits(frames[name]).data)
+        fed.update((np.packbits(frames[name]) if program.value_ranges is None else frames[name]).data)
     counted = ", counts" if recording.counts else ""
     kept = f"spikes of {','.join(recording.spikes)}; potentials of {','.join(recording.potentials) or 'none'}{counted}"
     return {
@@ -175,7 +183,7 @@ class Parts:
     def keep(self, chunk: Chunk) -> None:
         """Take what was recorded next."""
         self._chunks.append(chunk)
-        self._bytes += sum(array.nbytes for array in chunk)
+        self._bytes += sum(array.nbytes for array in chunk if array is not None)
         if self._bytes >= _KEPT_BYTES:
             self.flush()
 
@@ -186,6 +194,7 @@ class Parts:
         arrays = {
             name: np.concatenate(column)
             for name, column in zip(Chunk._fields, zip(*self._chunks, strict=True), strict=True)
+            if column[0] is not None
         }
         number = len(self.checksums) + 1
         self.checksums.append(write_checked(part_path(self._path, number), {"kind": "part", "number": number}, arrays))
@@ -209,11 +218,10 @@ def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
 def _read_part(source: Path, number: int, wanted: str) -> Chunk:
     path = part_path(source, number)
     _, arrays, found = read_checked(path, "part")
-    names: tuple[str, ...] = Chunk._fields
-    if found != wanted or set(arrays) != set(names):
+    needed = set(Chunk._fields) - set(Chunk._field_defaults)
+    if found != wanted or not needed <= set(arrays) <= set(Chunk._fields):
         raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
-    values: list[Any] = [arrays[name] for name in names]
-    return Chunk(*values)
+    return Chunk(**arrays)
 
 
 # The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors.

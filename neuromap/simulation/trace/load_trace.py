@@ -24,7 +24,7 @@ from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_o
 from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.file_digest import fits_its_digest
 from neuromap.simulation.trace.recorded_run import (
-    CHECKED_VERSION,
+    CHECKED_VERSIONS,
     DTYPES,
     EVENTS,
     EXACT_IN_FLOAT,
@@ -107,7 +107,7 @@ def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     if metadata.get("format") != FORMAT or metadata.get("version") not in VERSIONS:
         raise InputError(f"{path}: not a trace of version {', '.join(VERSIONS)}; save one with simulate")
     try:
-        has_checksum = metadata["version"] == CHECKED_VERSION
+        has_checksum = metadata["version"] in CHECKED_VERSIONS
         if metadata.get("checksum") != (checksum(metadata["trace"], tensors) if has_checksum else None):
             raise ValueError("its content does not fit its checksum")
         return json.loads(metadata["trace"]), tensors
@@ -131,17 +131,19 @@ def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
         if name in DTYPES and array.dtype.name != DTYPES[name]:
             raise ValueError(f"tensor {name} must be {DTYPES[name]}, is {array.dtype.name}")
     tick, node, index = (arrays[name] for name in EVENTS[:3])
-    core, neuron = (arrays.get(name) for name in EVENTS[3:])
-    if any(a.ndim != 1 or a.shape != tick.shape for a in (tick, node, index, core, neuron) if a is not None):
-        raise ValueError("tick, node, index, core and neuron must be of the same length")
+    core, neuron, value = (arrays.get(name) for name in (*EVENTS[3:], "value"))
+    if any(a.ndim != 1 or a.shape != tick.shape for a in (tick, node, index, core, neuron, value) if a is not None):
+        raise ValueError("tick, node, index, core, neuron and value must be of the same length")
+    if value is not None and not value.all():
+        raise ValueError("a message carries 0, which is not sent")
     _check_places(node, index, nodes)
     _check_ticks(tick, labels, nodes)
     counts = arrays.get("counts")
     if counts is not None and counts.ndim != 2:
         raise ValueError("counts must be a table of cores and neurons")
     return Trace(
-        **labels, nodes=nodes, tick=tick, node=node, index=index, core=core, neuron=neuron, counts=counts,
-        potential_table=_potentials(arrays, potential_nodes, labels["n_ticks"]),
+        **labels, nodes=nodes, tick=tick, node=node, index=index, core=core, neuron=neuron, value=value,
+        counts=counts, potential_table=_potentials(arrays, potential_nodes, labels["n_ticks"]),
     )  # fmt: skip
 
 
@@ -262,7 +264,7 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
                     "of its size, read parts of it with h5py (docs/simulation.md)"
                 )
             text, content = file.attrs["trace"], _read(found)
-            if file.attrs.get("checksum") != (checksum(text, content) if version == CHECKED_VERSION else None):
+            if file.attrs.get("checksum") != (checksum(text, content) if version in CHECKED_VERSIONS else None):
                 raise ValueError("its content does not fit its checksum")
             if not isinstance(text, str):
                 raise ValueError("its labels are no text")
@@ -277,12 +279,14 @@ def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
     names |= {name: f"{NEURONS}/{name}" for name in PLACES}
     if "counts" in file:
         names["counts"] = "counts"
+    if f"{SPIKES}/values" in file:
+        names["value"] = f"{SPIKES}/values"
     if REPORT in file:
         names["potentials"] = f"{REPORT}/data"
         names |= {f"potential_{name}": f"{REPORT}/mapping/{name}" for name in PLACES}
     found = {name: _dataset(file, path) for name, path in names.items()}
-    if found["row"].shape != found["tick"].shape:
-        raise ValueError("ticks and node_ids must be of the same length")
+    if any(found[name].shape != found["tick"].shape for name in ("row", "value") if name in found):
+        raise ValueError("ticks, node_ids and values must be of the same length")
     if len({found[name].shape for name in PLACES}) > 1:
         raise ValueError("the columns of the table of neurons differ in length")
     return found

@@ -56,6 +56,8 @@ class RunDigest:
         self._labels = labels
         arrays: dict[str, NDArray[Any]] = {"tick": np.zeros(0, np.int64), "row": np.zeros(0, np.uint64)}
         arrays |= {name: getattr(run.neurons, name) for name in PLACES}
+        if run.header.value is not None:
+            arrays["value"] = run.header.value[:0]
         if n_potentials := len(run.potential_neurons):
             arrays["potentials"] = np.zeros((0, n_potentials), np.int32)
             arrays |= {f"potential_{name}": getattr(run.potential_neurons, name) for name in PLACES}
@@ -65,6 +67,8 @@ class RunDigest:
         """Add the chunk that comes next."""
         self._digests["tick"].add(chunk.tick)
         self._digests["row"].add(chunk.row.astype(np.uint64))
+        if chunk.value is not None:
+            self._digests["value"].add(chunk.value)
         if "potentials" in self._digests:
             self._digests["potentials"].add(chunk.potentials)
 
@@ -81,6 +85,7 @@ class Chunk(NamedTuple):
     tick: NDArray[np.int64]  # (m,): spikes, sorted by tick, then row
     row: NDArray[np.int64]  # (m,): row of the :class:`Readout` of spikes
     potentials: NDArray[np.int32]  # (ticks of the chunk, K): of the Readout of potentials; K may be 0
+    value: NDArray[np.int32] | None = None  # (m,): what each carries; None of spikes
 
 
 class RecordedRun(NamedTuple):
@@ -99,11 +104,11 @@ class RecordedRun(NamedTuple):
 
 
 FORMAT = "neuromap trace"
-VERSIONS = ("1", "2", "3")
-"""Versions of safetensors files, the one that is written last."""
-HDF5_VERSIONS = ("2", "3")
+VERSIONS = ("1", "2", "3", "4")
+"""Versions of safetensors files: 3 is written of spikes, 4 of values, which readers of version 3 know nothing of."""
+HDF5_VERSIONS = ("2", "3", "4")
 """The same of HDF5 files. Both have a checksum from version 3 on."""
-CHECKED_VERSION = "3"
+CHECKED_VERSIONS = ("3", "4")
 HDF5_SUFFIXES = (".h5", ".hdf5")
 EVENTS = ("tick", "node", "index", "core", "neuron")
 """Arrays with a value for every recorded spike."""
@@ -112,7 +117,8 @@ PLACES = ("core", "neuron", "node", "index")
 POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
 """The same of the neurons whose potentials are kept."""
 DTYPES = ReadOnlyMapping({
-    "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "counts": "int64",
+    "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "value": "int32",
+    "counts": "int64",
     "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
     "potential_index": "int32",
 })  # fmt: skip
@@ -120,6 +126,11 @@ SPIKES, REPORT, NEURONS = "spikes/neurons", "report/potentials", "neurons"
 """HDF5 groups of spikes, of potentials, and the table of the neurons whose spikes are kept."""
 EXACT_IN_FLOAT = 2**24
 """SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32."""
+
+
+def version_of(trace: Trace) -> str:
+    """Say in which version a trace is written."""
+    return VERSIONS[-2 if trace.value is None else -1]
 
 
 def import_h5py() -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,6 +230,8 @@ class Trace(ReadOnly, RunLabels):
     nodes_are_whole : bool
         Whether it is known that the program held all neurons of the recorded hidden nodes; False in traces read from
         files of version 1 and 2.
+    value : ndarray of int32, shape (M,), or None
+        What each carries where neurons send values, never 0: every event is a message. None of spikes.
     """
 
     _forms = ("neuromap.simulation.trace.trace_file",)
@@ -243,9 +245,10 @@ class Trace(ReadOnly, RunLabels):
     potential_table: Potentials | None = None
     tick_seconds: float | None = None
     nodes_are_whole: bool = True
+    value: NDArray[np.int32] | None = None
 
     def spikes(self, name: str) -> NDArray[np.int64]:
-        """All spikes of a recorded node; copies of a neuron spike as one.
+        """All spikes of a recorded node, or its messages; copies of a neuron spike as one.
 
         Parameters
         ----------
@@ -262,11 +265,16 @@ class Trace(ReadOnly, RunLabels):
         InputError
             If the node was not recorded.
         """
-        mine = self.node == self._position(name)
-        events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
-        return events[run_heads(events)]
+        return self._events(name)[0]
 
-    def frames(self, name: str) -> NDArray[np.bool_]:
+    def _events(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+        """Find ticks and neurons of a node's events, one of every neuron's copies, and what they carry."""
+        mine = np.flatnonzero(self.node == self._position(name))
+        events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
+        first = run_heads(events)
+        return events[first], None if self.value is None else self.value[mine[first]]
+
+    def frames(self, name: str) -> NDArray[Any]:
         """Spikes of a recorded node by frame: frame i is what fires at tick ``sample_tick + i * period``.
 
         Parameters
@@ -278,7 +286,7 @@ class Trace(ReadOnly, RunLabels):
         -------
         ndarray of bool, shape (n_frames, size)
             Aligned with :func:`neuromap.simulation.reference_frames.reference`; row 0 is zero, as no chip computes
-            frame 0.
+            frame 0. Of nodes that send values int32: the values, 0 where nothing is sent.
 
         Raises
         ------
@@ -287,16 +295,17 @@ class Trace(ReadOnly, RunLabels):
             not say whether the program held all of it, or its frames take more than 4 GiB.
         """
         position = self.require_frames(name)
-        size = self.nodes[position].size
-        if self.n_frames * size > _MAX_BYTES:
+        size, dtype = self.nodes[position].size, np.dtype(np.bool_ if self.value is None else np.int32)
+        if (n_bytes := self.n_frames * size * dtype.itemsize) > _MAX_BYTES:
             raise InputError(
-                f"trace: {self.n_frames} frames of node {name} take {self.n_frames * size >> 30} GiB; at most "
+                f"trace: {self.n_frames} frames of node {name} take {n_bytes >> 30} GiB; at most "
                 f"{_MAX_BYTES >> 30} are made at once, take its spikes"
             )
-        frames = np.zeros((self.n_frames, size), dtype=np.bool_)
-        tick, index = self.spikes(name).T
+        frames = np.zeros((self.n_frames, size), dtype)
+        events, values = self._events(name)
+        tick, index = events.T
         frame, is_inside, _ = self.clock.frames_of(tick, position)
-        frames[frame[is_inside], index[is_inside]] = True
+        frames[frame[is_inside], index[is_inside]] = True if values is None else values[is_inside]
         return frames
 
     def require_frames(self, name: str) -> int:
@@ -404,9 +413,10 @@ class Trace(ReadOnly, RunLabels):
         form(self, "file", path)
 
     def _facts(self) -> dict[str, object]:
+        sent = "spikes" if self.value is None else "messages"
         return {
             **super()._facts(),
             "frames": self.n_frames,
             "ticks": self.n_ticks,
-            **{f"spikes of {port.name}": len(self.spikes(port.name)) for port in self.nodes},
+            **{f"{sent} of {port.name}": len(self.spikes(port.name)) for port in self.nodes},
         }

@@ -23,18 +23,17 @@ from neuromap.simulation.trace.recorded_run import (
     EXACT_IN_FLOAT,
     FORMAT,
     HDF5_SUFFIXES,
-    HDF5_VERSIONS,
     NEURONS,
     PLACES,
     POTENTIAL_PLACES,
     REPORT,
     SPIKES,
-    VERSIONS,
     Chunk,
     RecordedRun,
     RunDigest,
     checksum,
     import_h5py,
+    version_of,
 )
 from neuromap.simulation.trace.recording import Readout
 from neuromap.simulation.trace.trace import Trace
@@ -48,13 +47,13 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     if Path(path).suffix.lower() in HDF5_SUFFIXES:
         save_hdf5(trace, path)
         return
-    tensors: dict[str, NDArray[Any] | None] = {name: getattr(trace, name) for name in (*EVENTS, "counts")}
+    tensors: dict[str, NDArray[Any] | None] = {name: getattr(trace, name) for name in (*EVENTS, "value", "counts")}
     if (table := trace.potential_table) is not None:
         tensors["potentials"] = table.values
         tensors |= {name: getattr(table.neurons, name.removeprefix("potential_")) for name in POTENTIAL_PLACES}
     present = {name: np.ascontiguousarray(array) for name, array in tensors.items() if array is not None}
     labels = trace_text(trace, () if table is None else table.neurons.nodes)
-    metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": labels, "checksum": checksum(labels, present)}
+    metadata = {"format": FORMAT, "version": version_of(trace), "trace": labels, "checksum": checksum(labels, present)}
     write_whole(path, canonical_bytes(present, metadata))
 
 
@@ -114,7 +113,7 @@ def save_hdf5(trace: Trace, path: str | Path) -> None:
         neurons=Readout(trace.nodes, core, neuron, node, index),
         potential_neurons=Readout.none() if table is None else table.neurons,
         counts=trace.counts,
-        chunks=[Chunk(trace.tick, row.reshape(-1), potentials)],
+        chunks=[Chunk(trace.tick, row.reshape(-1), potentials, trace.value)],
         peak=int(np.abs(potentials.astype(np.int64)).max(initial=0)),
     )
     with hdf5_writer(path) as write:
@@ -239,11 +238,12 @@ _NEURONS_IN_BLOCK = 1024
 
 def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
     """Write all but the chunks of a run, its counts and the checksum."""
-    _write_labels(file, labels)
+    _write_labels(file, labels, version_of(run.header))
     _write_table(file.create_group(NEURONS), run.neurons)
     spikes = file.create_group(SPIKES)
     mark_sorting(spikes)
-    for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
+    columns = [("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")]
+    for name, dtype in columns if run.header.value is None else [*columns, ("values", "i4")]:
         spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
     spikes["timestamps"].attrs["units"] = "ms"
     if len(run.potential_neurons):
@@ -258,14 +258,16 @@ def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
     _append(spikes["timestamps"], chunk.tick * milliseconds)
     _append(spikes["node_ids"], chunk.row)
     _append(spikes["ticks"], chunk.tick)
+    if chunk.value is not None:
+        _append(spikes["values"], chunk.value)
     if chunk.potentials.shape[1]:
         _append(file[REPORT]["data"], chunk.potentials)
 
 
-def _write_labels(file: h5py.File, labels: str) -> None:
+def _write_labels(file: h5py.File, labels: str, version: str) -> None:
     mark_file(file)
     file.attrs["format"] = FORMAT
-    file.attrs["format_version"] = HDF5_VERSIONS[-1]
+    file.attrs["format_version"] = version
     file.attrs["trace"] = labels
 
 

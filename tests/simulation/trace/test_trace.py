@@ -123,8 +123,8 @@ def test_an_undamaged_rewrite_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ({"metadata": {"format": "other"}}, "not a trace of version 1, 2, 3"),
-        ({"metadata": {"version": "4"}}, "not a trace of version 1, 2, 3"),
+        ({"metadata": {"format": "other"}}, "not a trace of version 1, 2, 3, 4"),
+        ({"metadata": {"version": "5"}}, "not a trace of version 1, 2, 3, 4"),
         ({"metadata": {"version": "3"}}, "does not fit its checksum"),
         ({"metadata": {"checksum": "blake2b-128:0"}}, "does not fit its checksum"),
         ({"metadata": {"trace": "{"}}, "a damaged trace"),

@@ -199,8 +199,8 @@ def resize_node(file, size):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        (lambda f: f.attrs.__setitem__("format", "other"), "not a trace of version 2, 3"),
-        (lambda f: f.attrs.__setitem__("format_version", "4"), "not a trace of version 2, 3"),
+        (lambda f: f.attrs.__setitem__("format", "other"), "not a trace of version 2, 3, 4"),
+        (lambda f: f.attrs.__setitem__("format_version", "5"), "not a trace of version 2, 3, 4"),
         (lambda f: f.attrs.__setitem__("format_version", "3"), "does not fit its checksum"),
         (lambda f: f.attrs.__setitem__("checksum", "blake2b-128:0"), "does not fit its checksum"),
         (lambda f: f.attrs.__setitem__("trace", "{"), "a damaged trace"),

@@ -1,0 +1,214 @@
+"""What runs programs of graded cores.
+
+In NumPy a tick has three steps: axons that carry a value spread their lists over the ticks to come, every neuron
+responds to what is due, and every value is sent to its axons. The equations stand in
+:mod:`neuromap.cores.graded.program`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.cores.graded.program import GradedProgram
+from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
+from neuromap.errors import StimulusError
+from neuromap.network.graded_neuron import rounded
+from neuromap.simulation.engine.engine import (
+    CurrentState,
+    Engine,
+    EngineState,
+    HostEvents,
+    Messages,
+    Totals,
+    check_run,
+    check_state,
+)
+from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
+from neuromap.simulation.engine.readable_engine import ReadableEngine
+
+
+class GradedNumpyEngine(ReadableEngine):
+    """State of a chip that runs a program."""
+
+    # Every sum here is exact: the rules see to it that none leaves 32 bits.
+    program: GradedProgram
+
+    def _prepare(self) -> None:
+        self._bounds = self.program.axon_ranges()
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        check_seed(0 if noise_seed is None else noise_seed)
+        program = self.program
+        self.tick = 0
+        self._totals = Totals(0, 0, 0)
+        self._potentials = np.zeros(program.shape, np.int64)
+        self._carried = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), np.int64)
+        self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        return graded_state(self.program, self.tick, self._potentials, self._carried, self._due, self._totals)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._potentials = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        self._carried[due % len(self._carried), self.program.synapses.axons[core] + axon] = state.values
+        if (currents := state.currents) is not None:
+            due, core, neuron = currents.due.T
+            self._due[due % len(self._due), core, neuron] = currents.amounts
+
+    @property
+    def pending(self) -> Ints:
+        """Neurons whose totals something will be added to, as sorted rows (tick, core, neuron), shape (n, 3)."""
+        # Values that have not reached their axons yet are followed through. Sums of 0 have no row.
+        return pending_rows(self.pending_amounts, self.tick)
+
+    @property
+    def pending_amounts(self) -> Ints:
+        """What will be added to totals: shape (D + d + 1, C, N), from the next tick on."""
+        # D is the chip's least delay and d the greatest of a synapse.
+        return amounts_under_way(self.program, self.tick, self._carried, self._due)
+
+    def step(
+        self, host_cores: ArrayLike = (), host_axons: ArrayLike = (), host_values: ArrayLike | None = None
+    ) -> tuple[Ints, Ints]:
+        """Run one tick on axons that the host feeds, each with a value, 1 by default; cores and neurons that send."""
+        sent = self.run(events_of_tick(host_cores, host_axons, host_values))
+        return sent.cores, sent.neurons
+
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Messages:  # type: ignore[override]
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        check_run(self.program, events, watched)
+        values = checked_values(self.program, events, self._bounds)
+        nothing = np.zeros(0, np.int64)
+        found = [(nothing, nothing, nothing, nothing)]
+        for start, end in pairwise(events.start.tolist()):
+            lists = self.program.synapses.axons[events.cores[start:end]] + events.axons[start:end]
+            cores, neurons, sent = self._step(lists, values[start:end])
+            if watched is not None:
+                kept = watched[cores, neurons]
+                cores, neurons, sent = cores[kept], neurons[kept], sent[kept]
+            found.append((np.full(len(cores), self.tick - 1, np.int64), cores, neurons, sent))
+        return Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
+        """Run one tick on axons that the host feeds with 1."""
+        return self.step(cores, axons)
+
+    def _step(self, fed: Ints, values: Ints) -> tuple[Ints, Ints, Ints]:
+        n_synapses, n_lists = self._spread(fed, values)
+        cores, neurons, sent = self._respond()
+        self._send(cores, neurons, sent)
+        self._count(len(sent), n_lists, n_synapses)
+        self.tick += 1
+        return cores, neurons, sent
+
+    def _spread(self, fed: Ints, values: Ints) -> tuple[int, int]:
+        """Add the products of the axons that carry a value to what is due, each after its delay; count them."""
+        carried = self._carried[self.tick % len(self._carried)]
+        if carried[fed].any() or len(np.unique(fed)) < len(fed):
+            raise StimulusError(f"events: an axon is fed twice in tick {self.tick}; it carries one value in a tick")
+        carried[fed] = values
+        lists = np.flatnonzero(carried)
+        synapses, core = synapses_of(self.program, lists)
+        table = self.program.synapses
+        products = table.weight[synapses] * np.repeat(carried[lists], np.diff(table.lists)[lists])
+        slot = (self.tick + table.delay[synapses].astype(np.int64)) % len(self._due)
+        np.add.at(self._due, (slot, core, table.neuron[synapses]), products)
+        carried[lists] = 0  # free for values that reach their axons one turn of the ring later
+        return len(synapses), len(lists)
+
+    def _respond(self) -> tuple[Ints, Ints, Ints]:
+        """Take all neurons through the tick; cores and neurons that send, and what."""
+        units, total = self.program.units, self._due[self.tick % len(self._due)].copy()
+        if units.joined is not None:
+            cores, joined = np.nonzero(units.joined >= 0)
+            np.maximum.at(total, (cores, units.joined[cores, joined]), total[cores, joined])
+            total[cores, joined] = 0
+        values = rounded(total, units.multiplier.astype(np.int64), units.shift.astype(np.int64))
+        values = values.clip(units.low, units.high)
+        self._potentials = total
+        self._due[self.tick % len(self._due)] = 0
+        cores, neurons = np.nonzero(values)
+        return cores, neurons, values[cores, neurons]
+
+    def _send(self, cores: Ints, neurons: Ints, values: Ints) -> None:
+        """Send every value to its axons, which it reaches after the chip's least delay."""
+        program = self.program
+        sent = program.sent_by(cores, neurons)
+        lists = program.synapses.axons[sent.core] + sent.axon
+        self._carried[(self.tick + sent.delay) % len(self._carried), lists] = values[sent.spike]
+
+
+def events_of_tick(cores: ArrayLike, axons: ArrayLike, values: ArrayLike | None) -> HostEvents:
+    """Make the events of one tick."""
+    events = HostEvents.of_tick(cores, axons)
+    if values is None:
+        return events
+    given = np.broadcast_to(np.asarray(values, np.int64), events.cores.shape)
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the axon
+    return replace(events, values=given.clip(least, most).astype(np.int32))
+
+
+def checked_values(program: GradedProgram, events: HostEvents, bounds: tuple[Ints, Ints]) -> Ints:
+    """Give the value of every event, 1 where none is said; refuse what the source of its axon never sends."""
+    if events.values is None:
+        return np.ones(len(events.cores), np.int64)
+    if events.values.shape != events.cores.shape:
+        raise StimulusError(f"events: {len(events.values)} values for {len(events.cores)} axons; give one for each")
+    lists = program.synapses.axons[events.cores] + events.axons
+    low, high = bounds[0][lists], bounds[1][lists]
+    wrong = np.flatnonzero((events.values < low) | (events.values > high))
+    if len(wrong):
+        one = int(wrong[0])
+        raise StimulusError(
+            f"events: event {one} carries {events.values[one]}; its axon takes {low[one]} to {high[one]}"
+        )
+    return events.values.astype(np.int64)
+
+
+def amounts_under_way(program: GradedProgram, tick: int, carried: Ints, due: Ints) -> Ints:
+    """Sum what will be added to totals; values that have not reached their axons yet are followed through."""
+    # shapes: carried (D + 1, L), due (slots, C, N), both rings; returns (D + slots, C, N)
+    slots, turns, table = len(due), len(carried), program.synapses
+    amounts = np.zeros((turns + slots - 1, *program.shape), np.int64)
+    amounts[:slots] = due[(tick + np.arange(slots)) % slots]
+    for ahead in range(turns):
+        values = carried[(tick + ahead) % turns]
+        lists = np.flatnonzero(values)
+        synapses, core = synapses_of(program, lists)
+        products = table.weight[synapses] * np.repeat(values[lists], np.diff(table.lists)[lists])
+        np.add.at(amounts, (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses]), products)
+    return amounts
+
+
+def graded_state(
+    program: GradedProgram, tick: int, totals: Ints, carried: Ints, due: Ints, activity: Totals
+) -> EngineState:
+    """Make the state that every engine of graded cores gives; arguments as :func:`amounts_under_way`."""
+    amounts = due[(tick + np.arange(len(due))) % len(due)]
+    ahead, number = np.nonzero(carried[(tick + np.arange(len(carried))) % len(carried)])
+    core = np.searchsorted(program.synapses.axons, number, side="right") - 1
+    spikes = np.stack([tick + ahead, core, number - program.synapses.axons[core]], axis=1).astype(np.int64)
+    values = carried[(tick + ahead) % len(carried), number]
+    nothing = np.zeros(program.shape, np.int64)
+    currents = CurrentState(nothing, nothing, pending_rows(amounts, tick), amounts[amounts != 0])
+    return EngineState(tick, totals, spikes, activity, currents, values.astype(np.int64))
+
+
+def _numpy(program: GradedProgram, choice: EngineChoice) -> Engine:
+    return GradedNumpyEngine(program, noise_seed=choice.noise_seed)
+
+
+ENGINES = {"numpy": _numpy}

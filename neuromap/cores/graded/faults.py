@@ -1,0 +1,40 @@
+"""What faults and edits do to a program of graded cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.graded.program import GradedProgram
+from neuromap.cores.synapse_list.faults import flipped as flipped
+from neuromap.cores.synapse_list.faults import set_weight, without_weights
+from neuromap.cores.synapse_list.faults import without_ways as without_ways
+from neuromap.errors import InputError
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
+
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def with_stuck(program: GradedProgram, stuck: Bools, fires: bool) -> GradedProgram:
+    """Let neurons never send, or send their greatest value in every tick, whatever reaches them."""
+    # shapes: stuck (C, N)
+    units = program.units
+    value = np.where(units.high > 0, units.high, units.low) if fires else np.zeros_like(units.high)
+    low, high = (np.where(stuck, value, bound).astype(np.int32) for bound in (units.low, units.high))
+    still = stuck.ravel()[program.soma].reshape(stuck.shape)  # the compartments that are joined to them too
+    return replace(program, units=replace(units, low=low, high=high), synapses=without_weights(program, still))
+
+
+def with_threshold(program: GradedProgram, at: tuple[Ints, Ints], edit: ThresholdEdit) -> GradedProgram:
+    """Refuse: graded neurons have no threshold."""
+    raise InputError(f"{edit.what}: graded neurons have no threshold; change a weight")
+
+
+def with_weight(program: GradedProgram, places: Sequence[tuple[int, int]], edit: WeightEdit) -> GradedProgram:
+    """Change the weight of a connection, whose factors of two and parts become one."""
+    return set_weight(program, places, edit, 1)

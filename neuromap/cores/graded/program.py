@@ -1,0 +1,166 @@
+r"""GradedProgram: everything that is loaded onto a chip whose cores keep lists of synapses and send values.
+
+An axon that carries a value x adds weight * x to neurons of its core, each after a delay of its own. A neuron has no
+memory. In every tick in which something is due for it:
+
+1. total := sum of weight * x of all synapses that are due;
+2. where other neurons of the core are joined to it, it takes the greatest of its total and theirs: these are
+   compartments of it, which send nothing;
+3. value := clip(round(total * multiplier / 2**shift), low, high), where ``round`` takes the nearest integer and of two
+   the even one (:func:`neuromap.network.graded_neuron.rounded`); a value that is not 0 goes to all its axons.
+
+In other ticks its total is 0, and so is its value. The bias arrives from the host, in every frame from 1 on: rows of
+the host's table with ``node = BIAS`` say in ``index`` which value they send (0 and 1 are both 1), and the weights of
+their axon are digits of the biases.
+
+A value of tick t reaches its axons in tick t + D, D the least delay of the chip; a synapse with delay d adds its
+product in tick t + D + d. What the host feeds into an axon in tick t is added in tick t + d. An axon has one source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.cores.synapse_list.program import LISTED, SynapseProgram, SynapseTable, TargetTable
+from neuromap.hardware.program.chip_program import Tensors, rows_of
+from neuromap.hardware.program.ports import BIAS
+from neuromap.render.value import Card
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable(Card):
+    """Parameters of all graded neurons; C cores of the program, N neurons per core."""
+
+    # multiplier, shift: (C, N): a total times multiplier / 2**shift, rounded, is the value
+    multiplier: NDArray[np.int32]
+    shift: NDArray[np.uint8]
+    # low, high: (C, N): bounds of the value; both 0 where the neuron sends nothing
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    # (C, N): the neuron of the core that takes the greatest of its total and this one's, which is not joined itself;
+    # -1 for none. None where no neuron is joined
+    joined: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradedProgram(SynapseProgram):
+    """A chip's memory image with labels, for graded cores.
+
+    Attributes
+    ----------
+    synapses : SynapseTable
+        What the axons of every core do.
+    units : UnitTable
+        Parameters, shape (C, N).
+    targets : TargetTable
+        Where values go.
+    ranges : ndarray of int32, shape (nodes, 2)
+        Least and greatest value of every node.
+
+    Notes
+    -----
+    Names, labels, clocks and tables of the host are those of
+    :class:`~neuromap.hardware.program.chip_program.ChipProgram`.
+    """
+
+    units: UnitTable
+    ranges: NDArray[np.int32]
+
+    # V nodes; the other letters are those of ``LISTED``
+    TENSORS: ClassVar[Tensors] = {
+        **LISTED,
+        "units.multiplier": ("int32", "CN"),
+        "units.shift": ("uint8", "CN"),
+        "units.low": ("int32", "CN"),
+        "units.high": ("int32", "CN"),
+        "units.joined": ("int32", "CN"),
+        "ranges": ("int32", "V2"),
+    }
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"units.joined"})
+    TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "units": UnitTable, "targets": TargetTable}
+
+    def extents(self) -> dict[str, int]:
+        """Lengths of the axes that only programs of lists and values have."""
+        return super().extents() | {"V": len(self.nodes)}
+
+    def misfit(self) -> str:
+        """Say whether values and sums do not fit 32 bits."""
+        chip, lists = self.chip, self.chip.lists
+        for name, least, greatest in (("value_bits", 2, 25), ("accumulator_bits", 2, 32)):
+            if not least <= (width := getattr(lists, name)) <= greatest:
+                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
+        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
+            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
+        return ""
+
+    @property
+    def value_ranges(self) -> Mapping[str, tuple[int, int]]:
+        """Least and greatest value of every node, by its name."""
+        pairs = zip(self.nodes, self.ranges.tolist(), strict=True)
+        return ReadOnlyMapping({port.name: (low, high) for port, (low, high) in pairs})
+
+    @property
+    def host_values(self) -> NDArray[np.int64]:
+        """Value that every row of the host's table sends by itself, shape (K,): 0 of those that carry an input."""
+        return np.where(self.host.node == BIAS, np.maximum(self.host.index, 1), 0).astype(np.int64)
+
+    @property
+    def joined(self) -> NDArray[np.int32] | None:
+        """The neuron that takes the greatest of its total and this one's; -1 for none."""
+        return self.units.joined
+
+    def axon_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the least and greatest value of every axon's source, each of shape (L,); the chip's where it has none.
+
+        Axons are numbered as their lists are.
+        """
+        table, targets, host, n = self.synapses, self.targets, self.host, self.chip.neurons
+        of = np.repeat(np.arange(self.n_cores * n), np.diff(targets.start))
+        fixed = self.host_values
+        rows = self.ranges[np.maximum(host.node, 0)] * (fixed == 0)[:, None] + fixed[:, None]
+        at = np.concatenate([table.axons[targets.core] + targets.axon, table.axons[host.core] + host.axon])
+        least, greatest = self.chip.lists.value_range
+        n_lists = len(table.lists) - 1
+        has_source = np.bincount(at, minlength=n_lists) > 0
+        low, high = np.where(has_source, 0, least), np.where(has_source, 0, greatest)
+        np.minimum.at(low, at, np.concatenate([self.units.low.ravel()[of], rows[:, 0]]))
+        np.maximum.at(high, at, np.concatenate([self.units.high.ravel()[of], rows[:, 1]]))
+        return low, high
+
+    def sum_bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Bound every neuron's sum in a tick from below and above, each of shape (C, N), in whatever order it is added.
+
+        Each synapse adds once in a tick at most, with a value that its axon's source may have.
+        """
+        table, (low, high) = self.synapses, self.axon_ranges()
+        number, weight = table.synapse_list, table.weight.astype(np.int64)
+        one, other = weight * low[number], weight * high[number]
+        at = table.list_core[number] * self.chip.neurons + table.neuron
+        ends = []
+        for most in (np.minimum(np.minimum(one, other), 0), np.maximum(np.maximum(one, other), 0)):
+            # sums of integers below 2^53 are exact in the doubles that bincount adds
+            ends.append(np.bincount(at, most, self.neuron_node.size).astype(np.int64).reshape(self.shape))
+        return ends[0], ends[1]
+
+    def other_bits(self) -> NDArray[np.int64]:
+        """Count the memory of every core that neurons in use and their program take, shape (C,)."""
+        lists = self.chip.lists
+        bits: NDArray[np.int64] = self.neurons_in_use.sum(axis=1) * lists.neuron_bits + lists.program_bits
+        return bits
+
+    def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
+        """Take some cores out, renumbered."""
+        return super().of_cores(cores, local) | {"units": rows_of(self.units, cores)}
+
+
+PROGRAM = GradedProgram

@@ -1,0 +1,104 @@
+"""What a graded core is, and its figures in the table ``[core]`` of a chip file.
+
+It is a synapse-list core whose neurons send values (Loihi 2, which runs quantised networks so): the neuron is
+described in :mod:`neuromap.cores.graded.program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.cores.synapse_list.structure import SynapseLists
+from neuromap.errors import ChipError
+from neuromap.files.toml_table import TomlTable
+from neuromap.hardware.chip.chip_document import CORE_BOUNDS
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.graded_neuron import GradedNeuron
+
+NEURONS = (GradedNeuron,)
+ONE_TARGET = False
+DELAYS_BEHIND_AXONS = True
+UPDATES_ALL = False
+OPTIONS = frozenset({"pins.cores", "pins.regions", "pins.neurons"})
+NEURON_TABLE = False
+_SHARED = ("axons", "neurons", "weight_bits")
+# key: (least, greatest); sums and values stay inside 32 bits
+_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
+    {
+        "output_axons": (1, 2**31 - 1),
+        "synapse_memory_bits": (1, 2**40),
+        "synapse_bits": (1, 1024),
+        "list_bits": (0, 2**20),
+        "shares_lists": (0, 1),
+        "neuron_bits": (0, 2**20),
+        "program_bits": (0, 2**40),
+        "value_bits": (2, 25),
+        "accumulator_bits": (2, 32),
+        "joins_maximum": (0, 1),
+    }
+)
+_DEFAULTS: Mapping[str, int] = ReadOnlyMapping(
+    {"list_bits": 0, "shares_lists": 0, "neuron_bits": 0, "program_bits": 0, "joins_maximum": 0}
+)
+KEYS = (*_SHARED, *_INTEGERS, "weight_shifts")
+
+
+@dataclass(frozen=True)
+class GradedLists(SynapseLists):
+    """Limits of a graded core; what its neurons lack of those of synapse-list cores is at its default."""
+
+    kind = "graded"
+    cuts_weights = True
+
+    # neuron_bits, program_bits: what one neuron in use, and the program that computes them, take of the memory that
+    # ``synapse_memory_bits`` counts
+    neuron_bits: int = 0
+    program_bits: int = 0
+    value_bits: int = 24  # width of a value, two's complement
+    accumulator_bits: int = 24  # width of a sum, two's complement; no sum may leave it
+    joins_maximum: int = 0  # 1 where a neuron can take the greatest of its compartments' sums
+
+    def other_memory(self, n_neurons: int) -> int:
+        """Count the bits that neurons in use, and their program, take of the same memory."""
+        return self.program_bits + n_neurons * self.neuron_bits
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Least and greatest value that a message carries."""
+        return -(2 ** (self.value_bits - 1)), 2 ** (self.value_bits - 1) - 1
+
+    @property
+    def sum_range(self) -> tuple[int, int]:
+        """Least and greatest sum."""
+        return -(2 ** (self.accumulator_bits - 1)), 2 ** (self.accumulator_bits - 1) - 1
+
+
+def figures(core: TomlTable) -> dict[str, Any]:
+    """Read the fields of a chip that say what its cores are."""
+    shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
+    values: dict[str, Any] = {
+        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
+        for key, bounds in _INTEGERS.items()
+    }
+    values["weight_shifts"] = core.pair("weight_shifts", 0, 16, "[least, greatest]")
+    if values["weight_shifts"][0] > values["weight_shifts"][1]:
+        raise ChipError(f"core.weight_shifts: found {list(values['weight_shifts'])}; needs the least first")
+    # neurons have neither thresholds nor leaks; what they keep of a tick is its sum
+    return {
+        **shared,
+        "axon_types": 0,
+        "leak_bits": 0,
+        "threshold_bits": 1,
+        "potential_bits": values["accumulator_bits"],
+        "core_figures": GradedLists(**values),
+    }
+
+
+def table(chip: ChipSpec) -> dict[str, Any]:
+    """Write them; what is at its default is left out."""
+    lists = chip.lists
+    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
+    return {key: getattr(chip, key) for key in _SHARED} | integers | {"weight_shifts": list(lists.weight_shifts)}
