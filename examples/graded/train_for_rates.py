@@ -21,10 +21,14 @@ from neuromap.network import Conv, GradedNeuron, build_network
 torch.set_num_threads(1)
 DATA, FILE = sys.argv[1:]
 IS_DIGITS = DATA.startswith("digits")
-LEVELS = 16 if IS_DIGITS else 255  # of an input
+LEVELS = 255  # of an input
 # features, kernel, stride, groups
-LAYERS = [(8, 3, 1, 1), (16, 3, 2, 1), (16, 3, 2, 2)] if IS_DIGITS else [(8, 5, 2, 1), (16, 3, 2, 1), (32, 2, 2, 1), (16, 2, 2, 2)]
-EPOCHS = (60, 60) if IS_DIGITS else (4, 4)  # float, rounded
+LAYERS = (
+    [(8, 3, 1, 1), (16, 3, 2, 1), (16, 3, 2, 2)]
+    if IS_DIGITS
+    else [(8, 5, 2, 1), (16, 3, 2, 1), (32, 2, 2, 1), (16, 2, 2, 2)]
+)
+EPOCHS = (120, 60) if IS_DIGITS else (12, 6)  # float, rounded
 SHIFT = 1 if IS_DIGITS else 2  # pixels by which images are moved at random
 
 
@@ -36,6 +40,7 @@ def padded(x, kernel, stride):
 
 
 def bits_of(weight):
+    """Give the bits of weights that a core has axons for."""
     return min(4, 256 // weight[0].numel())
 
 
@@ -59,12 +64,14 @@ class Net(nn.Module):
         self.is_rounded = False
 
     def weight(self, part):
+        """Give weights as they are, or rounded, with the gradient of those that are not."""
         if not self.is_rounded:
             return part.weight
         whole, scale = rounded(part.weight.detach())
         return part.weight + (whole * scale - part.weight).detach()
 
     def forward(self, x, seen=None):
+        """Give the output; ``seen`` takes the values of all other layers."""
         for part, (_, kernel, stride, groups) in zip(self.parts, LAYERS, strict=False):
             weight = self.weight(part)
             x = functional.relu(functional.conv2d(padded(x, kernel, stride), weight, part.bias, stride, groups=groups))
@@ -75,11 +82,13 @@ class Net(nn.Module):
 
 
 def tensors(images):
+    """Give intensities, features before rows, and labels."""
     x = torch.tensor(images.intensities().astype(np.float32)).permute(0, 3, 1, 2)
     return x, torch.tensor(images.labels.astype(np.int64))
 
 
 def train(net, x, y, epochs, rate, rng):
+    """Train on images that are moved by a pixel or two and noisy."""
     size = 64 if IS_DIGITS else 128
     steps = len(x) // size
     optimiser = torch.optim.AdamW(net.parameters(), rate, weight_decay=1e-2)
@@ -134,6 +143,7 @@ def graded_network(net, x, name):
 
 
 def main():
+    """Train, say how good, write."""
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     images, test = load_images(DATA, "train"), load_images(DATA, "test")

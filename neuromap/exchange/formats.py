@@ -240,6 +240,14 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
             refuses="weights that are no integers times a scale, activations of more than two values: structure only",
         ),
+        "rates": Format(
+            called="graded network",
+            suffixes=(),
+            holds="graded networks of ours as integrate-and-fire neurons whose rates are the values, for one chip",
+            function="exchange.from_graded.from_graded",
+            bounds="those of network files",
+            refuses="cycles, nodes that take the greatest input, neurons with more than 128 inputs on crossbar cores",
+        ),
         "sanafe": Format(
             called="SANA-FE",
             suffixes=(".yaml", ".yml"),

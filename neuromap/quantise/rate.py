@@ -19,7 +19,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import csr_array, hstack
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.even_spikes import even_spikes
@@ -46,16 +46,17 @@ _SHARE = 128
 """What one synapse of a neuron onto itself takes off: a list of small weights of both signs holds such a power of 2."""
 _MARGIN = 0.25
 """Part of the output's range by which the greatest output of nearly all data lies above 0."""
-
-
-_HEADROOM = 3.0
+_HEADROOM = 2.0
 """Most by which ``full`` grows where spikes set potentials to 0: less input is lost, and rates are lower."""
+# 2 was the best of 1.5, 2, 3, 4, 5 on the digits of docs/rate-conversion.md
 _DIGITS = 4
 """Most digits of a weight on crossbar cores, an axon each."""
 _SLACK = 0.05
 """Part by which a threshold is raised to what a tick may add, so that a spike may take it off."""
-_SHOWN, _TICKS, _ROUNDS, _LEAST = 96, 96, 4, 0.2
-"""Calibration of thresholds: values shown, ticks, rounds, and the least part of a threshold that is kept."""
+_SHOWN, _TICKS, _ROUNDS, _LEAST = 256, 96, 4, 0.2
+"""Calibration of thresholds: rows of data, ticks, rounds, and the least part of a threshold that is kept."""
+_VALUES = 2**24
+"""Inputs of neurons in all ticks and rows of the calibration that are in memory at once; 16 rows are always."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +66,16 @@ class RateNetwork(Card):
     Attributes
     ----------
     network : Network
-        Spiking, for one chip; inputs take a spike in a part of the ticks that is their value by ``full``
-        (:func:`rate_frames`), and the class whose output neuron has spiked most is named.
+        Spiking, for one chip; inputs spike in a part of the ticks that is the intensity (code ``rate`` of
+        :class:`~neuromap.encoding.InputEncoding`), and the class whose output neuron has spiked most is named.
     chip : str
         Name of the chip it is for.
     full : mapping of str to float
-        For every node that has neurons: the value for which a neuron fires in every tick.
+        For every node but the inputs: the value for which a neuron fires in every tick.
     depth : int
         Ticks from an input spike to the first output spike that depends on it.
     saturated : mapping of str to float
-        Part of the values on the data that lie above ``full``.
+        Part of the values on the data that lie above it, or would without headroom.
     """
 
     network: Network
@@ -88,7 +89,7 @@ class RateNetwork(Card):
             "network": self.network.name,
             "chip": self.chip,
             "depth": f"{self.depth} ticks",
-            "nodes": len(self.full),
+            "nodes": len(self.network.nodes),
         }
 
 
@@ -104,8 +105,9 @@ def to_rates(
     Parameters
     ----------
     network : Network
-        Graded, without cycles; no node takes the greatest input. Units between ReLUs that are linear are folded into
-        the weights of those that read them; outputs may be linear.
+        Graded, without cycles; no node takes the greatest input. Nodes whose values may be below 0 count as linear and
+        are folded into the weights of those that read them; outputs may be linear. Its table ``inputs`` says which
+        intensity a value of an input stands for.
     calibration : mapping of str to array_like of int, shape (n, size) or (n, rows, columns, features)
         Values of the inputs on some data, two rows or more: what ``full`` is found on.
     chip : str, path or ChipSpec
@@ -133,7 +135,7 @@ def to_rates(
         raise InputError(f"percentile = {percentile:g}: must be 50 to 100")
     order = _require_convertible(network, spec)
     frames = _checked_data(calibration, network)
-    units = _affine_units(network, order, frames)
+    units = _affine_units(network, order)
     full, saturated = _full_values(network, order, units, frames, percentile)
     depth = _depth(units, network.outputs)
     if spec.kind.computes(LeakNeuron):
@@ -179,7 +181,8 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
     if not isinstance(calibration, Mapping) or set(calibration) != set(network.inputs):
         given = ", ".join(map(str, calibration)) if isinstance(calibration, Mapping) else show(calibration)
         raise InputError(
-            f"calibration: found {given or 'nothing'}; give values of the inputs {', '.join(network.inputs)} on some data"
+            f"calibration: found {given or 'nothing'}; give values of the inputs {', '.join(network.inputs)} on "
+            "some data"
         )
     frames = {}
     for name in network.inputs:
@@ -212,14 +215,32 @@ class _Unit:
     bias: Floats  # (size,)
 
 
-def _affine_units(network: Network, order: list[str], frames: Mapping[str, Ints]) -> dict[str, _Unit]:
-    """Fold linear units into their readers, and offsets of inputs and outputs into biases."""
+def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
+    """Give span and offset of every neuron of an input: its value is intensity times span plus offset."""
+    node = network.nodes[name]
+    assert node.graded is not None, "all nodes of a graded network are"
+    table = network.tables.get("inputs", {}).get(name, {})
+    if "step" not in table and "mean" not in table:  # pixels, from black to white
+        low, high = node.graded.value_range
+        return np.full(node.size, float(high - low)), np.full(node.size, float(low))
+    features = 1 if node.shape is None else node.shape[2]
+    step, mean = (np.ravel(table.get(key, idle)).astype(np.float64) for key, idle in (("step", 1 / 255), ("mean", 0.0)))
+    spread = np.broadcast_to(1 / step, features), np.broadcast_to(-mean / step, features)
+    return tuple(np.tile(values, node.size // features) for values in spread)  # type: ignore[return-value] # two
+
+
+def _scaled(source: str, factor: Floats, offset: Floats) -> _Unit:
+    numbers = np.arange(len(factor))
+    return _Unit({source: csr_array((factor, (numbers, numbers)), shape=(len(factor), len(factor)))}, offset)
+
+
+def _affine_units(network: Network, order: list[str]) -> dict[str, _Unit]:
+    """Fold linear units and the lines of inputs into their readers."""
     units: dict[str, _Unit] = {}
     linear: dict[str, _Unit] = {}
     for name in network.inputs:
-        low, size = int(frames[name].min()), network.nodes[name].size
-        if low < 0:  # a rate is not below 0: spikes stand for value - low, and low times the weights is a bias
-            linear[name] = _Unit({name: csr_array(eye_array(size))}, np.full(size, float(low)))
+        span, offset = _line_of(network, name)
+        linear[name] = _scaled(name, span, offset)
     for name in order:
         node = network.nodes[name]
         graded = node.graded
@@ -230,8 +251,13 @@ def _affine_units(network: Network, order: list[str], frames: Mapping[str, Ints]
         for (u, v), edge in network.edges.items():
             if v != name:
                 continue
-            matrix = csr_array(edge.matrix(), dtype=np.float64)
-            through = linear.get(u, _Unit({u: csr_array(eye_array(matrix.shape[1]))}, np.zeros(matrix.shape[1])))
+            matrix = csr_array(edge.matrix().astype(np.float64))
+            if u in network.outputs and network.nodes[u].graded.low < 0:  # type: ignore[union-attr] # it is graded
+                raise NotSupportedError(
+                    f"edge {u} -> {v}: {u} is an output with values below 0, which are lifted to be rates; give {v} an "
+                    "edge from what feeds it"
+                )
+            through = linear.get(u, _scaled(u, np.ones(matrix.shape[1]), np.zeros(matrix.shape[1])))
             bias = bias + matrix @ through.bias
             for source, inner in through.weights.items():
                 found = csr_array(matrix @ inner)
@@ -254,17 +280,15 @@ def _full_values(
         bias = np.broadcast_to(graded.bias, network.nodes[name].size)
         values[name] = graded.respond((sum(into) + bias[:, None]).T)
     full, saturated = {}, {}
-    for name in (*network.inputs, *units):
+    for name in units:
         found = values[name].astype(np.float64)
-        if name in network.inputs:
-            found = found - min(0, int(found.min()))
-        elif name in network.outputs:
+        if name in network.outputs:
             found = _lifted(found, units, name)
-        level = float(found.max() if name in network.inputs else np.percentile(found, percentile))
+        level = float(np.percentile(found, percentile))
         level = level if level > 0 else float(found.max())
         if level <= 0:
             raise NetworkError(
-                f"node {name}: no value above 0 in {len(found)} frames of calibration data; give data on which it is "
+                f"node {name}: no value above 0 in {len(found)} rows of calibration data; give data on which it is "
                 "active"
             )
         full[name], saturated[name] = level, float((found > level).mean())
@@ -291,7 +315,9 @@ def _depth(units: Mapping[str, _Unit], outputs: tuple[str, ...]) -> int:
 
 def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[str, csr_array], Floats]:
     """Give weights of spikes and bias in parts of the threshold."""
-    weights = {source: csr_array(matrix * (full[source] / full[name])) for source, matrix in unit.weights.items()}
+    weights = {
+        source: csr_array(matrix * (full.get(source, 1.0) / full[name])) for source, matrix in unit.weights.items()
+    }
     return weights, unit.bias / full[name]
 
 
@@ -311,23 +337,28 @@ def _with_leak(
     network: Network, units: Mapping[str, _Unit], full: dict[str, float], frames: Mapping[str, Ints], chip: ChipSpec
 ) -> Network:
     """Make neurons with a constant leak; ``full`` grows where spikes set potentials to 0, which loses input."""
-    some = np.unique(np.linspace(0, len(next(iter(frames.values()))) - 1, _SHOWN).astype(np.int64))
+    largest = max(len(unit.bias) for unit in units.values())
+    shown = min(_SHOWN, max(16, _VALUES // (_TICKS * largest)))
+    some = np.unique(np.linspace(0, len(next(iter(frames.values()))) - 1, shown).astype(np.int64))
     spikes = {}
     for name in network.inputs:
-        values = frames[name][some] - min(0, int(frames[name].min()))
-        spikes[name] = even_spikes(values / full[name], _TICKS).transpose(0, 2, 1)
+        span, offset = _line_of(network, name)
+        spikes[name] = even_spikes(((frames[name][some] - offset) / span).clip(0, 1), _TICKS).transpose(0, 2, 1)
     nodes = {name: Node(name, network.nodes[name].shape) for name in network.inputs}
-    edges = {}
+    edges: dict[tuple[str, str], Edge] = {}
     for name, unit in units.items():
         weights, bias = _relative(unit, name, full)
         rise = sum((m.maximum(0).sum(axis=1) for m in weights.values()), start=np.maximum(bias, 0)).max()
         headroom = min(max(1.0, float(rise)), _HEADROOM)
         full[name] *= headroom
-        node = _whole_node(name, {u: m / headroom for u, m in weights.items()}, bias / headroom, chip)
+        node = _whole_node(name, {u: csr_array(m / headroom) for u, m in weights.items()}, bias / headroom, chip)
         drive = np.stack(
             [sum(m @ spikes[u][t].astype(np.int32) for u, m in node.weights.items()) for t in range(_TICKS)]
         )
-        threshold = node.threshold if node.is_soft else _calibrated(drive, node, network.nodes[name].shape[2])
+        # neurons of a feature have the same weights; outputs are compared, so all of them have one threshold
+        shape = network.nodes[name].shape
+        groups = 1 if name in network.outputs or shape is None else shape[2]
+        threshold = node.threshold if node.is_soft else _calibrated(drive, node, groups)
         spikes[name] = _fired(drive, node.leak, threshold, is_soft=node.is_soft)[0]
         floor = chip.threshold_range[1]
         neuron = LeakNeuron(
@@ -387,14 +418,14 @@ def _whole_node(name: str, weights: dict[str, csr_array], bias: Floats, chip: Ch
     return _Whole(found, leak, np.maximum(threshold, rise) if is_soft else threshold, is_soft)
 
 
-def _calibrated(drive: Ints, node: _Whole, features: int) -> Ints:
-    """Lower thresholds by what spikes lose: mean over a feature of what lay above the threshold."""
+def _calibrated(drive: Ints, node: _Whole, groups: int) -> Ints:
+    """Lower thresholds by what spikes lose: mean over a group of neurons of what lay above the threshold."""
     threshold = node.threshold
     for _ in range(_ROUNDS):
         spikes, lost = _fired(drive, node.leak, threshold, is_soft=False)
-        count = spikes.sum(axis=(0, 2)).reshape(-1, features).sum(axis=0)
-        share = (lost / node.threshold).reshape(-1, features).sum(axis=0) / np.maximum(count, 1)
-        kept = np.tile(1 - share, len(threshold) // features).clip(_LEAST)
+        count = spikes.sum(axis=(0, 2)).reshape(-1, groups).sum(axis=0)
+        share = (lost / node.threshold).reshape(-1, groups).sum(axis=0) / np.maximum(count, 1)
+        kept = np.tile(1 - share, len(threshold) // groups).clip(_LEAST)
         threshold = np.maximum(np.rint(node.threshold * kept), 1).astype(np.int64)
     return threshold
 
@@ -417,17 +448,20 @@ def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[
 
 
 def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], chip: ChipSpec) -> Network:
+    clock = CLOCK
+    while clock in network.nodes:
+        clock += "_"
     sizes = {name: network.nodes[name].size for name in (*network.inputs, *units)}
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     parts = []  # (source, target, matrix) in units of the threshold
     for name, unit in units.items():
         weights, bias = _relative(unit, name, full)
         parts += [(source, name, matrix) for source, matrix in weights.items()]
-        parts.append((CLOCK, name, csr_array(bias[:, None])))
+        parts.append((clock, name, csr_array(bias[:, None])))
     wanted = [matrix.tocoo() for _, _, matrix in parts]
     # a weight takes the fewest power of 2 that its source's greatest allows
     numbers = [
-        np.full(entries.nnz, sum(sizes.values())) if source == CLOCK else first[source] + entries.coords[1]
+        np.full(entries.nnz, sum(sizes.values())) if source == clock else first[source] + entries.coords[1]
         for (source, _, _), entries in zip(parts, wanted, strict=True)
     ]
     rounded = round_weights(
@@ -437,28 +471,22 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
         chip,
     )
     widths = chip.lists.neuron_widths(chip.potential_bits)
-    one = 1 << chip.lists.decay_bits
+    zero, decay = np.array(0), np.array(1 << chip.lists.decay_bits)  # the voltage is the current
     step = 1 << chip.lists.threshold_shift
     threshold = -(-_THRESHOLD // step) * step
+    ticking = CurrentNeuron(threshold=zero, bias=zero + 1, voltage_decay=decay, **widths)
     nodes = {name: Node(name, network.nodes[name].shape) for name in network.inputs}
-    nodes[CLOCK] = Node(CLOCK, (1, 1, 1), neuron=CurrentNeuron(threshold=0, bias=1, voltage_decay=one, **widths))
+    nodes[clock] = Node(clock, (1, 1, 1), neuron=ticking)
     for name in units:
-        size = sizes[name]
-        neuron = CurrentNeuron(
-            threshold=threshold,
-            current_decay=0,
-            voltage_decay=one,
-            current=np.full(size, threshold // 2),
-            **widths,
-        )
+        start = np.full(sizes[name], threshold // 2)
+        neuron = CurrentNeuron(zero + threshold, current_decay=zero, voltage_decay=decay, current=start, **widths)
         nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
-    edges = {}
+    edges: dict[tuple[str, str], Edge] = {}
     for (source, target, matrix), values in zip(
         parts, np.split(rounded, np.cumsum([e.nnz for e in wanted])[:-1]), strict=True
     ):
-        entries = matrix.tocoo()
-        weights = csr_array((values, entries.coords), shape=matrix.shape)
-        edges[source, target] = Edge(source, target, MatrixTransform(weights))
+        held = csr_array((values, matrix.tocoo().coords), shape=matrix.shape)
+        edges[source, target] = Edge(source, target, MatrixTransform(held))
     for name in units:
         edges[name, name] = _own_spikes(name, sizes[name], threshold)
     return Network(network.name, nodes, edges, outputs=network.outputs)
@@ -466,5 +494,6 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
 
 def _own_spikes(name: str, size: int, threshold: int) -> Edge:
     """Let every spike take the threshold off the neuron's own current."""
-    share = MatrixTransform(csr_array(-_SHARE * eye_array(size, dtype=np.int64)))
+    numbers = np.arange(size)
+    share = MatrixTransform(csr_array((np.full(size, -_SHARE, np.int64), (numbers, numbers)), shape=(size, size)))
     return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))
