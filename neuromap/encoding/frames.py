@@ -71,7 +71,8 @@ def encode(
     if encoding.is_drawn and not isinstance(rng, np.random.Generator):
         raise InputError(f"rng = {show(rng)}: input {encoding.node} is drawn; give numpy.random.default_rng(seed)")
     if encoding.code == "rate":
-        return np.moveaxis(even_spikes(images, n_frames), 0, 1)
+        spikes = even_spikes(images.reshape(len(images), -1), n_frames)
+        return spikes.swapaxes(0, 1).reshape(len(images), n_frames, *images.shape[1:])
     repeated = np.broadcast_to(images[:, np.newaxis], (len(images), n_frames, *images.shape[1:]))
     if rng is None or not encoding.is_drawn:
         still: NDArray[Any] = _coded(encoding, images)
@@ -254,8 +255,9 @@ class InputEncoding(Card):
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
     - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.Conv` has
       it), and 1 where its sum reaches the threshold of the feature.
-    - ``rate``: a spike in a part of the frames that is the intensity, spread evenly: none in frame 0, and one in frame
-      k where k times the intensity, rounded, is more than k - 1 times.
+    - ``rate``: a spike in a part of the frames that is the intensity p, spread evenly: none in frame 0, one in frame k
+      where floor(k p + a) > floor((k - 1) p + a). Neuron j is ahead by a, the fractional part of j times
+      (sqrt(5) - 1) / 2, so that equal intensities do not spike together.
     - ``value``: the values of a graded node: the pixel, 0 to 255, less the zero point. With a mean or a step it is
       ``(intensity - mean) / step``, rounded to the nearest integer (of two the even one) and clipped to the node's
       values, as a quantiser does.

@@ -245,9 +245,9 @@ def _affine_units(network: Network, order: list[str]) -> dict[str, _Unit]:
         node = network.nodes[name]
         graded = node.graded
         assert graded is not None, "all nodes of a graded network are"
-        per_value = graded.multiplier / 2.0**graded.shift
+        per_value = np.broadcast_to(graded.multiplier / 2.0**graded.shift, node.size)
         weights: dict[str, csr_array] = {}
-        bias = graded.bias.astype(np.float64)
+        bias = np.broadcast_to(graded.bias.astype(np.float64), node.size)
         for (u, v), edge in network.edges.items():
             if v != name:
                 continue
@@ -282,7 +282,7 @@ def _full_values(
     full, saturated = {}, {}
     for name in units:
         found = values[name].astype(np.float64)
-        if name in network.outputs:
+        if network.nodes[name].graded.low < 0:  # type: ignore[union-attr] # it is graded; a linear output
             found = _lifted(found, units, name)
         level = float(np.percentile(found, percentile))
         level = level if level > 0 else float(found.max())
@@ -494,6 +494,6 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
 
 def _own_spikes(name: str, size: int, threshold: int) -> Edge:
     """Let every spike take the threshold off the neuron's own current."""
-    numbers = np.arange(size)
-    share = MatrixTransform(csr_array((np.full(size, -_SHARE, np.int64), (numbers, numbers)), shape=(size, size)))
+    numbers, taken = np.arange(size), np.full(size, -_SHARE)
+    share = MatrixTransform(csr_array((taken, (numbers, numbers)), shape=(size, size)))
     return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))
