@@ -20,10 +20,10 @@ def test_a_graded_network_becomes_one_for_a_chip_and_names_classes(neuromap, tmp
     found = neuromap(*shown, "--at", "12,24", "--json").json
     assert [frame["frame"] for frame in found["frames"]] == [12, 24]
     assert found["frames"][1]["accuracy"] > 0.9
-    neuromap(*shown, "--at", "12,x").assert_refused(1, "--at 12,x", "such as 16,32,64")
+    neuromap(*shown, "--at", "12,x").assert_refused(2, "--at 12,x", "such as 16,32,64")
 
 
 def test_what_is_missing_is_told(neuromap):
-    neuromap("import", "rates", EXAMPLES / "graded" / "digits.toml").assert_refused(1, "--data digits")
+    neuromap("import", "rates", EXAMPLES / "graded" / "digits.toml").assert_refused(2, "--data digits")
     ternary = EXAMPLES / "digits" / "sr_ternary.toml"
-    neuromap("import", "rates", ternary, "--data", "digits").assert_refused(1, "is not graded")
+    neuromap("import", "rates", ternary, "--data", "digits").assert_refused(4, "is not graded")
