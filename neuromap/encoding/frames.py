@@ -195,8 +195,8 @@ def _values(encoding: InputEncoding, images: NDArray[np.float32]) -> NDArray[np.
     if not encoding.mean and not encoding.step:  # pixels as they are
         return np.rint(images * 255).astype(np.int32) - np.int32(encoding.zero_point)
     mean, step = encoding.mean or (0.0,), encoding.step or (1 / 255,)
-    found = np.rint((images - np.array(mean)) / np.array(step))
-    return found.clip(low, high).astype(np.int32)
+    found: NDArray[np.int32] = np.rint((images - np.array(mean)) / np.array(step)).clip(low, high).astype(np.int32)
+    return found
 
 
 def _convolved(

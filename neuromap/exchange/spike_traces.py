@@ -80,6 +80,7 @@ def export_neo(source: Path) -> Exported:
             Note("frames", "an epoch of every node has the ticks of its frames"),
             *(Note(one.name, f"{counted(len(one.channels), 'neuron')} after every tick") for one in recorded.signals),
         ),
+        refused=note_of_values(trace),
     )
 
 
@@ -238,7 +239,7 @@ def _unsaid(trace: Trace) -> tuple[Note, ...]:
         potentials = (Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"),)
     text = "SONATA has no place for them: node, frame period, and the ticks of frames"
     labels = Note("frames", text, "keep the trace's own file")
-    return (labels, *potentials, *note_of_loose_spikes(trace))
+    return (labels, *note_of_values(trace), *potentials, *note_of_loose_spikes(trace))
 
 
 # A trace as exports need it: one that knows times and places.
@@ -271,6 +272,13 @@ def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
     """Give the begins of ticks in milliseconds."""
     times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
     return times
+
+
+def note_of_values(trace: Trace) -> tuple[Note, ...]:
+    """Say that what messages carry has no place, where they carry values."""
+    if trace.value is None:
+        return ()
+    return (Note("values", "are left out: a message is a spike there", "keep the trace's own file"),)
 
 
 def note_of_loose_spikes(trace: Trace) -> tuple[Note, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.faults.confidence import LEVEL, Estimate
 from neuromap.faults.fault_study import FaultPoint, FaultRun, FaultStudy
-from neuromap.faults.options import KINDS
+from neuromap.faults.options import EVERY_KIND
 from neuromap.files.messages import counted
 from neuromap.render.document import (
     AMOUNT,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NAMES = 3
 """Columns that name a row."""
-_KIND = define("kind", enum(*KINDS))
+_KIND = define("kind", enum(*EVERY_KIND))
 _ESTIMATE = define("estimate", record_of(Estimate, value=PART, low=PART.or_null, high=PART.or_null))
 _TICKS = AMOUNT.or_null
 _MAYBE = _ESTIMATE.or_null
@@ -68,7 +68,7 @@ DOCUMENT = document(
             first_response_high_ticks=_TICKS.added,
         )
     ),
-    runs=each(record_of(FaultRun, kind=_KIND, rate=PART, error=PART, accuracy=PART.or_null)),
+    runs=each(record_of(FaultRun, kind=_KIND, rate=PART, error=PART, accuracy=PART.or_null, changed=COUNT.added)),
 )
 to_dict = DOCUMENT.of
 """Give it as plain values; rates, errors and accuracies are parts of one, times in ticks."""
@@ -151,7 +151,7 @@ _ACCURACY: Column[FaultPoint] = Column("accuracy\n[95 %]", lambda point: _estima
 def study_table(study: FaultStudy) -> Table[FaultPoint]:
     """Give a row for every point, with a sentence each on what the figures are."""
     cores = ", ".join(f"{name}: {counted(n, 'core')}" for name, n in zip(study.curves, study.cores, strict=True))
-    points = study.points
+    points, kinds = study.points, [(kind, EVERY_KIND[kind]) for kind in study.kinds]
     return Table(
         [*_COLUMNS, *([_ACCURACY] if study.images else [])],
         [point for kind in study.kinds for point in points if point.kind == kind],
@@ -159,7 +159,7 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
         is_edged=True,
         notes=[
             f"stimuli: {study.stimuli}, the same for all chips; {cores}",
-            *(f"{kind}: of all {KINDS[kind].at_risk}, the rate; of each, {KINDS[kind].effect}" for kind in study.kinds),
+            *(f"{kind}: of all {said.at_risk}, the rate; of each, {said.effect}" for kind, said in kinds),
             "struck: what failed of what was at risk, means over the seeds; of dropped spikes, those that were sent",
             "output error: part of the values of the output frames that differ from those without faults, from the "
             "first frame on that depends on the stimulus; of it, lost: spikes that are missing, added: spikes that are "

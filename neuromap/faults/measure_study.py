@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.errors import InputError
 from neuromap.faults.fault_study import RESULTS, FaultJob, FaultRun, FaultSetup, FaultStudy, run_job, set_up
-from neuromap.faults.options import KINDS, ShownImages, StudyOptions, check_kinds, check_rates
+from neuromap.faults.options import EVERY_KIND, ShownImages, StudyOptions, check_kinds, check_rates
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
@@ -41,7 +41,7 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     chip : str, path or ChipSpec
         What they are mapped onto.
     kinds : sequence of str
-        Of ``KINDS``.
+        Of ``KINDS``; of graded cores ``flipped-payloads`` too.
     rates : sequence of float
         Parts of what is at risk, 0 to 1.
     seeds : int
@@ -87,7 +87,7 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     network, progress, processes = _network_of(rollouts), asked.progress, asked.processes
     kinds, rates = check_kinds(asked.kinds), check_rates(asked.rates)
     if not kinds:
-        raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(KINDS)}")
+        raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(EVERY_KIND)}")
     spec, kept = load_chip(asked.chip), ResultsFile(asked.results, RESULTS)
     how, setups = replace(asked.choice, threads=1) if processes > 1 else asked.choice, []
     for rollout in rollouts:

@@ -48,14 +48,18 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         "flipped-synapses": FaultKind(
             6, "synapses", "a bit of a crossbar is the other; on synapse-list cores the weight has the other sign"
         ),
+    }
+)
+"""Kinds of faults that any chip may have, by name."""
+EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
+    {
+        **KINDS,
         "flipped-payloads": FaultKind(
-            7, "messages", "a bit of the value that one message carries to one axon is the other; graded cores only"
+            7, "messages", "a bit of the value that one message carries to one axon is the other"
         ),
     }
 )
-"""All kinds of faults, by name."""
-OF_SPIKES = tuple(kind for kind in KINDS if kind != "flipped-payloads")
-"""Those that any chip may have."""
+"""Those of graded cores too."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Faults(Card):
     Attributes
     ----------
     rates : mapping of str to float
-        Rate of every kind of ``KINDS`` that occurs, 0 to 1.
+        Rate of every kind that occurs, 0 to 1: of ``KINDS``, and of graded cores ``flipped-payloads``.
     seed : int
         0 to 2**64 - 1: which chip of many it is.
 
@@ -98,8 +102,8 @@ def check_kinds(kinds: Iterable[str], name: str = "faults: kind") -> tuple[str, 
     """Give kinds back, each once, unless one is unknown; ``name`` is what the message calls it."""
     found = tuple(dict.fromkeys(kinds))
     for kind in found:
-        if kind not in KINDS:
-            raise InputError(f"{name} {kind!r:.60}: is not known; choose of {', '.join(KINDS)}")
+        if kind not in EVERY_KIND:
+            raise InputError(f"{name} {kind!r:.60}: is not known; choose of {', '.join(EVERY_KIND)}")
     return found
 
 
@@ -151,9 +155,9 @@ class StudyOptions(Value):
         "--kinds, --kind KINDS  Kinds of faults, separated by commas: dead-cores, dead-links, dropped-spikes, "
         "silent-neurons, firing-neurons, flipped-synapses; of graded cores flipped-payloads. A chip has faults of one "
         "kind.  [default: all but flipped-payloads]",
-        OF_SPIKES,
+        tuple(KINDS),
         items="str",
-        choices=tuple(KINDS),
+        choices=tuple(EVERY_KIND),
     )
     rates: Sequence[float] = option(
         "RATES  Parts of what is at risk that fail, 0 to 1, separated by commas.  [default: 0,0.01,0.02,0.05,0.1]",

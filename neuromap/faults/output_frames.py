@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError
-from neuromap.faults.options import OF_SPIKES, Faults
+from neuromap.faults.options import KINDS, Faults
 from neuromap.faults.struck_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Sent, joined, sent_of, values_of
@@ -22,7 +22,7 @@ from neuromap.simulation.engine.noise import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
-Frames = dict[str, NDArray[Any]]
+Frames = Mapping[str, NDArray[Any]]
 ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
 """Kinds of faults that are not the program's: they happen to what is on its way."""
 
@@ -73,7 +73,7 @@ def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineCho
     if "flipped-payloads" in faults.rates and struck.program.value_ranges is None:
         raise InputError(
             f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
-            f"{', '.join(OF_SPIKES)}"
+            f"{', '.join(KINDS)}"
         )
     if not any(faults.rate(kind) for kind in ON_THE_WAY):
         return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.faults.options import KINDS, Faults
+from neuromap.faults.options import EVERY_KIND, Faults
 from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
@@ -137,7 +137,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> Floats:
     """Draw a number for every place."""
-    state = mix(mix(np.array([(seed + _GOLDEN) % 2**64], np.uint64)) ^ np.uint64(KINDS[kind].number))
+    state = mix(mix(np.array([(seed + _GOLDEN) % 2**64], np.uint64)) ^ np.uint64(EVERY_KIND[kind].number))
     for word in words:
         state = mix(state ^ np.asarray(word).astype(np.uint64))
     return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53

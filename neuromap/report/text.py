@@ -343,6 +343,7 @@ def run_lines(report: LatencyReport) -> list[str]:
     lines = [
         "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
         f"over {describe_stimuli(report.stimulus)}; links, ticks, ports and nodes: of the first stimulus.",
+        *(["spikes: messages, one for every value that is not 0."] if report.network.is_graded else []),
         _tick_line(report, found),
         _port_line(found),
         *_overloaded_ports(report),
@@ -479,5 +480,5 @@ def accuracy_line(report: LatencyReport) -> str | None:
     return (
         f"accuracy: fraction of {found.n_images:,} {found.part} images of {found.data} that the last frame of "
         f"{found.output} known at a tick names rightly, alone; ticks since the onset of the image (-: no frame yet). "
-        "The class with most spikes is named, the lowest of equals."
+        f"The class with {'the greatest value' if found.is_graded else 'most spikes'} is named, the lowest of equals."
     )

@@ -10,13 +10,16 @@ _HOMES = {
     "Best": "schedule.tick_seconds",
     "Count": "behaviour",
     "Crossing": "schedule.tick_seconds",
+    "FastestPhases": "schedule.fastest_phases",
     "Lemma1Bounds": "lemma1",
+    "PeriodPoint": "schedule.period_curve",
     "MostSequential": "sequential",
     "Rollout": "schedule.rollout",
     "RolloutPattern": "pattern",
     "RolloutWindow": "theorem1",
     "Seconds": "schedule.tick_seconds",
     "Theorem1": "theorem1",
+    "Unfolded": "unfolding",
     "TickWork": "schedule.tick_seconds",
     "behaviour_classes": "behaviour",
     "best_in_class": "schedule.phases",
@@ -29,7 +32,9 @@ _HOMES = {
     "enumerate_most_sequential": "sequential",
     "enumerate_valid": "behaviour",
     "equivalent": "behaviour",
+    "fastest_phases": "schedule.fastest_phases",
     "first_most_sequential": "sequential",
+    "is_least": "schedule.fastest_phases",
     "frame_time": "schedule.node_times",
     "latencies_of": "schedule.node_times",
     "least_first_response": "schedule.tick_seconds",
@@ -38,9 +43,11 @@ _HOMES = {
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
     "path_first": "schedule.tick_seconds",
+    "period_curve": "schedule.period_curve",
     "seconds_of_ticks": "schedule.tick_seconds",
     "seconds_on_cores": "schedule.tick_seconds",
     "tick_seconds": "schedule.tick_seconds",
+    "unfold": "unfolding",
 }
 
 if TYPE_CHECKING:
@@ -54,9 +61,14 @@ if TYPE_CHECKING:
     from neuromap.rollout.lemma1 import Lemma1Bounds as Lemma1Bounds
     from neuromap.rollout.lemma1 import lemma1_bounds as lemma1_bounds
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
+    from neuromap.rollout.schedule.fastest_phases import FastestPhases as FastestPhases
+    from neuromap.rollout.schedule.fastest_phases import fastest_phases as fastest_phases
+    from neuromap.rollout.schedule.fastest_phases import is_least as is_least
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio
+    from neuromap.rollout.schedule.period_curve import PeriodPoint as PeriodPoint
+    from neuromap.rollout.schedule.period_curve import period_curve as period_curve
     from neuromap.rollout.schedule.phases import best_in_class as best_in_class
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.rollout.schedule.tick_seconds import Best as Best
@@ -78,6 +90,8 @@ if TYPE_CHECKING:
     from neuromap.rollout.theorem1 import RolloutWindow as RolloutWindow
     from neuromap.rollout.theorem1 import Theorem1 as Theorem1
     from neuromap.rollout.theorem1 import check_theorem1 as check_theorem1
+    from neuromap.rollout.unfolding import Unfolded as Unfolded
+    from neuromap.rollout.unfolding import unfold as unfold
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

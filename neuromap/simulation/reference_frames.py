@@ -222,7 +222,7 @@ def _batched(edge: Edge, source: Node) -> _Way:
     """Say how an edge is computed of many stimuli: by dense products of floats, where they are exact, if it pays."""
     matrix, transform = edge.matrix(), edge.transform
     greatest = 1 if source.graded is None else max(-source.graded.low, source.graded.high)
-    sums = np.abs(matrix).sum(axis=1)
+    sums = np.bincount(np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), np.abs(matrix.data))
     if int(sums.max(initial=0)) * greatest >= _EXACT:
         return _Way(matrix, lambda values: (matrix @ values.T).T)
     if isinstance(transform, Conv):

@@ -193,7 +193,7 @@ class Look(Card):
     last: tuple[int, ...]  # spikes of every node of the raster in the last tick
     # ticks that were not seen yet, and the rows of the raster that spike in them
     columns: tuple[tuple[int, tuple[int, ...]], ...]
-    # frames of outputs that were not seen yet: node, frame, tick, votes, and the class that is named
+    # frames of outputs that were not seen yet: node, frame, tick, votes, whether these are values, and the named class
     outputs: tuple[dict[str, Any], ...]
     strays: int  # output spikes of no frame since tick 0
 
@@ -230,8 +230,8 @@ def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> t
 
 
 def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
-    """Give an output frame: votes by class where there are classes, else its neurons."""
-    told = {"node": out.node, "frame": out.frame, "tick": out.tick}
+    """Give an output frame: votes by class where there are classes, else its neurons; of graded ones values."""
+    told = {"node": out.node, "frame": out.frame, "tick": out.tick, "values": out.spikes.dtype != np.bool_}
     if not classes or len(out.spikes) % classes:
         return {**told, "votes": out.spikes[:_MOST_BARS].astype(np.int64).tolist(), "named": None}
     votes = votes_of(out.spikes, classes)

@@ -80,7 +80,9 @@ def difference_of_runs(
 
 def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
     """Earliest tick at which two traces differ, by output; outputs that do not differ are absent."""
-    columns = [[t.tick, t.node, t.index, *([] if t.value is None else [t.value])] for t in (one, other)]
+    columns: list[list[NDArray[Any]]] = [
+        [t.tick, t.node, t.index, *([] if t.value is None else [t.value])] for t in (one, other)
+    ]
     events = [np.stack([column.astype(np.int64) for column in some], axis=1) for some in columns]
     rows, counts = np.unique(np.concatenate(events), axis=0, return_counts=True)
     lonely = rows[counts == 1]  # a neuron sends at most once in a tick

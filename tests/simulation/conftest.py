@@ -185,7 +185,7 @@ def mixer(make_chip, make_program):
 @pytest.fixture(scope="session")
 def assert_same_trace():
     def check(found, expected):
-        for name in ("tick", "node", "index", "core", "neuron", "counts"):
+        for name in ("tick", "node", "index", "core", "neuron", "value", "counts"):
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         tables = [None if (table := trace.potential_table) is None else table.values for trace in (found, expected)]
         assert np.array_equal(*tables)

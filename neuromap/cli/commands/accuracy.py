@@ -48,8 +48,8 @@ def accuracy(
     """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.
 
     Images become spikes as [inputs.NAME] of the network file says. Neuron n of the output votes for class
-    n // (size / classes); a frame names the class with most spikes in it, the lowest of equals. With
-    --summed it decides with all frames before it.
+    n // (size / classes); a frame names the class with most spikes in it (with the greatest value, where nodes are
+    graded), the lowest of equals. With --summed it decides with all frames before it.
     """
     import neuromap as nm
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip

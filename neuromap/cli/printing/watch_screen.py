@@ -61,8 +61,12 @@ def head_lines(program: ChipProgram) -> list[str]:
 
 def frame_line(shown: OutputSeen) -> str:
     """Write what an output showed in a frame."""
-    found = f"tick {shown.tick}: frame {shown.frame} of {shown.node}, {counted(len(shown.neurons), 'spike')}"
-    return found + (f", class {shown.named} with {counted(shown.votes, 'vote')}" if shown.named is not None else "")
+    sent = "spike" if shown.values is None else "message"
+    found = f"tick {shown.tick}: frame {shown.frame} of {shown.node}, {counted(len(shown.neurons), sent)}"
+    if shown.named is None:
+        return found
+    votes = counted(shown.votes, "vote") if shown.values is None else f"value {shown.votes}"
+    return f"{found}, class {shown.named} with {votes}"
 
 
 def watch_screen(program: ChipProgram, look: Look, pace: Pace, console: Console, *, has_keys: bool) -> Group:
@@ -81,9 +85,10 @@ def _tables(program: ChipProgram, look: Look, console: Console) -> list[Renderab
     from rich.table import Table
 
     width, neurons = console.width, program.chip.neurons
+    sent = "spikes" if program.value_ranges is None else "messages"
     for parts in (2, 3):  # tables one below the other: each has a head of two lines, a rule, a last line and a blank
         rows = max(_LEAST_ROWS, (console.height - 6 - 5 * parts) // parts)
-        nodes, cores = _node_table(look.nodes, rows, width), _core_table(look, neurons, rows, width)
+        nodes, cores = _node_table(look.nodes, rows, width, sent), _core_table(look, neurons, rows, width, sent)
         wide = sum(
             Measurement.get(console, console.options.update(max_width=_LONGEST), t).maximum for t in (nodes, cores)
         )
@@ -112,8 +117,8 @@ def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[Renderabl
     ]
 
 
-def _node_table(nodes: list[NodeSeen], rows: int, width: int) -> Table:
-    table = _table(width, "node", "neurons", "spikes,\nlast frame", "mean per\nframe", "of its neurons")
+def _node_table(nodes: list[NodeSeen], rows: int, width: int, sent: str) -> Table:
+    table = _table(width, "node", "neurons", f"{sent},\nlast frame", "mean per\nframe", "of its neurons")
     for node in nodes[:rows]:
         mean = "-" if node.mean is None else f"{node.mean:.1f}"
         name = printable_line(node.name, _LONGEST_NAME)
@@ -123,9 +128,9 @@ def _node_table(nodes: list[NodeSeen], rows: int, width: int) -> Table:
     return table
 
 
-def _core_table(look: Look, neurons: int, rows: int, width: int) -> Table:
+def _core_table(look: Look, neurons: int, rows: int, width: int, sent: str) -> Table:
     table = _table(
-        width, "core", "x, y", f"spikes per tick,\nlast {counted(look.n_remembered, 'tick')}", "of its neurons"
+        width, "core", "x, y", f"{sent} per tick,\nlast {counted(look.n_remembered, 'tick')}", "of its neurons"
     )
     for core in look.cores[:rows]:
         cells = (f"{core.core}", f"{core.x}, {core.y}", f"{core.spikes:.1f}")
@@ -136,7 +141,9 @@ def _core_table(look: Look, neurons: int, rows: int, width: int) -> Table:
 
 def _output_table(outputs: list[OutputSeen], rows: int, width: int) -> Table:
     has_classes = any(shown.named is not None for shown in outputs)
-    headers = ["output", "frame", "tick", "spikes", *(["class", "votes"] if has_classes else [])]
+    is_graded = any(shown.values is not None for shown in outputs)
+    sent, votes = ("messages", "value") if is_graded else ("spikes", "votes")
+    headers = ["output", "frame", "tick", sent, *(["class", votes] if has_classes else [])]
     cells = [
         [
             printable_line(shown.node, _LONGEST_NAME), f"{shown.frame}", f"{shown.tick}", f"{len(shown.neurons)}",
@@ -145,9 +152,12 @@ def _output_table(outputs: list[OutputSeen], rows: int, width: int) -> Table:
         for shown in outputs[:rows]
     ]  # fmt: skip
     taken = sum(max(map(len, column)) + (3 if width >= _NARROW else 1) for column in zip(headers, *cells, strict=True))
-    table = _table(width, *headers, "neurons that spiked")
+    table = _table(width, *headers, "neurons: values" if is_graded else "neurons that spiked")
     for line, shown in zip(cells, outputs, strict=False):
-        _row(table, *line, _cut(", ".join(map(str, shown.neurons[:width])), width - taken))
+        some = [str(neuron) for neuron in shown.neurons[:width]]
+        if shown.values is not None:
+            some = [f"{neuron}: {value}" for neuron, value in zip(some, shown.values.tolist(), strict=False)]
+        _row(table, *line, _cut(", ".join(some), width - taken))
     return table
 
 
@@ -230,7 +240,8 @@ class OutputSeen(NamedTuple):
     tick: int
     neurons: NDArray[np.int64]  # those that spiked
     named: int | None  # the class with the most votes, where classes are asked for
-    votes: int  # for that class
+    votes: int  # for that class; of graded outputs the sum of its values
+    values: NDArray[np.int32] | None = None  # what each of ``neurons`` sent; None of spikes
 
 
 class _Counted(NamedTuple):
@@ -316,8 +327,9 @@ class Watcher:
 def output_seen(shown: OutputFrame, classes: int | None) -> OutputSeen:
     """Say what an output showed, and which class it named."""
     neurons = np.flatnonzero(shown.spikes)
+    values = None if shown.spikes.dtype == np.bool_ else shown.spikes[neurons]
     if classes is None:
-        return OutputSeen(shown.node, shown.frame, shown.tick, neurons, None, 0)
+        return OutputSeen(shown.node, shown.frame, shown.tick, neurons, None, 0, values)
     named = int(decide(shown.spikes, classes))
     votes = int(votes_of(shown.spikes, classes)[named])
-    return OutputSeen(shown.node, shown.frame, shown.tick, neurons, named, votes)
+    return OutputSeen(shown.node, shown.frame, shown.tick, neurons, named, votes, values)

@@ -1,1 +1,1 @@
-"""Graded cores: lists of synapses as synapse-list cores have them, neurons without memory that send values (Loihi 2)."""
+"""Graded cores: lists of synapses as in synapse-list cores, neurons without memory that send values (Loihi 2)."""

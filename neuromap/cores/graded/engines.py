@@ -7,19 +7,23 @@ responds to what is due, and every value is sent to its axons. The equations sta
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
+from neuromap.cores.graded.pending import (
+    amounts_under_way,
+    checked_values,
+    events_of_tick,
+    graded_state,
+    twice_fed,
+)
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
-from neuromap.errors import StimulusError
 from neuromap.network.graded_neuron import rounded
 from neuromap.simulation.engine.engine import (
-    CurrentState,
     Engine,
     EngineState,
     HostEvents,
@@ -63,7 +67,8 @@ class GradedNumpyEngine(ReadableEngine):
         self.tick, self._totals = state.tick, Totals(*state.totals)
         self._potentials = state.potentials.copy()
         due, core, axon = state.spikes.T
-        self._carried[due % len(self._carried), self.program.synapses.axons[core] + axon] = state.values
+        values = np.zeros(0, np.int64) if state.values is None else state.values
+        self._carried[due % len(self._carried), self.program.synapses.axons[core] + axon] = values
         if (currents := state.currents) is not None:
             due, core, neuron = currents.due.T
             self._due[due % len(self._due), core, neuron] = currents.amounts
@@ -118,7 +123,7 @@ class GradedNumpyEngine(ReadableEngine):
         """Add the products of the axons that carry a value to what is due, each after its delay; count them."""
         carried = self._carried[self.tick % len(self._carried)]
         if carried[fed].any() or len(np.unique(fed)) < len(fed):
-            raise StimulusError(f"events: an axon is fed twice in tick {self.tick}; it carries one value in a tick")
+            raise twice_fed(self.tick)
         carried[fed] = values
         lists = np.flatnonzero(carried)
         synapses, core = synapses_of(self.program, lists)
@@ -151,64 +156,14 @@ class GradedNumpyEngine(ReadableEngine):
         self._carried[(self.tick + sent.delay) % len(self._carried), lists] = values[sent.spike]
 
 
-def events_of_tick(cores: ArrayLike, axons: ArrayLike, values: ArrayLike | None) -> HostEvents:
-    """Make the events of one tick."""
-    events = HostEvents.of_tick(cores, axons)
-    if values is None:
-        return events
-    given = np.broadcast_to(np.asarray(values, np.int64), events.cores.shape)
-    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the axon
-    return replace(events, values=given.clip(least, most).astype(np.int32))
-
-
-def checked_values(program: GradedProgram, events: HostEvents, bounds: tuple[Ints, Ints]) -> Ints:
-    """Give the value of every event, 1 where none is said; refuse what the source of its axon never sends."""
-    if events.values is None:
-        return np.ones(len(events.cores), np.int64)
-    if events.values.shape != events.cores.shape:
-        raise StimulusError(f"events: {len(events.values)} values for {len(events.cores)} axons; give one for each")
-    lists = program.synapses.axons[events.cores] + events.axons
-    low, high = bounds[0][lists], bounds[1][lists]
-    wrong = np.flatnonzero((events.values < low) | (events.values > high))
-    if len(wrong):
-        one = int(wrong[0])
-        raise StimulusError(
-            f"events: event {one} carries {events.values[one]}; its axon takes {low[one]} to {high[one]}"
-        )
-    return events.values.astype(np.int64)
-
-
-def amounts_under_way(program: GradedProgram, tick: int, carried: Ints, due: Ints) -> Ints:
-    """Sum what will be added to totals; values that have not reached their axons yet are followed through."""
-    # shapes: carried (D + 1, L), due (slots, C, N), both rings; returns (D + slots, C, N)
-    slots, turns, table = len(due), len(carried), program.synapses
-    amounts = np.zeros((turns + slots - 1, *program.shape), np.int64)
-    amounts[:slots] = due[(tick + np.arange(slots)) % slots]
-    for ahead in range(turns):
-        values = carried[(tick + ahead) % turns]
-        lists = np.flatnonzero(values)
-        synapses, core = synapses_of(program, lists)
-        products = table.weight[synapses] * np.repeat(values[lists], np.diff(table.lists)[lists])
-        np.add.at(amounts, (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses]), products)
-    return amounts
-
-
-def graded_state(
-    program: GradedProgram, tick: int, totals: Ints, carried: Ints, due: Ints, activity: Totals
-) -> EngineState:
-    """Make the state that every engine of graded cores gives; arguments as :func:`amounts_under_way`."""
-    amounts = due[(tick + np.arange(len(due))) % len(due)]
-    ahead, number = np.nonzero(carried[(tick + np.arange(len(carried))) % len(carried)])
-    core = np.searchsorted(program.synapses.axons, number, side="right") - 1
-    spikes = np.stack([tick + ahead, core, number - program.synapses.axons[core]], axis=1).astype(np.int64)
-    values = carried[(tick + ahead) % len(carried), number]
-    nothing = np.zeros(program.shape, np.int64)
-    currents = CurrentState(nothing, nothing, pending_rows(amounts, tick), amounts[amounts != 0])
-    return EngineState(tick, totals, spikes, activity, currents, values.astype(np.int64))
-
-
 def _numpy(program: GradedProgram, choice: EngineChoice) -> Engine:
     return GradedNumpyEngine(program, noise_seed=choice.noise_seed)
 
 
-ENGINES = {"numpy": _numpy}
+def _fast(program: GradedProgram, choice: EngineChoice) -> Engine:
+    from neuromap.cores.graded.fast_engine import GradedFastEngine  # Numba takes a while to import
+
+    return GradedFastEngine(program, threads=choice.n_threads, noise_seed=choice.noise_seed)
+
+
+ENGINES = {"fast": _fast, "numpy": _numpy}

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.graded.program import GradedProgram, UnitTable
-from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, wires_of
+from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
 from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
-from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of
-from neuromap.cores.synapse_list.pinned import fixed_by
+from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, synapse_table
+from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
+from neuromap.cores.synapse_list.program import powers_needed
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -30,7 +38,7 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     require_values_held(lists, rollout.network, chip)
     lists = cut_weights(lists, chip)
     fixed = fixed_by(options.pins, lists, chip)
-    parts = fill_cores(lists, chip, budget=context.budget, fixed=fixed)
+    parts = fewest_cores(lists, chip, context.budget, fixed)
     regions = None if fixed is None else regions_of(parts, fixed)
     return Parts(rollout, parts, parts.n_cores, wires_of(parts), regions=regions, phases=phases)
 
@@ -67,9 +75,126 @@ def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
     return UnitTable(**tables, joined=joined)
 
 
+def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:
+    """Put neurons into cores, each list as it is or in boxes that share those of a kernel: whichever takes fewer."""
+    runs = _runs(lists, chip)
+    found: list[ListPartition] = []
+    refusals: list[DoesNotFitError] = []
+    for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
+        try:
+            parts = fill_cores(lists, chip, runs=runs, in_boxes=in_boxes, budget=budget, fixed=fixed)
+            _require_memory(parts, chip, fixed is not None)
+            found.append(parts)
+        except DoesNotFitError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    return min(found, key=lambda parts: (parts.n_cores, len(ways(parts)[0])))
+
+
+def _require_memory(parts: ListPartition, chip: ChipSpec, is_pinned: bool) -> None:
+    """Refuse a core whose neurons and synapses take more memory than it has."""
+    used = np.bincount(parts.core[parts.core >= 0], minlength=parts.n_cores)
+    other = chip.lists.program_bits + used * chip.lists.neuron_bits
+    bits, most = synapse_table(parts)[0].bits(chip, other) + other, chip.lists.synapse_memory_bits
+    if (bits > most).any():
+        one = int(np.argmax(bits))
+        node = parts.lists.node_of(int(np.flatnonzero(parts.core == one)[0]))
+        who = "the pins put" if is_pinned else "its neurons put"
+        text = f"{who} {bits[one]} bits of synapses and neurons into a core, one of {chip.name} has {most}"
+        advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
+        raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
+
+
+def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
+    """Count the runs that lists need room for: those of the neediest source, whichever cores it is read in."""
+    return int(powers_needed(lists.weight, lists.signal, lists.n_signals, chip).max(initial=1))
+
+
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
-    return lists
+    """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
+    # the digits of a weight that is as wide as a bias of values are made in the same way
+    wide = powers_needed(lists.weight, np.arange(len(lists.weight)), len(lists.weight), chip) == 0
+    if not wide.any():
+        return lists
+    bits = chip.weight_bits - 1
+    cut = np.flatnonzero(wide)
+    rest, step, synapse, digits = lists.weight[cut], 0, [np.flatnonzero(~wide)], [lists.weight[~wide]]
+    while rest.any():
+        if step > chip.lists.weight_shifts[1]:
+            raise _refuse_weight(lists, cut, chip)
+        half = 1 << (bits - 1)
+        is_last = (rest >= chip.weight_range[0]) & (rest <= chip.weight_range[1])
+        digit = np.where(is_last, rest, ((rest + half) & (2 * half - 1)) - half)
+        synapse.append(cut[digit != 0])
+        digits.append(digit[digit != 0] << step)
+        rest, step = (rest - digit) >> bits, step + bits
+    if chip.lists.weight_shifts[0]:
+        raise _refuse_weight(lists, cut, chip)
+    at, weight = np.concatenate(synapse), np.concatenate(digits)
+    order = np.argsort(at, kind="stable")
+    at, weight = at[order], weight[order]
+    start = np.append(0, np.cumsum(np.bincount(at, minlength=len(wide))))[lists.start]
+    return replace(lists, start=start, signal=lists.signal[at], weight=weight, delay=lists.delay[at])
+
+
+def _refuse_weight(lists: ListNetwork, cut: Ints, chip: ChipSpec) -> DoesNotFitError:
+    """Say which weight no synapses of the chip add up to."""
+    worst = int(cut[np.argmax(np.abs(lists.weight[cut]))])
+    weight, target = int(lists.weight[worst]), int(lists.target[worst])
+    bound = chip.weight_range[1] << chip.lists.weight_shifts[1]
+    text = (
+        f"it has a weight of {weight}; {chip.name} holds {chip.weight_bits} bits with the sign times 2^"
+        f"{chip.lists.weight_shifts[0]} to 2^{chip.lists.weight_shifts[1]}, {bound} at most"
+    )
+    advice = Remedy("weights", None, "scale or round the weights and the multiplier of the node alike")
+    return refuse("weights", lists.node_of(target), abs(weight), bound, text, [advice])
 
 
 def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) -> None:
-    pass
+    """Refuse values and sums that can leave the chip's widths, whatever the inputs are."""
+    least, greatest = chip.lists.value_range
+    narrow, wide = chip.lists.sum_range
+    low, high = _signal_ranges(lists, network)
+    for node in network.nodes.values():
+        if node.graded is not None and not least <= node.graded.low <= node.graded.high <= greatest:
+            found = node.graded.low if node.graded.low < least else node.graded.high
+            text = f"its values reach {found}; messages of {chip.name} carry {least} to {greatest}"
+            advice = Remedy("neuron", None, "narrower bounds (low, high) would do")
+            raise refuse("potential", node.name, abs(found), greatest, text, [advice])
+    sent = high[lists.signal]
+    if (wrong := np.flatnonzero(sent > greatest)).size:  # of a bias: those of nodes are narrower
+        text = f"its bias takes a message of {sent[wrong[0]]}; those of {chip.name} carry {least} to {greatest}"
+        name = lists.node_of(int(lists.target[wrong[0]]))
+        advice = Remedy("neuron", None, "scale its weights and bias down, and its multiplier up, by one factor")
+        raise refuse("potential", name, int(sent[wrong[0]]), greatest, text, [advice])
+    maximum = [n.neuron.maximum for n in lists.neurons if isinstance(n.neuron, GradedNeuron)]
+    if any(maximum) and not chip.lists.joins_maximum:
+        name = lists.network.populations[int(np.argmax(maximum))].name
+        text = f"its neurons take the greatest input, which those of {chip.name} do not"
+        raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "maximum = 0, a sum or mean, would do")])
+    one, other = lists.weight * low[lists.signal], lists.weight * high[lists.signal]
+    ends = []
+    for most in (np.minimum(np.minimum(one, other), 0), np.maximum(np.maximum(one, other), 0)):
+        ends.append(np.bincount(lists.target, most, lists.n_neurons))
+    wrong = np.flatnonzero((ends[0] < narrow) | (ends[1] > wide))
+    if len(wrong):
+        worst = int(wrong[np.argmax(np.maximum(-ends[0][wrong], ends[1][wrong]))])
+        found = int(ends[0][worst] if -ends[0][worst] > ends[1][worst] else ends[1][worst])
+        text = f"a sum of its neurons can reach {found}; those of {chip.name} hold {narrow} to {wide}"
+        advice = Remedy("weights", None, "scale its weights and bias down, and its multiplier up, by one factor")
+        raise refuse("potential", lists.node_of(worst), abs(found), wide, text, [advice])
+
+
+def _signal_ranges(lists: ListNetwork, network: Network) -> tuple[Ints, Ints]:
+    """Give the least and greatest value of every signal; shape (signals,)."""
+    low, high = np.zeros(lists.n_signals, np.int64), np.zeros(lists.n_signals, np.int64)
+    for some, begin, end in zip(lists.neurons, lists.offset[:-1].tolist(), lists.offset[1:].tolist(), strict=True):
+        assert isinstance(some.neuron, GradedNeuron), "others are refused before"
+        low[begin:end], high[begin:end] = some.neuron.value_range
+    host, ranges = lists.host, _ranges(network).astype(np.int64)
+    is_bias = host.node == BIAS
+    given = np.where(is_bias[:, None], host.neuron[:, None], ranges[np.where(is_bias, 0, host.node)])
+    low[lists.n_neurons :], high[lists.n_neurons :] = given.min(axis=1), given.max(axis=1)
+    low[lists.n_neurons :][is_bias] = 0
+    return low, high

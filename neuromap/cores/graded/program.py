@@ -29,8 +29,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.synapse_list.program import LISTED, SynapseProgram, SynapseTable, TargetTable
+from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import Tensors, rows_of
 from neuromap.hardware.program.ports import BIAS
+from neuromap.network.graded_neuron import GREATEST_SUM
 from neuromap.render.value import Card
 
 
@@ -41,7 +43,8 @@ class UnitTable(Card):
     # multiplier, shift: (C, N): a total times multiplier / 2**shift, rounded, is the value
     multiplier: NDArray[np.int32]
     shift: NDArray[np.uint8]
-    # low, high: (C, N): bounds of the value; both 0 where the neuron sends nothing
+    # low, high: (C, N): bounds of the value; both 0 where it sends nothing. Those of stuck neurons, which send in every
+    # tick, lie on one side of 0
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     # (C, N): the neuron of the core that takes the greatest of its total and this one's, which is not joined itself;
@@ -119,17 +122,17 @@ class GradedProgram(SynapseProgram):
         """The neuron that takes the greatest of its total and this one's; -1 for none."""
         return self.units.joined
 
-    def axon_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the least and greatest value of every axon's source, each of shape (L,); the chip's where it has none.
+    def axon_ranges(self, raw: tuple[int, int] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the least and greatest value of every axon's source, each of shape (L,); ``raw`` where it has none.
 
-        Axons are numbered as their lists are.
+        Axons are numbered as their lists are. By default the chip's values are those of raw events.
         """
         table, targets, host, n = self.synapses, self.targets, self.host, self.chip.neurons
         of = np.repeat(np.arange(self.n_cores * n), np.diff(targets.start))
         fixed = self.host_values
         rows = self.ranges[np.maximum(host.node, 0)] * (fixed == 0)[:, None] + fixed[:, None]
         at = np.concatenate([table.axons[targets.core] + targets.axon, table.axons[host.core] + host.axon])
-        least, greatest = self.chip.lists.value_range
+        least, greatest = self.chip.lists.value_range if raw is None else raw
         n_lists = len(table.lists) - 1
         has_source = np.bincount(at, minlength=n_lists) > 0
         low, high = np.where(has_source, 0, least), np.where(has_source, 0, greatest)
@@ -137,12 +140,13 @@ class GradedProgram(SynapseProgram):
         np.maximum.at(high, at, np.concatenate([self.units.high.ravel()[of], rows[:, 1]]))
         return low, high
 
-    def sum_bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sum_bounds(self, raw: tuple[int, int] = (0, 0)) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Bound every neuron's sum in a tick from below and above, each of shape (C, N), in whatever order it is added.
 
-        Each synapse adds once in a tick at most, with a value that its axon's source may have.
+        Each synapse adds once in a tick at most, with a value that its axon's source may have, or one of ``raw`` where
+        only raw events feed the axon: none by default.
         """
-        table, (low, high) = self.synapses, self.axon_ranges()
+        table, (low, high) = self.synapses, self.axon_ranges(raw)
         number, weight = table.synapse_list, table.weight.astype(np.int64)
         one, other = weight * low[number], weight * high[number]
         at = table.list_core[number] * self.chip.neurons + table.neuron
@@ -151,6 +155,15 @@ class GradedProgram(SynapseProgram):
             # sums of integers below 2^53 are exact in the doubles that bincount adds
             ends.append(np.bincount(at, most, self.neuron_node.size).astype(np.int64).reshape(self.shape))
         return ends[0], ends[1]
+
+    def require_sums(self, least: int, greatest: int) -> None:
+        """Refuse raw events of such values if they can lead sums beyond what engines add up exactly."""
+        low, high = self.sum_bounds((min(least, 0), max(greatest, 0)))
+        if (reached := max(-int(low.min(initial=0)), int(high.max(initial=0)))) > GREATEST_SUM:
+            raise StimulusError(
+                f"events: values of {least} to {greatest} may lead sums to {reached}; at most {GREATEST_SUM} (31 bits) "
+                "are exact, give smaller ones"
+            )
 
     def other_bits(self) -> NDArray[np.int64]:
         """Count the memory of every core that neurons in use and their program take, shape (C,)."""

@@ -1,14 +1,240 @@
-"""Rules that a program of graded cores must keep."""
+"""Rules that a program of graded cores must keep; what lists have in common is asked by those of synapse-list cores.
+
+All is read from the program and the chip, and nothing from the mapper. Indices that point nowhere are passed over by
+the rules that follow them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.hardware.check import common_rules
-from neuromap.hardware.check.violation import Rules
+from neuromap.hardware.check.violation import Finding, Place, Rules, find
+from neuromap.hardware.program.ports import BIAS
+from neuromap.network.graded_neuron import GREATEST_SUM, PAYLOAD
+
+Ints = NDArray[np.int64]
+
+
+def units(program: GradedProgram) -> Iterator[Finding]:
+    """``unit-range``: multipliers, shifts and bounds of values are ones that every engine computes exactly."""
+    table = program.units
+    for what, values, wrong, bound in (
+        ("multiplier", table.multiplier, table.multiplier < 0, "0 or more"),
+        ("shift", table.shift, table.shift > 62, "0 to 62"),
+        ("least value", table.low, np.abs(table.low.astype(np.int64)) > PAYLOAD, f"{-PAYLOAD} to {PAYLOAD}"),
+        ("greatest value", table.high, np.abs(table.high.astype(np.int64)) > PAYLOAD, f"{-PAYLOAD} to {PAYLOAD}"),
+        ("greatest value", table.high, table.high < table.low, "the least value or more"),
+    ):
+        yield _of_neurons("unit-range", values, wrong, bound, what)
+    joined = program.joined
+    if joined is not None:
+        sends = (joined >= 0) & ((table.low != 0) | (table.high != 0))
+        yield _of_neurons("unit-range", table.high, sends, "0, as its least: a compartment sends nothing", "its value")
+
+
+def node_ranges(program: GradedProgram) -> Iterator[Finding]:
+    """``node-range``: values of nodes go from 0 or less to 0 or more, within what any program may send."""
+    low, high = program.ranges.T.astype(np.int64)
+    yield find(
+        "node-range",
+        (low < -PAYLOAD) | (low > 0) | (high < 0) | (high > PAYLOAD),
+        lambda n: (
+            Place(),
+            (int(low[n]), int(high[n])),
+            f"{-PAYLOAD} to 0 and 0 to {PAYLOAD}",
+            f"range of node {program.nodes[n].name}",
+        ),
+    )
+
+
+def axon_sources(program: GradedProgram) -> Iterator[Finding]:
+    """``axon-source``: an axon has one source at most, neuron or host row, so it carries one value a tick."""
+    number, _, _ = _sources(program)
+    count = np.bincount(number, minlength=len(program.synapses.lists) - 1)
+    core = program.synapses.list_core
+    yield find(
+        "axon-source",
+        count > 1,
+        lambda a: (
+            Place(core=int(core[a]), axon=int(a - program.synapses.axons[core[a]])),
+            int(count[a]),
+            "at most 1",
+            "number of sources",
+        ),
+    )
+
+
+def sums_of_32_bits(program: GradedProgram) -> Iterator[Finding]:
+    """``sum-range``: no sum of any inputs leaves what engines add up in, whatever the chip has."""
+    yield from _sums(program, -GREATEST_SUM, GREATEST_SUM)
+
+
+def sums(program: GradedProgram) -> Iterator[Finding]:
+    """``sum-range``: no sum of any inputs leaves the chip's accumulator."""
+    yield from _sums(program, *program.chip.lists.sum_range)
+
+
+def values(program: GradedProgram) -> Iterator[Finding]:
+    """``value-range``: neurons and the host send what a message of the chip carries."""
+    least, greatest = program.chip.lists.value_range
+    bound, table = f"{least} to {greatest}", program.units
+    for what, found in (("least value", table.low), ("greatest value", table.high)):
+        yield _of_neurons("value-range", found, (found < least) | (found > greatest), bound, what)
+    host = program.host
+    yield find(
+        "value-range",
+        (host.node == BIAS) & (host.index > greatest),
+        lambda row: (Place(host_row=row), int(host.index[row]), bound, "value of a bias row"),
+    )
+    for port, (low, high) in zip(program.nodes, program.ranges.tolist(), strict=True):
+        wrong = np.asarray(port.kind == "input" and not least <= low <= high <= greatest)
+        said = (low, high)
+        yield find("value-range", wrong, lambda said=said, name=port.name: (Place(), said, bound, f"range of {name}"))
+
+
+def weights(program: GradedProgram) -> Iterator[Finding]:
+    """``weight-range``: a weight is a mantissa times a power of two; a list has a run for each that it needs."""
+    lists, chip, weight = program.chip.lists, program.chip, program.synapses.weight.astype(np.int64)
+    fits = np.zeros(len(weight), np.bool_)
+    for shift in range(lists.weight_shifts[0], lists.weight_shifts[1] + 1):
+        fits |= _is_mantissa(program, weight, shift)
+    number = program.synapses.synapse_list
+    bound = (
+        f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times 2^k, k {lists.weight_shifts[0]} to "
+        f"{lists.weight_shifts[1]}"
+    )
+    yield find(
+        "weight-range",
+        ~fits,
+        lambda s: (list_rules.axon_place(program, int(number[s])), int(weight[s]), bound, f"weight of synapse {s}"),
+    )
+
+
+def memory(program: GradedProgram) -> Iterator[Finding]:
+    """``synapse-memory``: lists, neurons in use and their program fit the memory of every core."""
+    table, limits = program.synapses, program.chip.lists
+    used = (program.neuron_node >= 0) | (np.diff(program.targets.start).reshape(program.shape) > 0)
+    here = (table.neuron >= 0) & (table.neuron < program.chip.neurons)
+    used[table.list_core[table.synapse_list[here]], table.neuron[here]] = True
+    other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
+    each = _runs(program) * limits.list_bits + np.diff(table.lists) * limits.synapse_bits
+    bits = other + np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
+    if limits.shares_lists:
+        for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
+            bits[core] = other[core] + sum(each[one] for one in list_rules.unlike_lists(program, core))
+    most = limits.synapse_memory_bits
+    yield find(
+        "synapse-memory",
+        bits > most,
+        lambda c: (Place(core=c), int(bits[c]), f"at most {most}", "memory of its lists and neurons in bits"),
+    )
+
+
+def maximum(program: GradedProgram) -> Iterator[Finding]:
+    """``join-maximum``: only some chips have neurons that take the greatest of several sums."""
+    if program.joined is not None and not program.chip.lists.joins_maximum:
+        yield _of_neurons("join-maximum", program.joined, program.joined != -1, "-1: none", "neuron it is joined to")
+
+
+def labelled_ranges(program: GradedProgram) -> Iterator[Finding]:
+    """``node-range``: neurons of mapped programs have the bounds that the program says of their nodes."""
+    node = program.neuron_node
+    known = (node >= 0) & (node < len(program.nodes))
+    low, high = (program.ranges[np.where(known, node, 0), k] for k in (0, 1))
+    for what, found, said in (("least value", program.units.low, low), ("greatest value", program.units.high, high)):
+        yield _of_neurons("node-range", found, known & (found != said), "that of its node", what)
+
+
+def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
+    """List the axons that have a source, once for each, by their lists; and its least and greatest value."""
+    table, targets, host, units = program.synapses, program.targets, program.host, program.units
+    counts = np.append(np.diff(table.axons), 0)
+    of = np.repeat(np.arange(units.low.size), np.diff(targets.start))
+    node = np.where((host.node >= 0) & (host.node < len(program.nodes)), host.node, 0)
+    constant = np.maximum(host.index, 1)
+    is_bias = host.node == BIAS
+    low = np.append(units.low.ravel()[of], np.where(is_bias, 0, program.ranges[node, 0])).astype(np.int64)
+    high = np.append(units.high.ravel()[of], np.where(is_bias, constant, program.ranges[node, 1])).astype(np.int64)
+    core, axon = np.append(targets.core, host.core), np.append(targets.axon, host.axon)
+    inside = (core >= 0) & (core < program.n_cores)
+    inside &= (axon >= 0) & (axon < counts[np.where(inside, core, -1)])
+    return table.axons[core[inside]] + axon[inside], low[inside], high[inside]
+
+
+def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding]:
+    """Say which neurons' sums can leave a range, if every axon carries what its source may send."""
+    table, chip = program.synapses, program.chip
+    number, low, high = _sources(program)
+    bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are held to sums when they are fed
+    np.minimum.at(bottom, number, low)
+    np.maximum.at(top, number, high)
+    here = (table.neuron >= 0) & (table.neuron < chip.neurons)
+    axon, weight = table.synapse_list[here], table.weight[here].astype(np.int64)
+    at = table.list_core[axon] * chip.neurons + table.neuron[here]
+    products = np.stack([weight * bottom[axon], weight * top[axon]])
+    for ends, is_low in ((products.min(axis=0).clip(None, 0), True), (products.max(axis=0).clip(0), False)):
+        found = np.bincount(at, ends, program.neuron_node.size).reshape(program.shape).astype(np.int64)
+        wrong, what = found < least if is_low else found > greatest, "least" if is_low else "greatest"
+        yield _of_neurons("sum-range", found, wrong, f"{least} to {greatest}", f"{what} sum of its inputs")
+
+
+def _is_mantissa(program: GradedProgram, weight: Ints, shift: int) -> NDArray[np.bool_]:
+    """Say which weights are mantissas of the chip times a power of two."""
+    low, high = program.chip.weight_range
+    fits: NDArray[np.bool_] = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
+    return fits
+
+
+def _runs(program: GradedProgram) -> Ints:
+    """Count the fewest powers of two that the weights of every list are mantissas of; one at least."""
+    # A weight is a mantissa for some powers in a row. From the least power on, one is needed wherever a weight still
+    # without one is a mantissa for the last time.
+    table, weight = program.synapses, program.synapses.weight.astype(np.int64)
+    number = table.synapse_list
+    runs, left = np.zeros(len(table.lists) - 1, np.int64), np.ones(len(weight), np.bool_)
+    least, greatest = program.chip.lists.weight_shifts
+    fits = [_is_mantissa(program, weight, shift) for shift in range(least, greatest + 1)]
+    for k, now in enumerate(fits):
+        ends = now & left & (~fits[k + 1] if k + 1 < len(fits) else True)
+        needs = np.bincount(number[ends], minlength=len(runs)) > 0
+        runs += needs
+        left &= ~(now & needs[number])
+    return np.maximum(runs, 1)
+
+
+def _of_neurons(rule: str, values: NDArray[np.integer], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
+    return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
+
 
 RULES = Rules(
     starts=(list_rules.starts,),
-    indices=(list_rules.synapses, list_rules.list_targets, *common_rules.TABLES, list_rules.host_axons),
-    chip=(common_rules.coordinates, list_rules.axons, list_rules.output_axons, *common_rules.BOARD),
-    mapped=(common_rules.chosen_periods,),
+    indices=(
+        list_rules.synapses,
+        list_rules.list_targets,
+        list_rules.joins,
+        units,
+        node_ranges,
+        axon_sources,
+        *common_rules.TABLES,
+        list_rules.host_axons,
+        sums_of_32_bits,
+    ),
+    chip=(
+        common_rules.coordinates,
+        list_rules.axons,
+        memory,
+        list_rules.output_axons,
+        weights,
+        values,
+        sums,
+        maximum,
+        *common_rules.BOARD,
+    ),
+    mapped=(common_rules.chosen_periods, labelled_ranges),
 )

@@ -93,6 +93,7 @@ def figures(core: TomlTable) -> dict[str, Any]:
         "leak_bits": 0,
         "threshold_bits": 1,
         "potential_bits": values["accumulator_bits"],
+        "rules": {"number_format": "twos_complement"},  # of weights
         "core_figures": GradedLists(**values),
     }
 

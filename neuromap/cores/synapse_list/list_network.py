@@ -197,16 +197,16 @@ def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matri
     if isinstance(population.neuron, GradedNeuron):
         return _graded_neurons(population.neuron, len(population.neurons), into)
     if population.neuron is None:
-        found = _frame_neurons(population, chip)
+        current = _frame_neurons(population, chip)
     else:
         neuron, power = scaled(population, chip, into)
         _require_widths(population.name, neuron, chip)
-        found = ListNeurons(neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
-    _require_values(population.name, found.neuron, chip)
-    return found
+        current = (neuron, 1 << power, np.zeros(len(population.neurons), np.int64))
+    _require_values(population.name, current[0], chip)
+    return ListNeurons(*current)
 
 
-def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
+def _frame_neurons(population: Population, chip: ChipSpec) -> tuple[CurrentNeuron, int, Ints]:
     lists, theta = chip.lists, np.maximum(population.threshold, 1)
     forget, shift = 1 << lists.decay_bits, lists.threshold_shift
     neuron = CurrentNeuron(
@@ -215,7 +215,7 @@ def _frame_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
         voltage_decay=np.array(forget),
         **lists.neuron_widths(chip.potential_bits),
     )
-    return ListNeurons(neuron.spread(len(theta)), 1 << shift, theta - population.threshold)
+    return neuron.spread(len(theta)), 1 << shift, theta - population.threshold
 
 
 def _graded_neurons(neuron: GradedNeuron, size: int, into: Iterable[Matrix]) -> ListNeurons:
@@ -362,7 +362,7 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
-    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits - 1))
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits))
     parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
@@ -386,8 +386,10 @@ def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
     # shapes: returns (n_somas,)
     if chip.lists.floors != "shared":
         return None
-    pairs = zip(lists.neurons, np.diff(lists.offset).tolist(), strict=True)
-    floor = np.concatenate([np.broadcast_to(n.neuron.floor, size) for n, size in pairs]).astype(np.int64)
+    pairs = zip(
+        (getattr(n.neuron, "floor", NO_FLOOR) for n in lists.neurons), np.diff(lists.offset).tolist(), strict=True
+    )
+    floor = np.concatenate([np.broadcast_to(one, size) for one, size in pairs]).astype(np.int64)
     is_relay = np.repeat([p.neuron is None for p in lists.network.populations], np.diff(lists.offset))
     floor[is_relay] = floor.min(initial=NO_FLOOR)  # they stay above 0
     return floor if len(np.unique(floor)) > 1 else None
@@ -449,7 +451,7 @@ DIGIT_BITS = 7
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
     """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
-    # shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
+    # bits: width of a digit, two or more; shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
     found, rest, value, half = [], bias.astype(np.int64), 1, 1 << (bits - 1)
     while rest.any():
         digit = ((rest + half) & (2 * half - 1)) - half

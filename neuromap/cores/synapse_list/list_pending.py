@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 
 Ints = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ def reached_axons(program: ListProgram, tick: int, reached: NDArray[np.bool_]) -
     return np.stack([tick + ahead, core, number - program.synapses.axons[core]], axis=1).astype(np.int64)
 
 
-def synapses_of(program: ListProgram, lists: Ints) -> tuple[Ints, Ints]:
+def synapses_of(program: SynapseProgram, lists: Ints) -> tuple[Ints, Ints]:
     """List the synapses of lists, and the core of each."""
     # shapes: lists (n,); synapses, cores (m,)
     table = program.synapses

@@ -12,31 +12,31 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find
 
 Ints = NDArray[np.int64]
 
 
-def starts(program: ListProgram) -> Iterator[Finding]:
+def starts(program: SynapseProgram) -> Iterator[Finding]:
     """``list-start``: starts of axons, lists and targets rise from 0 to the number of what they divide."""
     n_axons = max(len(program.synapses.lists) - 1, 0)
     yield _rising("axons", program.synapses.axons, n_axons, lambda i: Place(core=i))
-    yield _rising("lists", program.synapses.lists, len(program.synapses.neuron), lambda i: _axon_place(program, i))
+    yield _rising("lists", program.synapses.lists, len(program.synapses.neuron), lambda i: axon_place(program, i))
     n = program.chip.neurons
     yield _rising(
         "targets", program.targets.start, len(program.targets.core), lambda i: Place(core=i // n, neuron=i % n)
     )
 
 
-def synapses(program: ListProgram) -> Iterator[Finding]:
+def synapses(program: SynapseProgram) -> Iterator[Finding]:
     """``synapse-neuron`` and ``synapse-delay``: synapses feed neurons of their core, after delays that ticks have."""
     table, neurons = program.synapses, program.chip.neurons
     greatest = program.chip.delay[1] - program.chip.delay[0]
 
     def place(s: int) -> Place:
-        return _axon_place(program, int(np.searchsorted(table.lists, s, side="right")) - 1)
+        return axon_place(program, int(np.searchsorted(table.lists, s, side="right")) - 1)
 
     yield find(
         "synapse-neuron",
@@ -50,7 +50,7 @@ def synapses(program: ListProgram) -> Iterator[Finding]:
     )
 
 
-def list_targets(program: ListProgram) -> Iterator[Finding]:
+def list_targets(program: SynapseProgram) -> Iterator[Finding]:
     """``target-exists``: a target is an axon in use of a core in use."""
     core, axon = program.targets.core, program.targets.axon
     n_axons = np.append(np.diff(program.synapses.axons), 0)
@@ -68,7 +68,7 @@ def list_targets(program: ListProgram) -> Iterator[Finding]:
     )
 
 
-def host_axons(program: ListProgram) -> Iterator[Finding]:
+def host_axons(program: SynapseProgram) -> Iterator[Finding]:
     """``host-row``: the host feeds axons in use."""
     core, axon = program.host.core, program.host.axon
     exists = (core >= 0) & (core < program.n_cores)
@@ -97,9 +97,9 @@ def decays(program: ListProgram) -> Iterator[Finding]:
         )
 
 
-def joins(program: ListProgram) -> Iterator[Finding]:
+def joins(program: SynapseProgram) -> Iterator[Finding]:
     """``join-exists``: a neuron is joined to one of its core that is not joined itself."""
-    joined = program.neurons.joined
+    joined = program.joined
     if joined is None:
         return
     inside = (joined >= 0) & (joined < program.chip.neurons)
@@ -112,7 +112,7 @@ def joins(program: ListProgram) -> Iterator[Finding]:
             Place(core=c, neuron=n),
             int(joined[c, n]),
             f"a neuron 0 to {program.chip.neurons - 1} that is not joined itself, or -1 for none",
-            "neuron that its current is joined to",
+            "neuron that it is joined to",
         ),
     )
 
@@ -138,18 +138,19 @@ def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> 
     return find("list-start", wrong, lambda i: (place(max(i - 1, 0)), int(start[i]), bound, f"start {i} of {what}"))
 
 
-def _axon_place(program: ListProgram, number: int) -> Place:
+def axon_place(program: SynapseProgram, number: int) -> Place:
+    """Say which core and axon a list belongs to."""
     core = int(np.searchsorted(program.synapses.axons, number, side="right")) - 1
     core = min(max(core, 0), max(program.n_cores - 1, 0))
     return Place(core=core, axon=number - int(program.synapses.axons[core]))
 
 
-def _source(program: ListProgram, target: int) -> Place:
+def _source(program: SynapseProgram, target: int) -> Place:
     neuron = int(np.searchsorted(program.targets.start, target, side="right")) - 1
     return Place(core=neuron // program.chip.neurons, neuron=neuron % program.chip.neurons)
 
 
-def axons(program: ListProgram) -> Iterator[Finding]:
+def axons(program: SynapseProgram) -> Iterator[Finding]:
     """``axon-count``: no core has more axons in use than the chip's."""
     yield _per_core("axon-count", program.axon_counts, program.chip.axons, "number of axons in use")
 
@@ -161,11 +162,11 @@ def synapse_memory(program: ListProgram) -> Iterator[Finding]:
     bits = np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
     if limits.shares_lists:
         for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
-            bits[core] = sum(each[one] for one in _unlike_lists(program, core))
+            bits[core] = sum(each[one] for one in unlike_lists(program, core))
     yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
 
 
-def _unlike_lists(program: ListProgram, core: int) -> list[int]:
+def unlike_lists(program: SynapseProgram, core: int) -> list[int]:
     """List the lists of a core that no earlier one equals, but for a common step in the numbers of the neurons."""
     table, known, found = program.synapses, set(), []
     for one in range(int(table.axons[core]), int(table.axons[core + 1])):
@@ -178,7 +179,7 @@ def _unlike_lists(program: ListProgram, core: int) -> list[int]:
     return found
 
 
-def output_axons(program: ListProgram) -> Iterator[Finding]:
+def output_axons(program: SynapseProgram) -> Iterator[Finding]:
     """``output-axons``: pairs of a neuron and a core that it feeds; no core has more than the chip's."""
     n_cores, n_neurons = program.shape
     of = np.repeat(np.arange(n_cores * n_neurons), np.diff(program.targets.start))

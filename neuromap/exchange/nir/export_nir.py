@@ -170,6 +170,11 @@ class _Writer:
 
     def graph(self) -> NirGraph:
         network = self._network
+        if network.is_graded:
+            raise NotSupportedError(
+                f"network {network.name}: its nodes are graded, they send values; NIR has no primitive for them, keep "
+                "the network's own file"
+            )
         for name in network.nodes:
             check_name(name, "node")
             if not name.strip("."):

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuromap.jobs.ahead import MOST_PROCESSES
-from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, PHASES, SPLITTERS, WIDE
+from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, SPLITTERS, WIDE
 from neuromap.options import Option, check_options, option
 from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
 from neuromap.simulation.run.run_options import RunOptions
@@ -94,7 +94,7 @@ class ExploreOptions(RunOptions):
         "WHICH  When nodes between inputs and outputs are computed, in all rows: least (as early as they can be) or "
         "cheapest (as takes fewest cores, with the same times).",
         "least",
-        choices=PHASES,
+        choices=("least", "cheapest"),
     )
     spread: Sequence[int] = option(
         "NUMBERS  Where ticks last as long as their work: map every row for a short tick on up to so many cores, or on "

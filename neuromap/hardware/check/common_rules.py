@@ -17,7 +17,6 @@ from neuromap.hardware.check.violation import Finding, Place, dead_cores, dead_r
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS
-from neuromap.network.graded_neuron import PAYLOAD
 
 # Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
 
@@ -73,13 +72,17 @@ def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] 
     )
 
 
+_VALUES = 2**24
+"""Values of bias rows, 0 to one less."""
+
+
 def host_rows(program: ChipProgram) -> Iterator[Finding]:
     """``host-row`` and ``host-arrival``: rows feed axons in use with neurons of nodes, at tick 0 or later."""
     host = program.host
     first = host.first_frame.astype(np.int64)
     wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
     # a bias of values is fed by rows that say the value in place of a neuron
-    without, none = (1, "0") if program.value_ranges is None else (PAYLOAD + 1, f"a value 0 to {PAYLOAD}")
+    without, none = (1, "0") if program.value_ranges is None else (_VALUES, f"a value 0 to {_VALUES - 1}")
     columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
         ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
         (

@@ -304,6 +304,7 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
         found = [name for name in both if name in values[part]]
         if found and (len(found) == 1 or key in values[part]):
             raise ChipError(f"{part}.{found[0]}: needs {' and '.join(both)}, and no {key} beside them")
+    rules |= values.pop("rules", {})  # what a kind of core leaves no choice of
     return ChipSpec(rules=NeuronRules(**rules), **values)
 
 

@@ -317,6 +317,9 @@ class ChipProgram(ReadOnly, Card, ABC):
         """Least and greatest value that every node sends; ``None`` where nodes send spikes."""
         return None
 
+    def require_sums(self, least: int, greatest: int) -> None:
+        """Refuse raw events of such values if they can lead sums beyond what engines add up exactly."""
+
     @property
     @abstractmethod
     def wires(self) -> Wires:

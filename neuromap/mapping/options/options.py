@@ -45,7 +45,7 @@ SEEDS = 2**63
 """Seeds are whole numbers below it."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
-Phases = Literal["least", "cheapest"]
+Phases = Literal["least", "cheapest", "fastest"]
 PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
@@ -199,8 +199,9 @@ class MappingOptions(Card):
         reads=_typed_names,
     )
     phases: Phases = option(
-        "WHICH  When nodes between inputs and outputs are computed: least (as early as they can be) or cheapest (as "
-        "takes fewest cores, with the same frame period and responses).",
+        "WHICH  When nodes between inputs and outputs are computed: least (as early as they can be), cheapest (as "
+        "takes fewest cores, with the same frame period and responses) or fastest (with the least sum of first "
+        "responses over all inputs and outputs, none later).",
         "least",
         choices=PHASES,
     )

@@ -21,6 +21,7 @@ from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.cheapest_phases import DelayCost, cheapest_phases, move_ranges
+from neuromap.rollout.schedule.fastest_phases import fastest_phases
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -76,6 +77,24 @@ def choose_phases(
     # where legs have a least length, relays may be shared less than is charged
     is_proven = found.is_proven and chip.delay[0] == 1
     return TimedRollout(found.rollout, step), PhaseChoice(found.cost, found.cost_before, is_proven)
+
+
+def fastest(
+    timed: TimedRollout,
+    chip: ChipSpec,
+    split: frozenset[EdgeKey] = frozenset(),
+    sums: Mapping[str, PartialSums] = NO_SUMS,
+) -> TimedRollout:
+    """Give a rollout the phases whose first responses, over all inputs and outputs, have the least sum."""
+    # where intervals are unequal, or the chip cannot give a delay that these ask for, the rollout keeps its own
+    rollout, leads = timed.rollout, {node: of_node.lead for node, of_node in sums.items()}
+    least = _least_delays(timed, chip, split, leads)
+    if rollout.network.is_spiking or not isinstance(rollout.frame_period, int):
+        return timed
+    if any(rollout.delays[edge] < ticks for edge, ticks in least.items()):
+        return timed  # legalising will say which delay cannot be given
+    found = fastest_phases(rollout, least=least).rollout
+    return TimedRollout(found, timed.ticks_per_step) if _is_legal(found, timed, chip, leads) else timed
 
 
 def _least_delays(
@@ -156,14 +175,15 @@ def _is_read(rollout: Rollout, edge: EdgeKey) -> NDArray[np.bool_]:
 def cheap_phases(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget
 ) -> tuple[Rollout, MappingOptions, PhaseChoice | None]:
-    """Give a rollout the phases that are asked for: its own, or those that take fewest relays."""
+    """Give a rollout the phases that are asked for: its own, or those with fewest relays, or shortest responses."""
     if options.phases == "least":
         return rollout, options, None
     require_weights(rollout.network)
     step = options.ticks_per_step or fewest_ticks_per_step(rollout, chip)
-    timed, choice = choose_phases(
-        TimedRollout(rollout, step), chip, seconds=budget.left_s("placement"), keep=options.keep
-    )
+    timed = TimedRollout(rollout, step)
+    if options.phases == "fastest":
+        return fastest(timed, chip).rollout, replace(options, ticks_per_step=step), None
+    timed, choice = choose_phases(timed, chip, seconds=budget.left_s("placement"), keep=options.keep)
     if choice is None:
         return rollout, options, None
     return timed.rollout, replace(options, ticks_per_step=step), replace(choice, is_taken=timed.rollout is not rollout)

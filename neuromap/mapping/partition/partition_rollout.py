@@ -36,6 +36,7 @@ from neuromap.mapping.partition.choose_phases import (
     TimedRollout,
     choose_phases,
     edges_in_use,
+    fastest,
     schedule_on_chip,
     ticks_of_step,
 )
@@ -290,7 +291,9 @@ class SplitterSearch:
         return self._chosen[2]
 
     def _timed(self, split: Split) -> TimedRollout:
-        return schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, self.sums.planned)
+        sums = self.sums.planned
+        timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
+        return fastest(timed, self.chip, split, sums) if self.options.phases == "fastest" else timed
 
     def _partition(self, split: Split, phases: Phases, *, may_be_cut: bool) -> PartitionedRollout:
         sums = self.sums.planned

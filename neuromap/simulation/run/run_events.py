@@ -67,6 +67,8 @@ def run_events(
         )
     if graded and (event[3] == 0).any() | (np.abs(event[3]) > PAYLOAD).any():
         raise StimulusError(f"events: values must be -{PAYLOAD} to {PAYLOAD}, and not 0, which is not sent")
+    if graded:
+        program.require_sums(int(event[3].min(initial=0)), int(event[3].max(initial=0)))
     require_inside("tick", event[0], n_ticks)
     require_inside("core", event[1], program.n_cores)
     require_inside("axon", event[2], program.axon_counts[event[1]])

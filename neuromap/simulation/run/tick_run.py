@@ -18,7 +18,7 @@ from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import HostEvents, Sent, values_of
+from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.stimulus import check_frames, frame_count
@@ -139,7 +139,7 @@ def run_ticks(
         first = chip.tick
         count = min(length, total - first)
         events = HostEvents.none(count) if frames is None else fed.events(first, count)
-        held = chip.potentials != 0 if holding else None
+        held = _held(chip) if holding else None
         yield from (spikes._replace(held=held) for spikes in _by_tick(chip.run(events), events, first))
         if progress is not None:
             progress(chip.tick, total)
@@ -149,9 +149,14 @@ def run_again(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Iterator[Tic
     """Run what the host fed once more, from tick 0 on, and hand out what neurons hold too."""
     chip = make_engine(program, DEFAULT_ENGINE)
     for spikes in ticks:
-        held = chip.potentials != 0
+        held = _held(chip)
         chip.run(HostEvents.of_tick(spikes.host_cores, spikes.host_axons, spikes.host_values))
         yield spikes._replace(held=held)
+
+
+def _held(chip: Engine) -> NDArray[np.bool_]:
+    """Tell which neurons hold a potential; graded ones keep no total beyond its tick."""
+    return np.zeros(chip.program.shape, np.bool_) if chip.program.value_ranges is not None else chip.potentials != 0
 
 
 def _by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes]:

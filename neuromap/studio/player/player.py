@@ -379,7 +379,8 @@ class PlayedRun:
     def tick(self) -> TickSpikes:
         """Run one tick."""
         sent = self.live.tick()
-        spikes = np.stack([np.full(len(sent.cores), sent.tick), sent.cores, sent.neurons], axis=1)
+        columns = [np.full(len(sent.cores), sent.tick), sent.cores, sent.neurons]
+        spikes = np.stack(columns if sent.values is None else [*columns, sent.values], axis=1)
         self.checksum = crc32(np.ascontiguousarray(spikes, np.int64).tobytes(), self.checksum)
         return sent
 

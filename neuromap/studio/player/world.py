@@ -1,8 +1,9 @@
-"""What input nodes see at a tick: pictures made into bits as the network's file asks, with noise turned over."""
+"""What input nodes see at a tick: pictures made into bits, or values, as the network's file asks, with noise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,17 @@ from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NeuromapError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
+from neuromap.simulation.stimulus import value_ranges
 from neuromap.studio.scene.shown import Shown
 
-Bits = NDArray[np.bool_]
+Bits = NDArray[Any]
+"""Booleans; int32 of graded nodes."""
 _BEFORE = 2**20
 """Added to ticks where they seed a generator: a frame 0 may be sampled before tick 0."""
 
 
 class World:
-    """Bits of input nodes, a function of what is shown, the tick and the seed."""
+    """Bits, or values, of input nodes, a function of what is shown, the tick and the seed."""
 
     # shapes: stimulus (n_frames, size)
 
@@ -29,7 +32,8 @@ class World:
         self._sizes = {name: network.nodes[name].size for name in network.inputs}
         self._numbers = {name: k for k, name in enumerate(network.inputs)}
         self._shapes = {name: network.nodes[name].shape for name in network.inputs}
-        self._encodings = _binary_encodings(network)
+        self._ranges = value_ranges(network) or {}
+        self._encodings = _encodings(network)
 
     def check(self, shown: Shown) -> None:
         """Refuse what cannot be shown to this network."""
@@ -51,25 +55,31 @@ class World:
         rng = np.random.default_rng((shown.seed, self._numbers[node], tick + _BEFORE))
         found = self._clear(shown, node, frame, rng)
         if shown.noise:
-            found = found ^ (rng.random(len(found)) < shown.noise)
+            struck = rng.random(len(found)) < shown.noise
+            found = np.where(struck, self._drawn(node, rng) if node in self._ranges else ~found, found)
         return found
+
+    def _drawn(self, node: str, rng: np.random.Generator) -> Bits:
+        """Draw values of a graded node."""
+        low, high = self._ranges[node]
+        return rng.integers(low, high, self._sizes[node], np.int32, endpoint=True)
 
     def _clear(self, shown: Shown, node: str, frame: int, rng: np.random.Generator) -> Bits:
         size = self._sizes[node]
         if shown.kind == "random":
             random: Bits = rng.random(size) < shown.density
-            return random
+            return random * self._drawn(node, rng) if node in self._ranges else random
         if shown.kind == "stimulus" and self._stimulus is not None:
             rows = self._stimulus[node]
             row: Bits = rows[frame if frame < len(rows) else 1 + (frame - 1) % (len(rows) - 1)]
             return row
         picture = shown.pictures.get(node)
         if picture is None:
-            return np.zeros(size, np.bool_)
+            return np.zeros(size, np.int32 if node in self._ranges else np.bool_)
         intensities = picture.astype(np.float32)[np.newaxis] / np.float32(255)
         encoding = self._encodings.get(node)
         if encoding is not None:
-            bits: Bits = encode(encoding, intensities, 1, rng).reshape(-1).astype(np.bool_)
+            bits: Bits = encode(encoding, intensities, 1, rng).reshape(-1)
             return bits
         if picture.shape != self._shapes[node]:
             raise StimulusError(f"picture of {node}: has shape {picture.shape}; the node has {self._shapes[node]}")
@@ -91,10 +101,10 @@ class WorldSource:
         return {name: self._world.bits(shown, name, tick, frame) for name, tick in ticks}
 
 
-def _binary_encodings(network: Network) -> dict[str, InputEncoding]:
-    """Give the encodings that make spikes; a network without shapes or tables has none."""
+def _encodings(network: Network) -> dict[str, InputEncoding]:
+    """Give the encodings that make what a chip takes; a network without shapes or tables has none."""
     try:
         found = input_encodings(network)
     except NeuromapError:
         return {}
-    return {name: encoding for name, encoding in found.items() if encoding.is_binary}
+    return {name: encoding for name, encoding in found.items() if encoding.is_for_chip}

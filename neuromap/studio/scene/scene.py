@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
@@ -72,7 +72,7 @@ class Scene(Card):
     runs: tuple[SceneRun, ...]  # one, or two that see the same input
     changes: tuple[Change, ...] = ()  # in the order of their ticks: the recording
     ticks: int = 0  # ticks that were run
-    stimulus: Mapping[str, NDArray[np.bool_]] | None = None  # (n_frames, size): frames that can be shown
+    stimulus: Mapping[str, NDArray[Any]] | None = None  # (n_frames, size): frames that can be shown
     checksums: tuple[int, ...] = ()  # of all spikes of every run up to ``ticks``; empty where nothing ran
 
     def __post_init__(self) -> None:

@@ -26,6 +26,7 @@ from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.simulation.stimulus import value_ranges
 from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown
 
@@ -60,7 +61,7 @@ def scene_bytes(scene: Scene) -> bytes:
         ],
         "ticks": scene.ticks,
         "checksums": list(scene.checksums),
-        "stimulus": None if scene.stimulus is None else {n: _bits(rows) for n, rows in scene.stimulus.items()},
+        "stimulus": None if scene.stimulus is None else {n: _frames(rows) for n, rows in scene.stimulus.items()},
         "changes": [_change(change) for change in scene.changes],
     }
     return (json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -88,7 +89,9 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _bits(rows: NDArray[np.bool_]) -> dict[str, Any]:
+def _frames(rows: NDArray[Any]) -> dict[str, Any]:
+    if rows.dtype != np.bool_:
+        return {"shape": list(rows.shape), "values": _base64(rows.astype("<i4").tobytes())}
     return {"shape": list(rows.shape), "bits": _base64(np.packbits(rows, bitorder="little").tobytes())}
 
 
@@ -138,14 +141,23 @@ def _shape(document: Document, axes: int, most: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _stimulus(document: Document, network: Network) -> dict[str, NDArray[np.bool_]]:
-    found = {}
+def _stimulus(document: Document, network: Network) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    ranges = value_ranges(network) or {}
     for name, node in document.items(_MOST_INPUTS):
         shape = _shape(node, 2, _MOST_STIMULUS)
-        size, packed = int(np.prod(shape)), np.frombuffer(node.raw("bits", _MOST_STIMULUS // 8), np.uint8)
-        if len(packed) != -(-size // 8) or name not in network.inputs or shape[1] != network.nodes[name].size:
+        low, high = ranges.get(name, (0, 1))
+        if name in ranges:
+            data = node.raw("values", 4 * _MOST_STIMULUS)
+            rows = np.frombuffer(data[: len(data) // 4 * 4], "<i4").astype(np.int32)
+            fits = len(data) == 4 * int(np.prod(shape)) and rows.min() >= low and rows.max() <= high
+        else:
+            size, packed = int(np.prod(shape)), np.frombuffer(node.raw("bits", _MOST_STIMULUS // 8), np.uint8)
+            fits = len(packed) == -(-size // 8)
+            rows = np.unpackbits(packed, count=size, bitorder="little").astype(np.bool_)
+        if not fits or name not in network.inputs or shape[1] != network.nodes[name].size:
             raise InputError(f"{node.path}: does not hold frames of an input node of network {network.name}")
-        found[name] = np.unpackbits(packed, count=size, bitorder="little").astype(np.bool_).reshape(shape)
+        found[name] = rows.reshape(shape)
     if {len(rows) for rows in found.values()} - {0, 1} and set(found) == set(network.inputs):
         return found
     raise InputError(f"{document.path}: needs frames of {', '.join(network.inputs)}, 2 or more")

@@ -78,3 +78,29 @@ def test_edges_into_nodes_that_are_kept_cost_something_too():
     for keep, read in (((), {("A", "O")}), (("D",), {("A", "O"), ("A", "D")})):
         costs = delay_costs(rollout, chip, 1, frozenset(), {}, keep)
         assert {edge for cost in costs for edge in cost.edges} == read
+
+
+def two_sensors():
+    """I1 is read by O1 at once, and by O2, which waits for B: least phases sample I1 for the earlier of the two."""
+    rng = np.random.default_rng(0)
+    size = {"I1": 4, "I2": 4, "B": 4, "O1": 3, "O2": 3}
+    edges = [("I1", "O1"), ("I1", "O2"), ("I2", "B"), ("B", "O2")]
+    matrices = {(u, v): rng.integers(1, 3, (size[v], size[u])) for u, v in edges}
+    nodes = {n: (s, None if n[0] == "I" else 2) for n, s in size.items()}
+    return build_network(nodes, matrices, outputs=["O1", "O2"])
+
+
+@pytest.mark.parametrize("execution", ["windowed", "pipelined", "pipelined:3"])
+@pytest.mark.parametrize("splitters", ["slack", "anywhere"])
+def test_fastest_phases_answer_some_pairs_earlier_on_the_chip(chip, list_chip, computes, execution, splitters):
+    rollout = nm.Rollout(two_sensors(), "sequential", execution)
+    for make in (chip, list_chip):
+        options = {"splitters": splitters} if make is chip else {}
+        each = {p: map_with_stages(rollout, make(), MappingOptions(phases=p, **options)) for p in ("least", "fastest")}
+        found = {p: {o: m.first_response_ticks for o, m in measure(one.program).items()} for p, one in each.items()}
+        answers = {p: each[p].rollout.responses_of_inputs for p in each}
+        assert (answers["least"]["I1"]["O2"], answers["fastest"]["I1"]["O2"]) == (2, 1)
+        assert found["fastest"] == {"O1": 1, "O2": 1}
+        assert found["least"] == {"O1": 1, "O2": 2}
+        assert each["fastest"].program.period == each["least"].program.period
+        computes(each["fastest"].rollout, each["fastest"].program)

@@ -1,0 +1,241 @@
+"""Phases with the shortest first responses of several outputs to several inputs together.
+
+With R(i, o) streaming edges at least on a path from input i to output o, its first response is phi(o) - phi(i) + P
+R(i, o). So deadlines of pairs are difference constraints on phases, as the delays of edges are, and a weighted sum of
+responses over all phases is the dual of a flow of least cost, whose optimum is whole. Proofs:
+``docs/theorems/several-outputs.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import networkx as nx
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time
+from neuromap.errors import InputError
+from neuromap.files.argument_checks import mapping_given, needs, whole_number
+from neuromap.network.edge import EdgeKey
+from neuromap.render.value import Card
+from neuromap.rollout.schedule.rollout import Rollout
+
+Pair: TypeAlias = tuple[str, str]
+MOST_WEIGHT = 10**6
+"""Greatest weight of a response: sums of all stay inside 64 bits."""
+_NOTHING: Mapping[EdgeKey, int] = ReadOnlyMapping({})
+
+
+class Difference(NamedTuple):
+    """A constraint: ``phi(later) - phi(earlier)`` is at least a number of update steps, or ticks."""
+
+    earlier: str
+    later: str
+    least: int
+
+
+@dataclass(frozen=True, eq=False)
+class FastestPhases(Card):
+    """Phases, and the flow that proves them.
+
+    Attributes
+    ----------
+    rollout : Rollout
+        The same network, pattern and period with these phases.
+    weights : mapping of (input, output) to int
+        What a unit of every first response counts.
+    total : int
+        Weighted sum of the first responses, in update steps or ticks; no phases with this period have less, of those
+        that keep the deadlines.
+    differences : tuple of Difference
+        What phases must keep: delays of edges, then deadlines.
+    flow : tuple of int
+        One number for each of them, 0 or more: multipliers that prove ``total`` (:func:`is_least`).
+    """
+
+    rollout: Rollout
+    weights: Mapping[Pair, int]
+    total: int
+    differences: tuple[Difference, ...]
+    flow: tuple[int, ...]
+
+    def _facts(self) -> dict[str, object]:
+        return {"network": self.rollout.network.name, "pairs": len(self.weights), "total": self.total}
+
+
+def fastest_phases(
+    rollout: Rollout,
+    *,
+    weights: Mapping[Pair, int] | None = None,
+    deadlines: Mapping[Pair, int] | None = None,
+    least: Mapping[EdgeKey, int] = _NOTHING,
+) -> FastestPhases:
+    """Find phases with the least weighted sum of first responses, over all pairs of an input and an output.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Gives network, pattern, frame period and the least delay of every edge.
+    weights : mapping of (input, output) to int, optional
+        0 to 10**6; 1 for every pair by default. Pairs that are not named count 0.
+    deadlines : mapping of (input, output) to int, optional
+        Greatest first response of pairs, in the rollout's unit. By default no pair answers later than in ``rollout``;
+        an empty mapping sets none.
+    least : mapping of (source, target) to int
+        Greater least delays of some edges.
+
+    Returns
+    -------
+    FastestPhases
+        Of several optima the least phases, counted from the first input's, which stays where it is.
+
+    Raises
+    ------
+    InputError
+        If a pair is none of an input and an output that it reaches, a weight is out of range, the deadlines cannot be
+        kept together, or the frame period is no whole number.
+    """
+    needs("fastest_phases", rollout, Rollout)
+    period = rollout.frame_period
+    if not isinstance(period, int):
+        raise InputError(
+            f"execution {rollout.execution}: its mean frame period is {period}; phases are found for whole ones, give "
+            f"pipelined:{rollout.largest_gap}"
+        )
+    responses = {(i, o): steps for i, of_input in rollout.responses_of_inputs.items() for o, steps in of_input.items()}
+    # R(i, o) times P is what of a response no phases change
+    fixed = {(i, o): steps - (rollout.phases[o] - rollout.phases[i]) for (i, o), steps in responses.items()}
+    counted = _checked("weights", dict.fromkeys(responses, 1) if weights is None else weights, responses, MOST_WEIGHT)
+    bounds = _checked("deadlines", responses if deadlines is None else deadlines, responses, None)
+    edges = delay_differences(rollout, least)
+    differences = (*edges, *(Difference(o, i, int(fixed[i, o]) - bound) for (i, o), bound in bounds.items()))
+    _require_possible(differences, bounds, rollout)
+    nodes, first = rollout.network.nodes, rollout.network.inputs[0]
+    flow = dearest_flow(differences, _balance(counted), nodes)
+    phases = tight_phases(differences, flow, nodes)
+    offset = int(rollout.phases[first]) - phases[first]
+    phases = {name: phase + offset for name, phase in phases.items()}
+    found = rollout.with_phases(phases)
+    total = sum(weight * int(fixed[i, o] + phases[o] - phases[i]) for (i, o), weight in counted.items())
+    result = FastestPhases(found, ReadOnlyMapping(counted), total, differences, flow)
+    if not is_least(result):
+        raise AssertionError(f"network {rollout.network.name}: the flow does not prove {total}")
+    return result
+
+
+def delay_differences(rollout: Rollout, least: Mapping[EdgeKey, int] = _NOTHING) -> list[Difference]:
+    """Write the least delays of edges as differences of phases."""
+    return [
+        Difference(u, v, max(rollout.latencies[u, v], least.get((u, v), 0)) - int(r * rollout.frame_period))
+        for (u, v), r in rollout.pattern.items()
+    ]
+
+
+def is_least(found: FastestPhases) -> bool:
+    """Check from the numbers alone that no phases have a smaller total: weak duality, in whole numbers.
+
+    Parameters
+    ----------
+    found : FastestPhases
+        Any claim.
+
+    Returns
+    -------
+    bool
+        Whether its phases keep all differences, its flow is 0 or more and balances the weights at every node, and both
+        have the same value.
+    """
+    return is_optimal(found.differences, found.flow, _balance(found.weights), found.rollout.phases)
+
+
+def _balance(weights: Mapping[Pair, int]) -> dict[str, int]:
+    """Say how often each phase counts in a weighted sum of responses."""
+    balance: dict[str, int] = {}
+    for (i, o), weight in weights.items():
+        balance[o] = balance.get(o, 0) + weight
+        balance[i] = balance.get(i, 0) - weight
+    return balance
+
+
+def _checked(name: str, given: Mapping[Pair, int], responses: Mapping[Pair, int], most: int | None) -> dict[Pair, int]:
+    mapping_given(f"fastest_phases: {name}", given, "{('I', 'O'): 1}", InputError)
+    for pair, number in given.items():
+        if pair not in responses:
+            known = ", ".join(f"{i} -> {o}" for i, o in responses)
+            raise InputError(f"{name}: {pair!r:.60} is no input and an output that it reaches; pairs are {known}")
+        whole_number(f"{name}: {pair[0]} -> {pair[1]}", number)
+        if most is not None and not 0 <= number <= most:
+            raise InputError(f"{name}: {pair[0]} -> {pair[1]}: found {number}; allowed are 0 to {most}")
+    return dict(given)
+
+
+def _require_possible(differences: Iterable[Difference], bounds: Mapping[Pair, int], rollout: Rollout) -> None:
+    """Refuse deadlines that a way through the network, and other deadlines, contradict."""
+    value = dict.fromkeys(rollout.network.nodes, 0)
+    parent: dict[str, Difference] = {}
+    raised = ""
+    for _ in range(len(value) + 1):
+        raised = ""
+        for one in differences:
+            if value[one.earlier] + one.least > value[one.later]:
+                value[one.later] = value[one.earlier] + one.least
+                parent[one.later] = one
+                raised = one.later
+        if not raised:
+            return
+    for _ in value:  # after as many steps back one stands on the cycle
+        raised = parent[raised].earlier
+    cycle, here = [parent[raised]], parent[raised].earlier
+    while here != raised:
+        cycle.append(parent[here])
+        here = parent[here].earlier
+    named = [(one.later, one.earlier) for one in cycle if (one.later, one.earlier) in bounds]
+    excess = sum(one.least for one in cycle)
+    text = " and ".join(f"{i} -> {o} by {bounds[i, o]}" for i, o in named)
+    raise InputError(
+        f"deadlines: {text}: cannot be kept{' together' if len(named) > 1 else ''}, {excess} too few in all; give "
+        "later ones, or a longer frame period"
+    )
+
+
+def dearest_flow(
+    differences: tuple[Difference, ...], balance: Mapping[str, int], nodes: Iterable[str]
+) -> tuple[int, ...]:
+    """Find the flow with the greatest sum of amount times difference, at a given inflow less outflow."""
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    for name in nodes:
+        graph.add_node(name, demand=balance.get(name, 0))
+    for key, one in enumerate(differences):
+        graph.add_edge(one.earlier, one.later, key, weight=-one.least)
+    _, flow = nx.network_simplex(graph)
+    return tuple(flow[one.earlier][one.later][key] for key, one in enumerate(differences))
+
+
+def tight_phases(differences: tuple[Difference, ...], flow: tuple[int, ...], nodes: Iterable[str]) -> dict[str, int]:
+    """Find the least phases from 0 on that keep all differences, and those that an optimal flow uses with no slack."""
+    tight = [Difference(v, u, -least) for (u, v, least), amount in zip(differences, flow, strict=True) if amount]
+    value = dict.fromkeys(nodes, 0)
+    changed = True
+    while changed:  # an optimal flow leaves no cycle that could raise phases for ever
+        changed = False
+        for u, v, least in (*differences, *tight):
+            if value[u] + least > value[v]:
+                value[v] = value[u] + least
+                changed = True
+    return value
+
+
+def is_optimal(
+    differences: Iterable[Difference], flow: Iterable[int], balance: Mapping[str, int], phases: Mapping[str, Time]
+) -> bool:
+    """Check, in whole numbers, that no phases that keep differences have a smaller sum of balance times phase."""
+    left, proven = dict(balance), 0
+    for (u, v, least), amount in zip(differences, flow, strict=True):
+        if amount < 0 or phases[v] - phases[u] < least:
+            return False
+        left[v] = left.get(v, 0) - amount
+        left[u] = left.get(u, 0) + amount
+        proven += amount * least
+    return not any(left.values()) and sum(need * phases[v] for v, need in balance.items()) == proven
