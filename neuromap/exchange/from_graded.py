@@ -58,11 +58,15 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
     encoding = input_encodings(network)[network.inputs[0]]
     frames = encode_set(replace(encoding, noise=0.0), images, 1, 0)[:, 0]
     made = to_rates(network, {encoding.node: frames}, "truenorth" if chip is None else chip)
+    bound = made.bounded_ticks
+    long = "" if bound is None else f"; for {bound} ticks no current can leave its width, begin anew by then"
     return Imported(
         network=made.network,
         format="rates",
         source=str(path),
-        kept=(Note(network.name, f"its neurons; an output answers {made.depth} ticks after its stimulus begins"),),
+        kept=(
+            Note(network.name, f"its neurons; an output answers {made.depth} ticks after its stimulus begins{long}"),
+        ),
         approximated=_notes(made, counted(len(images.images), "image")),
     )
 

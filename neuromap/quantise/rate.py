@@ -35,13 +35,13 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import MatrixTransform
-from neuromap.quantise.list_integers import round_weights
+from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 
 CLOCK = "clock"
 """Node of one neuron that spikes in every tick: it brings biases where the current integrates."""
 _THRESHOLD = 2048
-"""Threshold where the current integrates, in units of weights."""
+"""Threshold where the current integrates, in units of weights; less where a weight would be out of range."""
 _SHARE = 128
 """What one synapse of a neuron onto itself takes off: a list of small weights of both signs holds such a power of 2."""
 _MARGIN = 0.25
@@ -76,6 +76,8 @@ class RateNetwork(Card):
         Ticks from an input spike to the first output spike that depends on it.
     saturated : mapping of str to float
         Part of the values on the data that lie above it, or would without headroom.
+    bounded_ticks : int or None
+        Ticks of a run in which no current can leave its width, whatever the inputs are; ``None``: all ticks.
     """
 
     network: Network
@@ -83,6 +85,7 @@ class RateNetwork(Card):
     full: Mapping[str, float]
     depth: int
     saturated: Mapping[str, float]
+    bounded_ticks: int | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -138,10 +141,11 @@ def to_rates(
     units = _affine_units(network, order)
     full, saturated = _full_values(network, order, units, frames, percentile)
     depth = _depth(units, network.outputs)
+    bounded: int | None = None
     if spec.kind.computes(LeakNeuron):
-        made = _with_leak(network, units, full, frames, spec)
+        made, full = _with_leak(network, units, full, frames, spec)
     else:
-        made = _with_currents(network, units, full, spec)
+        made, bounded = _with_currents(network, units, full, spec)
     tables = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
     return RateNetwork(
         replace(made, tables=tables, outputs=network.outputs),
@@ -149,6 +153,7 @@ def to_rates(
         ReadOnlyMapping(full),
         depth,
         ReadOnlyMapping(saturated),
+        bounded,
     )
 
 
@@ -220,8 +225,10 @@ def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
     node = network.nodes[name]
     assert node.graded is not None, "all nodes of a graded network are"
     table = network.tables.get("inputs", {}).get(name, {})
-    if "step" not in table and "mean" not in table:  # pixels, from black to white
-        low, high = node.graded.value_range
+    if "step" not in table and "mean" not in table:
+        (low, high), black = node.graded.value_range, -node.graded.zero_point
+        if low <= black and black + 255 <= high:  # pixels, of which the node's range may hold more
+            low, high = black, black + 255
         return np.full(node.size, float(high - low)), np.full(node.size, float(low))
     features = 1 if node.shape is None else node.shape[2]
     step, mean = (np.ravel(table.get(key, idle)).astype(np.float64) for key, idle in (("step", 1 / 255), ("mean", 0.0)))
@@ -334,9 +341,10 @@ class _Whole(NamedTuple):
 
 
 def _with_leak(
-    network: Network, units: Mapping[str, _Unit], full: dict[str, float], frames: Mapping[str, Ints], chip: ChipSpec
-) -> Network:
-    """Make neurons with a constant leak; ``full`` grows where spikes set potentials to 0, which loses input."""
+    network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], frames: Mapping[str, Ints], chip: ChipSpec
+) -> tuple[Network, dict[str, float]]:
+    """Make neurons with a constant leak, and a greater ``full`` where spikes set potentials to 0, which loses input."""
+    full = dict(full)
     largest = max(len(unit.bias) for unit in units.values())
     shown = min(_SHOWN, max(16, _VALUES // (_TICKS * largest)))
     some = np.unique(np.linspace(0, len(next(iter(frames.values()))) - 1, shown).astype(np.int64))
@@ -370,7 +378,7 @@ def _with_leak(
         )
         nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
         edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in node.weights.items()}
-    return Network(network.name, nodes, edges, outputs=network.outputs)
+    return Network(network.name, nodes, edges, outputs=network.outputs), full
 
 
 def _whole_node(name: str, weights: dict[str, csr_array], bias: Floats, chip: ChipSpec) -> _Whole:
@@ -432,6 +440,7 @@ def _calibrated(drive: Ints, node: _Whole, groups: int) -> Ints:
 
 def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[Bools, Floats]:
     """Step neurons: their spikes, shape (ticks, size, n), and by how much potentials passed the threshold, summed."""
+    # without the floor, which only neurons meet that are too far below the threshold to spike
     spikes, lost = np.zeros(drive.shape, np.bool_), np.zeros(drive.shape[1])
     potential = np.repeat((threshold // 2)[:, None], drive.shape[2], axis=1)
     for t in range(1, len(drive)):
@@ -447,7 +456,10 @@ def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[
 # Synapse lists: the current keeps its value, the voltage is the current, and the neuron's spikes reach itself.
 
 
-def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], chip: ChipSpec) -> Network:
+def _with_currents(
+    network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], chip: ChipSpec
+) -> tuple[Network, int]:
+    """Make neurons with currents, and count the ticks in which none can leave its width."""
     clock = CLOCK
     while clock in network.nodes:
         clock += "_"
@@ -464,16 +476,21 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
         np.full(entries.nnz, sum(sizes.values())) if source == clock else first[source] + entries.coords[1]
         for (source, _, _), entries in zip(parts, wanted, strict=True)
     ]
+    relative = np.concatenate([entries.data for entries in wanted])
+    step, threshold = max(_SHARE, 1 << chip.lists.threshold_shift), _THRESHOLD
+    greatest, bound = float(np.abs(relative).max(initial=0)), greatest_weight(chip)
+    if greatest * threshold > bound:
+        threshold = int(bound / greatest) // step * step
+    if threshold < step:
+        raise NetworkError(
+            f"network {network.name}: a spike adds up to {greatest:.3g} thresholds to a neuron, {chip.name} holds "
+            f"{bound / step:.3g}; give data on which its nodes are more alike, or a greater percentile"
+        )
     rounded = round_weights(
-        np.concatenate([entries.data for entries in wanted]) * _THRESHOLD,
-        np.concatenate(numbers).astype(np.int64),
-        sum(sizes.values()) + 1,
-        chip,
+        relative * threshold, np.concatenate(numbers).astype(np.int64), sum(sizes.values()) + 1, chip
     )
     widths = chip.lists.neuron_widths(chip.potential_bits)
     zero, decay = np.array(0), np.array(1 << chip.lists.decay_bits)  # the voltage is the current
-    step = 1 << chip.lists.threshold_shift
-    threshold = -(-_THRESHOLD // step) * step
     ticking = CurrentNeuron(threshold=zero, bias=zero + 1, voltage_decay=decay, **widths)
     nodes = {name: Node(name, network.nodes[name].shape) for name in network.inputs}
     nodes[clock] = Node(clock, (1, 1, 1), neuron=ticking)
@@ -482,18 +499,25 @@ def _with_currents(network: Network, units: Mapping[str, _Unit], full: Mapping[s
         neuron = CurrentNeuron(zero + threshold, current_decay=zero, voltage_decay=decay, current=start, **widths)
         nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
     edges: dict[tuple[str, str], Edge] = {}
-    for (source, target, matrix), values in zip(
-        parts, np.split(rounded, np.cumsum([e.nnz for e in wanted])[:-1]), strict=True
-    ):
-        held = csr_array((values, matrix.tocoo().coords), shape=matrix.shape)
-        edges[source, target] = Edge(source, target, MatrixTransform(held))
+    pieces: list[Ints] = np.split(rounded, np.cumsum([entries.nnz for entries in wanted])[:-1])
+    for (source, target, _), entries, values in zip(parts, wanted, pieces, strict=True):
+        row, column = entries.coords
+        matrix: csr_array = csr_array((values, (row, column)), shape=entries.shape)
+        edges[source, target] = Edge(source, target, MatrixTransform(matrix))
+    # a current without decay that inhibition alone reaches falls on and on, and wraps in the end
+    most = 1
+    for name in units:
+        into = csr_array(hstack([edge.matrix() for (_, v), edge in edges.items() if v == name]))
+        most = max(most, int(into.maximum(0).sum(axis=1).max()), -int(into.minimum(0).sum(axis=1).min()))
     for name in units:
         edges[name, name] = _own_spikes(name, sizes[name], threshold)
-    return Network(network.name, nodes, edges, outputs=network.outputs)
+    bounded = ((1 << (widths.get("current_bits", CurrentNeuron.current_bits) - 1)) - 1 - threshold) // most
+    return Network(network.name, nodes, edges, outputs=network.outputs), bounded
 
 
 def _own_spikes(name: str, size: int, threshold: int) -> Edge:
     """Let every spike take the threshold off the neuron's own current."""
-    numbers, taken = np.arange(size), np.full(size, -_SHARE)
-    share = MatrixTransform(csr_array((taken, (numbers, numbers)), shape=(size, size)))
+    numbers = np.arange(size)
+    matrix = csr_array((np.full(size, -_SHARE), (numbers, numbers)), shape=(size, size))
+    share = MatrixTransform(matrix)
     return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))

@@ -1,5 +1,6 @@
 """Rates stand for values: exactly where spikes take thresholds off, without bias where they set potentials to 0."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.arrays.even_spikes import even_spikes
 from neuromap.datasets import load_images
+from neuromap.encoding import encode, input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.network import GradedNeuron, build_network
 from neuromap.quantise import to_rates
@@ -98,6 +100,34 @@ def test_linear_units_and_offsets_are_folded():
     assert "L" not in both[0].nodes
     assert (both[0].edges["I", "O"].matrix() != both[1].edges["I", "O"].matrix()).nnz == 0
     assert (both[0].edges["clock", "O"].matrix() != both[1].edges["clock", "O"].matrix()).nnz == 0
+
+
+@pytest.mark.parametrize(("low", "high", "zero", "table"), [
+    (0, 255, 0, {}), (-128, 127, 128, {}), (0, 1000, 0, {}), (-200, 200, 0, {"step": [0.005], "mean": [0.5]}),
+])  # fmt: skip
+def test_an_intensity_stands_for_the_value_that_the_encoding_gives(low, high, zero, table):
+    """The first and the only node answers with the value: as many spikes as it says, by intensity."""
+    nodes = {"I": ((4, 4, 1), GradedNeuron(low, high, zero_point=zero)), "O": (16, GradedNeuron(0, 4000, bias=300))}
+    network = build_network(nodes, {("I", "O"): np.eye(16, dtype=int) * 3})
+    network = replace(network, tables={"inputs": {"I": table}})
+    (encoding,) = input_encodings(network).values()
+    images = np.random.default_rng(4).random((30, 4, 4, 1)).astype(np.float32)
+    values = encode(encoding, images, 1).reshape(30, 16)
+    made = to_rates(network, {"I": values}, "loihi1", percentile=100)
+    found = counts(mapped(made), images.reshape(30, 16))
+    assert np.abs(found - (TICKS - 1) * values_of(network, values) / made.full["O"]).max() <= 2.5
+
+
+def test_currents_stay_in_their_width_as_long_as_told():
+    weights = np.array([[-40, -40], [30, 3]])
+    nodes = {"I": (2, GradedNeuron(0, 255)), "O": (2, GradedNeuron(0, 10**6))}
+    made = to_rates(build_network(nodes, {("I", "O"): weights}), {"I": np.array([[0, 9], [255, 255]])}, "loihi1")
+    edge = made.network.edges["I", "O"].matrix().toarray()
+    fall = -edge[0].sum()
+    assert made.bounded_ticks * fall <= 2**23 < (made.bounded_ticks + 2) * fall + 2048
+    assert (
+        to_rates(build_network(nodes, {("I", "O"): weights}), {"I": np.array([[9, 0], [9, 9]])}).bounded_ticks is None
+    )
 
 
 def refused(nodes, edges, chip="truenorth", error=NotSupportedError, match="", rows=None, **given_):

@@ -43,11 +43,11 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuro
         step = np.maximum(1, np.gcd.reduce(weights, axis=1))[:, None]
         small = plan_axons(weights // step, threshold, core, neuron) if step.max() > 1 else None
         if small is not None:
-            plan = replace(small, weights=small.weights * step)
+            scaled = replace(small, weights=small.weights * step)
             low, high = core.weight_range
-            is_held = low <= plan.weights.min() and plan.weights.max() <= high
-            if is_held and (plan.swing(neuron) <= core.highest_potential).all():
-                return plan
+            is_held = low <= scaled.weights.min() and scaled.weights.max() <= high
+            if is_held and (scaled.swing(neuron) <= core.highest_potential).all():
+                return scaled
     n_sources = weights.shape[1]
     threshold = _lowered(weights, threshold, core)
     best: AxonPlan | None = None
