@@ -14,14 +14,13 @@ from neuromap.accuracy.decision import decide
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
-from neuromap.encoding.input_tables import input_encodings
-from neuromap.encoding.labelled_nodes import require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
-from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from neuromap.datasets.sources import load_images
 from neuromap.encoding.frames import encode_set
-from neuromap.encoding.input_tables import input_encodings
-from neuromap.encoding.labelled_nodes import require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.argument_checks import path_given

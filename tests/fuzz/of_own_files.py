@@ -282,7 +282,7 @@ def make_trainings(folder):
 
 
 def read_training(path, context):
-    from neuromap.training.torch.checkpoint_header import epochs_done
+    from neuromap.experiments.experiment_run import epochs_done
     from neuromap.training.torch.train import load_checkpoint
 
     epochs_done(path)

@@ -12,10 +12,8 @@ from torch import Tensor
 
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode
-from neuromap.rollout.first_frame import first_frame
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.hardware_options import HardwareOptions
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
 
 
