@@ -23,6 +23,12 @@ def test_a_graded_network_becomes_one_for_a_chip_and_names_classes(neuromap, tmp
     neuromap(*shown, "--at", "12,x").assert_refused(2, "--at 12,x", "such as 16,32,64")
 
 
+def test_chips_without_graded_spikes_name_the_conversion(neuromap):
+    for chip in ("truenorth", "loihi1"):
+        refused = neuromap("map", EXAMPLES / "graded" / "digits.toml", "--chip", chip)
+        refused.assert_refused(3, f"neuromap import rates NET --chip {chip} --data SOURCE")
+
+
 def test_what_is_missing_is_told(neuromap):
     neuromap("import", "rates", EXAMPLES / "graded" / "digits.toml").assert_refused(2, "--data digits")
     ternary = EXAMPLES / "digits" / "sr_ternary.toml"
