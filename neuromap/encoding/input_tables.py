@@ -18,6 +18,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
         "threshold": ("noise", "code", "levels"),
         "bernoulli": ("noise", "code"),
         "layer": ("noise", "code", "kernel", "stride", *ENCODER),
+        "rate": ("code",),
         "value": ("noise", "code", "mean", "step"),
     }
 )

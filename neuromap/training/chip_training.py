@@ -201,7 +201,7 @@ def _task(
     encoding = _encoding(network, images)
     asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     lines = choice.lines
-    if all(map(frames_are_alike, asked)) and not encoding.is_drawn:
+    if all(map(frames_are_alike, asked)) and encoding.is_constant:
         trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
         lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
     about = task_of(trained, images["train"])

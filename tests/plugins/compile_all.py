@@ -12,11 +12,12 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.cores.crossbar.program import NeuronTable, Program
+from neuromap.cores.graded.fast_engine import GradedFastEngine
 from neuromap.cores.synapse_list.list_fast_engine import ListFastEngine
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.network import build_network
+from neuromap.network import GradedNeuron, build_network
 from neuromap.simulation.cost.measure_activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
@@ -24,6 +25,7 @@ from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.stimulus import random_frames
 
 GROUPS_AND_WORDS = [(8, 4), (1, 1), (2, 1), (4, 2)]
+GRADED_WEIGHTS = [1, 1000]  # weights of 8 bits, and of 32
 LIST_WEIGHTS = [1, 2**14 + 1, 2**20 + 1]  # sums of 16 bits, of 32, and synapses of 64 too
 
 
@@ -100,6 +102,12 @@ def compile_list_engine(weight):
     ListFastEngine(silent_lists(weight)).run(HostEvents.none(1))
 
 
+def compile_graded_engine(weight):
+    unit = GradedNeuron(0, 1)
+    net = build_network({"I": (1, unit), "O": (1, unit)}, {("I", "O"): [[weight]]})
+    GradedFastEngine(nm.map_rollout(nm.Rollout(net, "streaming"), "loihi2")).run(HostEvents.none(1))
+
+
 def compile_mapper():
     """More cores than are placed without a kernel, cut in both orders."""
     chip = replace(load_chip("truenorth"), axons=64, neurons=8)
@@ -117,6 +125,7 @@ JOBS = [
     compile_bit_sliced,
     *(partial(compile_engine, *sizes) for sizes in GROUPS_AND_WORDS),
     *(partial(compile_list_engine, weight) for weight in LIST_WEIGHTS),
+    *(partial(compile_graded_engine, weight) for weight in GRADED_WEIGHTS),
 ]
 
 if __name__ == "__main__":

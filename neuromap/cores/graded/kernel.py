@@ -30,6 +30,7 @@ from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.emission import CALLED
 from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.words import trailing_zeros
 
 Ints = NDArray[np.int64]
 BLOCK = 8
@@ -147,13 +148,79 @@ def _add_products(n: int) -> Any:
 _add_one, _add_two, _add_four = _add_products(1), _add_products(2), _add_products(4)
 
 
+@intrinsic
+def _is_silent(typing_context: Any, carried: Any, at: Any) -> Any:
+    """Say whether carried[at : at + 8] are all 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(carried)(context, builder, arguments[0]).data
+        wide = ir.VectorType(ir.IntType(32), BLOCK)
+        values = builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), wide.as_pointer()), align=4)
+        return builder.icmp_unsigned("==", _bits_of(builder, values, wide), ir.IntType(BLOCK)(0))
+
+    return types.boolean(carried, types.intp), generate
+
+
+def _bits_of(builder: Any, values: Any, kind: Any) -> Any:
+    """Give a bit for every value that is not 0."""
+    bits = builder.icmp_signed("!=", values, ir.Constant(kind, None))
+    return builder.bitcast(bits, ir.IntType(BLOCK))
+
+
+@intrinsic
+def _respond_block(
+    typing_context: Any, due: Any, lane: Any, total: Any, unit: Any, multiplier: Any, shift: Any, low: Any, high: Any
+) -> Any:
+    """Turn what is due for 8 lanes from ``lane`` on, units from ``unit`` on, into totals and values; tell who sends."""
+    # ``graded_neuron.rounded`` says it in words
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide, narrow = ir.VectorType(ir.IntType(64), BLOCK), ir.VectorType(ir.IntType(32), BLOCK)
+        bytes_ = ir.VectorType(ir.IntType(8), BLOCK)
+
+        def place(kind: Any, number: int, index: Any, vector: Any) -> Any:
+            data = context.make_array(kind)(context, builder, arguments[number]).data
+            return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+        def all_of(value: int) -> Any:
+            return ir.Constant(wide, [value] * BLOCK)
+
+        here, units = arguments[1], arguments[3]
+        sums = builder.load(place(due, 0, here, narrow), align=4 * BLOCK)
+        builder.store(sums, place(total, 2, units, narrow), align=4)
+        factor = builder.sext(builder.load(place(multiplier, 4, units, narrow), align=4), wide)
+        bits = builder.zext(builder.load(place(shift, 5, units, bytes_), align=1), wide)
+        product = builder.mul(builder.sext(sums, wide), factor)
+        whole = builder.ashr(product, bits)
+        left = builder.sub(product, builder.shl(whole, bits))
+        half = builder.lshr(builder.shl(all_of(1), bits), all_of(1))
+        is_even_up = builder.and_(
+            builder.and_(builder.icmp_signed("==", left, half), builder.icmp_signed(">", half, all_of(0))),
+            builder.icmp_signed("!=", builder.and_(whole, all_of(1)), all_of(0)),
+        )
+        up = builder.or_(builder.icmp_signed(">", left, half), is_even_up)
+        value = builder.add(whole, builder.zext(up, wide))
+        for kind, number, comparison in ((high, 7, "<"), (low, 6, ">")):
+            bound = builder.sext(builder.load(place(kind, number, units, narrow), align=4), wide)
+            value = builder.select(builder.icmp_signed(comparison, value, bound), value, bound)
+        values = builder.trunc(value, narrow)
+        builder.store(values, place(due, 0, here, narrow), align=4 * BLOCK)
+        return builder.zext(_bits_of(builder, values, narrow), ir.IntType(64))
+
+    signature = types.int64(due, types.intp, total, types.intp, multiplier, shift, low, high)
+    return signature, generate
+
+
 @njit(**CALLED)
 def _spread(image: Image, state: State, counts: Any, core: int, tick: int, together: Any) -> None:
     """Add the products of a core's axons that carry a value to what is due."""
     carried = state.carried[tick % (image.spike_delay + 1)]
     at, end = image.axons[core], image.axons[core + 1]
+    n_axons, n_synapses = 0, 0
     while at < end:
-        if carried[at] == 0:
+        while at + BLOCK <= end and _is_silent(carried, at):
+            at += BLOCK
+        if at == end or carried[at] == 0:
             at += 1
             continue
         pattern, base, n = image.pattern[at], image.base[at], 0
@@ -163,8 +230,8 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
                     break
                 together[2 * n], together[2 * n + 1] = carried[at], image.weights[at]
                 carried[at] = 0
-                counts[AXON_EVENTS] += 1
-                counts[SYNAPTIC_EVENTS] += image.length[at]
+                n_axons += 1
+                n_synapses += image.length[at]
                 n += 1
             at += 1
         v0, v1, v2, v3 = together[0], together[2], together[4], together[6]
@@ -186,21 +253,8 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
                 for i in range(0, image.run_length[run], BLOCK):
                     j = more + i
                     _add_four(state.due, lane + i, image.weight, (w0 + j, w1 + j, w2 + j, w3 + j), (v0, v1, v2, v3))
-
-
-@njit(**CALLED)
-def _values(due: Any, total: Any, multiplier: Any, shift: Any, low: Any, high: Any) -> None:
-    """Turn what is due into totals, and leave values in its place."""
-    # Without branches, so that it is computed for several neurons at once; ``graded_neuron.rounded`` says it in words.
-    for i in range(len(due)):
-        product = int64(due[i]) * int64(multiplier[i])
-        bits = int64(shift[i])
-        whole = product >> bits
-        left = product - (whole << bits)
-        half = (int64(1) << bits) >> 1
-        up = int64(left > half) | (int64(left == half) & int64(half > 0) & (whole & 1))
-        total[i] = due[i]
-        due[i] = max(min(whole + up, int64(high[i])), int64(low[i]))
+    counts[AXON_EVENTS] += n_axons
+    counts[SYNAPTIC_EVENTS] += n_synapses
 
 
 @njit(**CALLED)
@@ -208,32 +262,34 @@ def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: i
     """Let a core's neurons respond to what is due, and send their values."""
     first, end, counts = image.lanes[core], image.lanes[core + 1], team.counts[me]
     slot = tick % image.slots * image.lanes[-1]
-    due = state.due[slot + first : slot + end]
+    due = state.due
     for k in range(image.joins[core], image.joins[core + 1]):
-        one, other = image.join_from[k] - first, image.join_to[k] - first
+        one, other = slot + image.join_from[k], slot + image.join_to[k]
         due[other] = max(due[other], due[one])
         due[one] = 0
-    total = state.total[first:end]
-    _values(
-        due, total, image.multiplier[first:end], image.shift[first:end], image.low[first:end], image.high[first:end]
-    )
     state.last[core] = tick
     reached = (tick + image.spike_delay) % (image.spike_delay + 1)
-    n = counts[LISTED]
-    for i in range(end - first):
-        value = due[i]
-        if value == 0:
-            continue
-        due[i] = 0
-        lane = first + i
-        counts[SENT] += 1
-        if image.watched[lane]:
-            team.tick[me, n], team.core[me, n], team.lane[me, n], team.value[me, n] = row, core, i, value
-            n += 1
-        for k in range(image.start[lane], image.start[lane + 1]):
-            state.carried[reached, image.target_list[k]] = value
-            state.fed[reached, image.target_core[k]] = 1
+    carried, fed = state.carried[reached], state.fed[reached]
+    ticks, cores, neurons, values = team.tick[me], team.core[me], team.lane[me], team.value[me]
+    n, n_sent = counts[LISTED], 0
+    for block in range(first, end, BLOCK):
+        sends = _respond_block(
+            due, slot + block, state.total, block, image.multiplier, image.shift, image.low, image.high
+        )
+        while sends != 0:
+            lane = block + trailing_zeros(uint64(sends))
+            sends &= sends - 1
+            value = due[slot + lane]
+            due[slot + lane] = 0
+            n_sent += 1
+            if image.watched[lane]:
+                ticks[n], cores[n], neurons[n], values[n] = row, core, lane - first, value
+                n += 1
+            for k in range(image.start[lane], image.start[lane + 1]):
+                carried[image.target_list[k]] = value
+                fed[image.target_core[k]] = 1
     counts[LISTED] = n
+    counts[SENT] += n_sent
 
 
 @njit(**CALLED)

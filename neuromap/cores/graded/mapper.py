@@ -76,28 +76,47 @@ def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
 
 
 def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:
-    """Put neurons into cores: lists as they are or dense, apart or in boxes that share those of a kernel."""
-    # Which lists are dense or shared is told by where neurons are; so each way is tried, and its memory counted.
-    runs = _runs(lists, chip)
-    found: list[ListPartition] = []
+    """Put neurons into cores: lists dense or sparse, in boxes that share those of a kernel or apart."""
+    # Which lists are dense or shared is told by where neurons are; so ways are tried, and their memory is counted. What
+    # cannot take fewer cores than the best way so far is not tried.
+    shapes = [p.shape for p in lists.network.populations if p.shape is not None]
+    has_kernels = chip.lists.shares_lists and fixed is None and any(shape[0] * shape[1] > 1 for shape in shapes)
+    best: ListPartition | None = None
     refusals: list[DoesNotFitError] = []
-    is_shared = False  # then sparse lists in boxes are not tried, too
-    may_share, may_dense = fixed is None and bool(chip.lists.shares_lists), bool(chip.lists.dense_bits)
-    tried = [(False, False), (False, True), (True, True), (True, False)]  # whether in boxes, whether dense
-    tried = [way for way in tried if may_share >= way[0] and may_dense >= way[1]]
-    for in_boxes, is_dense in tried:
-        if found and (found[-1].n_cores == 1 or (in_boxes and is_shared)):
-            break
+    for in_boxes, is_dense in ((True, True), (True, False), (False, True), (False, False)):
+        if (in_boxes and not has_kernels) or (is_dense and not chip.lists.dense_bits):
+            continue
+        if best is not None and (in_boxes or _least_cores(lists, chip, is_dense) >= best.n_cores):
+            continue
         try:
-            parts = fill_cores(lists, chip, runs=runs, in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed)
+            parts = fill_cores(
+                lists, chip, runs=_runs(lists, chip), in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed
+            )
             _require_memory(parts, chip, fixed is not None)
-            found.append(parts)
-            is_shared = in_boxes
         except DoesNotFitError as error:
             refusals.append(error)
-    if not found:
-        raise refusals[0]
-    return min(found, key=lambda parts: (parts.n_cores, len(ways(parts)[0])))
+            continue
+        if best is None or (parts.n_cores, len(ways(parts)[0])) < (best.n_cores, len(ways(best)[0])):
+            best = parts
+    if best is None:
+        raise min(refusals, key=_demand)
+    return best
+
+
+def _demand(refusal: DoesNotFitError) -> tuple[bool, int]:
+    """Order refusals: those that a board of so many cores would end come first, the smallest one foremost."""
+    found = refusal.infeasibility
+    return (found is None or found.limit != "cores", 0 if found is None else found.demand)
+
+
+def _least_cores(lists: ListNetwork, chip: ChipSpec, is_dense: bool) -> int:
+    """Count the cores that hold all synapses and neurons, if lists take nothing themselves and none is shared."""
+    bits = chip.lists.dense_bits if is_dense else chip.lists.synapse_bits
+    n_neurons = int(lists.is_computed.sum())
+    memory = len(lists.weight) * bits + n_neurons * chip.lists.neuron_bits
+    return int(
+        max(-(-memory // (chip.lists.synapse_memory_bits - chip.lists.program_bits)), -(-n_neurons // chip.neurons))
+    )
 
 
 def _require_memory(parts: ListPartition, chip: ChipSpec, is_pinned: bool) -> None:

@@ -159,7 +159,7 @@ class FrameBatches(Batches):
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
         intensities = images.astype(np.float32) / np.float32(self._white)
-        if not self._encoding.is_drawn:  # views of one frame
+        if self._encoding.is_constant:  # views of one frame
             still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
             return still.expand(n_frames, *still.shape)
         frames = encode(self._encoding, intensities, n_frames, rng)

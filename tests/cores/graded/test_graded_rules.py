@@ -98,7 +98,7 @@ def test_an_axon_with_two_sources_is_found(program):
 @pytest.mark.parametrize(
     ("figures", "rule", "message"),
     [
-        ({"neuron_bits": 40_000}, "synapse-memory", "memory of its lists and neurons in bits"),
+        ({"neuron_bits": 150_000}, "synapse-memory", "memory of its lists and neurons in bits"),
         ({"program_bits": 1_600_000}, "synapse-memory", "needs at most 1572864"),
         ({"joins_maximum": 0}, "join-maximum", "needs -1: none"),
         ({"accumulator_bits": 16}, "sum-range", "needs -32768 to 32767"),
