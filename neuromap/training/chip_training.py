@@ -27,14 +27,13 @@ from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
+from neuromap.training.network_training import accuracy_under, history_of, patterns_of, require_parts, task_of
 from neuromap.training.options.graded_settings import widths_of
 from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.training_options import (
     HardwareOptions,
     TrainingOptions,
     memory_told,
-    patterns_of,
     require_device,
     require_torch,
 )

@@ -86,6 +86,8 @@ def values(network, shown):
         nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),
         explorer.Limits(cores=3.0), mapping.MappingOptions(seed=3), simulation.Width.of(program.chip), nm.Recording(),
         simulation.Checkpoints(), *over_cores(network),
+        rollout.fastest_phases(nm.Rollout(network, "streaming")), *rollout.period_curve(network, pattern),
+        rollout.unfold(network, pattern, 2),
         datasets.load_images("digits", "test", limit=2), encoding.InputEncoding("I", (8, 8, 1), noise=0.5),
     ]  # fmt: skip
     found = (part for value in [*shown.values(), *more] for part in parts(value))
