@@ -21,9 +21,9 @@ def read_npz(data: bytes, largest: int, error: type[InputError]) -> dict[str, ND
             if unpacked > largest:
                 raise error(f"holds {unpacked} bytes; at most {largest} are read")
             return {name.removesuffix(".npy"): _read_npy(archive.read(name), error) for name in archive.namelist()}
-    except (InputError, OSError):
+    except InputError:
         raise
-    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive
+    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive, OSError too
         raise error("not a readable .npz archive of plain arrays") from None
 
 

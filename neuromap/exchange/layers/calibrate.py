@@ -32,7 +32,8 @@ from neuromap.formats.layers.operator_graph import OperatorGraph
 Reals = NDArray[np.float32]
 _AT_ONCE = 32
 """Inputs that are computed at a time."""
-_MOST_BYTES = 2**31
+_MOST_BYTES = 2**29
+"""Largest file of a calibration set, packed or not; arrays in Python have no bound."""
 _SAMPLES = 2**16
 """Values of a tensor that are kept for a percentile, from every batch."""
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
