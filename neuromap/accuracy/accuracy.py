@@ -21,7 +21,7 @@ class FrameAccuracy:
     tick : int
         The same in ticks of the chip.
     correct : int
-        Images that this frame alone names rightly.
+        Images that this frame names rightly, alone or with those before it.
     accuracy : float
         The same as a fraction of the images.
     seconds : float or None
@@ -68,6 +68,8 @@ class Accuracy(Documented, Tabled):
         Energy of a frame in steady operation; ``None`` where the chip has no figures.
     is_graded : bool
         Whether nodes send values, so that ``spikes`` are messages.
+    summed : bool
+        Whether a frame decides with all before it.
     """
 
     network: str
@@ -89,6 +91,7 @@ class Accuracy(Documented, Tabled):
     spikes: float
     joules: float | None
     is_graded: bool = False
+    summed: bool = False
 
     _called = "an accuracy"
     _forms = ("neuromap.accuracy.forms",)

@@ -2,7 +2,8 @@
 
 Neuron n of an output with s neurons votes for class n // (s / c) of c classes. The class with the most spikes in the
 frame is named, of graded outputs that with the greatest sum of values; of equals the one with the lowest number, so a
-silent frame names class 0. Every frame decides alone: nothing is summed over frames or over repeated presentations.
+silent frame names class 0. Every frame decides alone, nothing is summed over frames or over repeated presentations;
+``summed`` takes the frames up to this one together, as networks whose values are rates ask for.
 """
 
 from __future__ import annotations
@@ -44,17 +45,20 @@ def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     return votes
 
 
-def decide(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+def decide(spikes: NDArray[Any], classes: int, *, summed: bool = False) -> NDArray[np.int64]:
     """Name a class for every frame: most spikes or the greatest sum of values, the lowest number of equals.
 
     Parameters
     ----------
     spikes, classes
         As for :func:`votes_of`.
+    summed : bool
+        Whether a frame, the axis before the last, decides with all before it.
 
     Returns
     -------
     ndarray of int64, shape (...)
     """
-    named: NDArray[np.int64] = votes_of(spikes, classes).argmax(-1)
+    votes = votes_of(spikes, classes)
+    named: NDArray[np.int64] = (votes.cumsum(axis=-2) if summed else votes).argmax(-1)
     return named

@@ -28,6 +28,7 @@ DOCUMENT = document(
     spikes_per_frame=NUMBER.or_null(at="spikes"),
     energy_per_frame_joules=NUMBER.or_null(at="joules"),
     images_of_costs=COUNT(at="n_costed"),
+    summed=const(True).optional(at=lambda found: found.summed or None),
     frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART, seconds=NUMBER.optional)),
 )
 to_dict = DOCUMENT.of
@@ -52,6 +53,7 @@ _COLUMNS: tuple[Column[FrameAccuracy], ...] = (
 def render_text(found: Accuracy, width: int = 100) -> str:
     """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
     sent, most = ("messages", "the greatest value") if found.is_graded else ("spikes", "most spikes")
+    where = "in the frames up to it" if found.summed else "in it"
     return (
         f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
         f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
@@ -59,6 +61,6 @@ def render_text(found: Accuracy, width: int = 100) -> str:
         f"frequency {plain(found.sampling_frequency)} Hz\n"
         f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} {sent}, "
         f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
-        f"a frame names the class with {most} of {found.output} in it, the lowest of equals; frame 1 is the first "
+        f"a frame names the class with {most} of {found.output} {where}, the lowest of equals; frame 1 is the first "
         "response; steps and ticks since the onset of the stimulus\n"
     )

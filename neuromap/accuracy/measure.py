@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,13 @@ from neuromap.accuracy.decision import decide
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
-from neuromap.encoding.input_tables import input_encodings
-from neuromap.encoding.labelled_nodes import require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.argument_checks import needs, whole_number
+from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
-from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
@@ -37,6 +37,8 @@ def accuracy_on_chip(
     images: ImageSet,
     n_frames: int = 1,
     *,
+    summed: bool = False,
+    at: Sequence[int] | None = None,
     seed: int = 0,
     engine: str = "fast",
     threads: int | None = None,
@@ -46,7 +48,7 @@ def accuracy_on_chip(
     """Run all images of a set through a program and say how often each frame of its output names the right class.
 
     Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
-    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.decision`; every frame decides alone.
+    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.decision`.
 
     Parameters
     ----------
@@ -58,6 +60,10 @@ def accuracy_on_chip(
         The whole of it is run.
     n_frames : int
         Frames of the output that are decided on, from its first response on.
+    summed : bool
+        Whether a frame decides with all before it, from the first response on: for networks whose values are rates.
+    at : sequence of int, optional
+        Those of the frames that are told, from 1 to ``n_frames``; all by default.
     seed : int
         Of what the encoding draws: image k has the same frames whatever else is run.
     engine, threads, noise_seed, progress
@@ -77,6 +83,7 @@ def accuracy_on_chip(
     """
     needs("accuracy_on_chip: program", program, ChipProgram)
     shown = ImageFrames.of(rollout, images, n_frames, seed)
+    told = _told(at, n_frames)
     n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
 
     def tell(done: int, _: int) -> None:
@@ -90,7 +97,8 @@ def accuracy_on_chip(
     each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
     costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
     times, clock = _times(rollout, program, shown), ResponseSeconds(program, costs.seconds)
-    frames = _by_frame(times, _correct(spikes, images), n_images)
+    found = _by_frame(times, _correct(spikes, images, summed=summed), n_images)
+    frames = tuple(found[number - 1] for number in told)
     if program.chip.is_timed:
         frames = tuple(replace(frame, seconds=clock.of(frame.tick)) for frame in frames)
     return Accuracy(
@@ -113,15 +121,25 @@ def accuracy_on_chip(
         spikes=costs.spikes_per_frame,
         joules=costs.joules_per_frame,
         is_graded=rollout.network.is_graded,
+        summed=summed,
     )
 
 
-def accuracy_of_reference(rollout: Rollout, images: ImageSet, n_frames: int = 1, *, seed: int = 0) -> tuple[float, ...]:
+def _told(at: Sequence[int] | None, n_frames: int) -> list[int]:
+    told = list(range(1, n_frames + 1)) if at is None else [whole_number("at", number) for number in at]
+    if not told or not all(1 <= number <= n_frames for number in told) or sorted({*told}) != told:
+        raise InputError(f"at = {show(told)}: must be numbers of frames, 1 to {n_frames}, ascending")
+    return told
+
+
+def accuracy_of_reference(
+    rollout: Rollout, images: ImageSet, n_frames: int = 1, *, summed: bool = False, seed: int = 0
+) -> tuple[float, ...]:
     """Give the accuracy that the rollout has by definition, without a chip, for the frames of :func:`accuracy_on_chip`.
 
     Parameters
     ----------
-    rollout, images, n_frames, seed
+    rollout, images, n_frames, summed, seed
         As there.
 
     Returns
@@ -135,12 +153,12 @@ def accuracy_of_reference(rollout: Rollout, images: ImageSet, n_frames: int = 1,
         reference_batch(rollout, portion, [shown.output])[shown.output][:, shown.first :]
         for portion in shown.portions(min(at_once, _AT_ONCE))
     ]
-    return tuple(correct / len(images.images) for correct in _correct(np.concatenate(found), images))
+    return tuple(correct / len(images.images) for correct in _correct(np.concatenate(found), images, summed=summed))
 
 
-def _correct(spikes: NDArray[Any], images: ImageSet) -> list[int]:
+def _correct(spikes: NDArray[Any], images: ImageSet, *, summed: bool) -> list[int]:
     """Count the images that are named rightly, frame by frame; spikes have the shape (images, frames, size)."""
-    right = decide(spikes, len(images.classes)) == images.labels[:, np.newaxis]
+    right = decide(spikes, len(images.classes), summed=summed) == images.labels[:, np.newaxis]
     counts: list[int] = np.count_nonzero(right, axis=0).tolist()
     return counts
 
@@ -222,7 +240,9 @@ class ImageFrames:
 def _only_encoding(network: Network) -> InputEncoding:
     encoding = input_encodings(network)[network.inputs[0]]
     if not encoding.is_for_chip:
-        takes = ("values", '"value"') if network.is_graded else ("spikes", '"threshold", "bernoulli" or "layer"')
+        takes = (
+            ("values", '"value"') if network.is_graded else ("spikes", '"threshold", "bernoulli", "layer" or "rate"')
+        )
         raise NetworkError(
             f'inputs.{encoding.node}: code = "{encoding.code}" gives intensities, a chip takes {takes[0]}; give code = '
             f"{takes[1]}"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from neuromap.arrays.even_spikes import even_spikes
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
@@ -69,6 +70,9 @@ def encode(
         raise InputError(f"n_frames = {n_frames}: must be 1 or more frames per image")
     if encoding.is_drawn and not isinstance(rng, np.random.Generator):
         raise InputError(f"rng = {show(rng)}: input {encoding.node} is drawn; give numpy.random.default_rng(seed)")
+    if encoding.code == "rate":
+        spikes = even_spikes(images.reshape(len(images), -1), n_frames)
+        return spikes.swapaxes(0, 1).reshape(len(images), n_frames, *images.shape[1:])
     repeated = np.broadcast_to(images[:, np.newaxis], (len(images), n_frames, *images.shape[1:]))
     if rng is None or not encoding.is_drawn:
         still: NDArray[Any] = _coded(encoding, images)
@@ -225,7 +229,7 @@ def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
 # How the host encodes images for one input node.
 
 
-Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer", "value"]
+Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer", "value", "rate"]
 CODES: tuple[str, ...] = get_args(Code)
 """Codes by which intensities become frames; ``real`` and ``value`` give no spikes."""
 Shown: TypeAlias = Literal["still", "track"]
@@ -251,6 +255,9 @@ class InputEncoding(Card):
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
     - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.Conv` has
       it), and 1 where its sum reaches the threshold of the feature.
+    - ``rate``: a spike in a part of the frames that is the intensity p, spread evenly: none in frame 0, one in frame k
+      where floor(k p + a) > floor((k - 1) p + a). Neuron j is ahead by a, the fractional part of j times
+      (sqrt(5) - 1) / 2, so that equal intensities do not spike together.
     - ``value``: the values of a graded node: the pixel, 0 to 255, less the zero point. With a mean or a step it is
       ``(intensity - mean) / step``, rounded to the nearest integer (of two the even one) and clipped to the node's
       values, as a quantiser does.
@@ -263,7 +270,7 @@ class InputEncoding(Card):
         Rows, columns, features of the node.
     noise : float
         Standard deviation of the noise, 0 to 100, in units of intensity.
-    code : {"real", "threshold", "bernoulli", "layer", "value"}
+    code : {"real", "threshold", "bernoulli", "layer", "value", "rate"}
         How intensities become frames.
     levels : tuple of float
         Code ``threshold``: levels from 0 to 1, ascending.
@@ -314,6 +321,8 @@ class InputEncoding(Card):
             raise self._wrong("code", self.code, f"are {', '.join(CODES)}{near}")
         if not _is_number(self.noise) or not 0 <= self.noise <= MAX_NOISE:
             raise self._wrong("noise", self.noise, f"are numbers from 0 to {MAX_NOISE:g}")
+        if self.code == "rate" and self.noise:
+            raise self._wrong("noise", self.noise, 'is none with code = "rate", whose spikes are spread evenly')
         self._check_levels()
         self._check_mean()
         self._check_values()
@@ -340,8 +349,13 @@ class InputEncoding(Card):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether frames of one image differ."""
+        """Whether frames are drawn at random."""
         return self.noise > 0 or self.code == "bernoulli"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all frames of one image are alike."""
+        return not self.is_drawn and self.code != "rate"
 
     def check_images(self, shape: Sequence[int]) -> None:
         """Refuse images that do not become frames of the node.

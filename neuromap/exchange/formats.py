@@ -242,6 +242,14 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             "sums of 31 bits, values of 24",
             refuses="floats without a calibration set, activations that are no bounds or steps: structure only",
         ),
+        "rates": Format(
+            called="graded network",
+            suffixes=(),
+            holds="graded networks of ours as integrate-and-fire neurons whose rates are the values, for one chip",
+            function="exchange.from_graded.from_graded",
+            bounds="those of network files",
+            refuses="cycles, nodes that take the greatest input, neurons with more than 128 inputs on crossbar cores",
+        ),
         "sanafe": Format(
             called="SANA-FE",
             suffixes=(".yaml", ".yml"),

@@ -16,11 +16,10 @@ from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.registry import require_package
 from neuromap.render.value import Documented, Drawn, Tabled
-from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.pattern import first_frame
 from neuromap.training.network_training import train_network
-from neuromap.training.options.time_axes import FrameTimes, frame_times
 from neuromap.training.options.training_options import TrainingOptions
-from neuromap.training.training_result import TrainingResult
+from neuromap.training.training_result import FrameTimes, TrainingResult, frame_times
 
 _COLOURS = ("#1f5fa8", "#b4501e", "#3a7d44", "#7b4fa3", "#8a6d00", "#a8324a", "#3f7f86")
 _LEAST_SPAN = 0.1

@@ -26,7 +26,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.jobs.results_file import ResultKind
 from neuromap.render.value import Card, Documented, Drawn, Paged, Printed, Tabled
-from neuromap.rollout.first_frame import first_frame
+from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.wave import measure

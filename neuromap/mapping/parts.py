@@ -121,7 +121,10 @@ def require_neurons(network: Network, chip: ChipSpec) -> None:
             advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
         elif isinstance(node.neuron, GradedNeuron):
             text = "its neurons are graded, they send values; "
-            advice = Remedy("chip", "loihi2", "a chip with graded cores, such as loihi2, computes it")
+            said = "a chip with graded cores, such as loihi2, computes it"
+            if chip.kind.computes(LeakNeuron) or chip.kind.computes(CurrentNeuron):
+                said += f"; neuromap import rates NET --chip {chip.name} --data SOURCE makes rates of its values"
+            advice = Remedy("chip", "loihi2", said)
         else:
             text = "its neurons have a constant leak, V := V + leak, and a floor; "
             advice = Remedy("chip", "truenorth", "truenorth computes it")

@@ -338,7 +338,7 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
             arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
     if "padding" in table:
         given = table.values["padding"]
-        arguments["padding"] = tuple(given) if isinstance(given, list) else table.text("padding", PADDINGS)
+        arguments["padding"] = given if isinstance(given, list) else table.text("padding", PADDINGS)
     if "groups" in table:
         arguments["groups"] = table.integer("groups", 1, MAX_NEURONS)
     if "weights" in table:

@@ -1,4 +1,4 @@
-"""Float networks on integer neurons, with the price told (``docs/brian2.md``)."""
+"""Float networks on integer neurons, with the price told (``docs/brian2.md``); graded ones as rates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _HOMES = {
     "FloatSynapses": "float_network",
     "Quantisation": "quantisation",
     "Quantised": "quantise_network",
+    "RateNetwork": "rate",
     "float_reference": "float_steps",
     "quantise": "quantise_network",
+    "to_rates": "rate",
     "train_distance": "spike_distance",
 }
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from neuromap.quantise.quantisation import Quantisation as Quantisation
     from neuromap.quantise.quantise_network import Quantised as Quantised
     from neuromap.quantise.quantise_network import quantise as quantise
+    from neuromap.quantise.rate import RateNetwork as RateNetwork
+    from neuromap.quantise.rate import to_rates as to_rates
     from neuromap.quantise.spike_distance import train_distance as train_distance
 
 __all__ = sorted(_HOMES)

@@ -8,10 +8,11 @@ paths, else between a path that was found and a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -441,3 +442,25 @@ class IndexedPattern(Card):
                     if waits[v] == 0:
                         order.append(v)
         return order
+
+
+# Shortest walks from several nodes at once, where no edge has a negative length (Dijkstra).
+Node = TypeVar("Node", int, str)
+
+
+def shortest_walks(
+    starts: Mapping[Node, int], leaving: Callable[[Node], Iterable[tuple[Node, int]]]
+) -> dict[Node, int]:
+    """Find the least length of a walk to every node that is reached."""
+    best: dict[Node, int] = {}
+    heap = [(length, node) for node, length in starts.items()]
+    heapq.heapify(heap)
+    while heap:
+        length, node = heapq.heappop(heap)
+        if node in best:
+            continue
+        best[node] = length
+        for target, more in leaving(node):
+            if target not in best:
+                heapq.heappush(heap, (length + more, target))
+    return best

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import networkx as nx
 import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -433,3 +434,19 @@ def _frames(r: object) -> int | None:
     except TypeError:
         return None
     return number if 0 <= number <= MOST_BRIDGED else None
+
+
+# The first frame of an output that depends on the stimulus.
+def first_frame(pattern: RolloutPattern, output: str) -> int:
+    """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only."""
+    # An edge with R = 0 that leaves an input takes frames from 1 on, any other from 0 on.
+    network = pattern.network
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for key, r in zip(network.edges, pattern.values, strict=True):
+        graph.add_edge(*key, weight=_frames_of_edge(key, r, network.roots))
+    reached = nx.multi_source_dijkstra_path_length(graph, set(network.roots), weight="weight")
+    return int(reached[output])
+
+
+def _frames_of_edge(key: EdgeKey, r: int, roots: tuple[str, ...]) -> int:
+    return max(1, r) if key[0] in roots else r

@@ -25,8 +25,8 @@ from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.measure_row import core_map
 from neuromap.simulation.run.live_run import OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core
-from neuromap.studio.player.commands import SPEEDS, Session, picture_shape
-from neuromap.studio.player.player import (
+from neuromap.studio.scene.commands import SPEEDS, Session, picture_shape
+from neuromap.studio.scene.player import (
     EXECUTIONS,
     ChipFigures,
     PlayedRun,

@@ -21,8 +21,7 @@ from neuromap.render.value import Card
 from neuromap.simulation.stimulus import load_frames
 from neuromap.studio.guard import Address, Guard, Receive, Scope, Send
 from neuromap.studio.messages import Viewer, page_html
-from neuromap.studio.player.commands import Offer, Session, act, line_of, scene_of_network
-from neuromap.studio.player.world import World
+from neuromap.studio.scene.commands import Offer, Session, act, line_of, scene_of_network
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.scene.scene_file import (
     MOST_BYTES,
@@ -35,6 +34,7 @@ from neuromap.studio.scene.scene_file import (
     read_scene,
     scene_bytes,
 )
+from neuromap.studio.scene.world import World
 from neuromap.studio.sessions import KeptSessions, Sessions
 
 

@@ -18,7 +18,7 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import show_name
 from neuromap.files.whole_file import write_whole
-from neuromap.studio.player.commands import Offer, Session
+from neuromap.studio.scene.commands import Offer, Session
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.scene.scene_file import MOST_BYTES, SCENE_HEAD, read_scene, scene_bytes
 

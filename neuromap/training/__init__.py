@@ -9,8 +9,8 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "ChipTraining": "chip_training",
     "EpochFigures": "training_result",
-    "FrameTimes": "options.time_axes",
-    "HardwareOptions": "options.hardware_options",
+    "FrameTimes": "training_result",
+    "HardwareOptions": "options.training_options",
     "NodeSettings": "options.node_settings",
     "PatternAccuracy": "training_result",
     "TrainingOptions": "options.training_options",
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip
     from neuromap.training.network_training import train_network as train_network
-    from neuromap.training.options.hardware_options import HardwareOptions as HardwareOptions
     from neuromap.training.options.node_settings import NodeSettings as NodeSettings
     from neuromap.training.options.node_settings import choose_for_chip as choose_for_chip
     from neuromap.training.options.node_settings import node_settings as node_settings
-    from neuromap.training.options.time_axes import FrameTimes as FrameTimes
+    from neuromap.training.options.training_options import HardwareOptions as HardwareOptions
     from neuromap.training.options.training_options import TrainingOptions as TrainingOptions
     from neuromap.training.training_result import EpochFigures as EpochFigures
+    from neuromap.training.training_result import FrameTimes as FrameTimes
     from neuromap.training.training_result import PatternAccuracy as PatternAccuracy
     from neuromap.training.training_result import TrainingResult as TrainingResult
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
-from neuromap.encoding.input_tables import input_encodings
-from neuromap.encoding.labelled_nodes import require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -30,10 +29,15 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
 from neuromap.training.options.graded_settings import widths_of
-from neuromap.training.options.hardware_options import HardwareOptions
 from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
-from neuromap.training.options.pattern_turns import patterns_of
-from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
+from neuromap.training.options.training_options import (
+    HardwareOptions,
+    TrainingOptions,
+    memory_told,
+    patterns_of,
+    require_device,
+    require_torch,
+)
 from neuromap.training.training_result import TrainingResult
 
 if TYPE_CHECKING:
@@ -201,7 +205,7 @@ def _task(
     encoding = _encoding(network, images)
     asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     lines = choice.lines
-    if all(map(frames_are_alike, asked)) and not encoding.is_drawn:
+    if all(map(frames_are_alike, asked)) and encoding.is_constant:
         trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
         lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
     about = task_of(trained, images["train"])

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
-from neuromap.encoding.input_tables import input_encodings
-from neuromap.encoding.labelled_nodes import require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.network import Network
-from neuromap.rollout.first_frame import first_frame
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.node_settings import node_settings
-from neuromap.training.options.pattern_turns import call_pattern, patterns_of
-from neuromap.training.options.time_axes import frame_times
-from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
-from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult
+from neuromap.training.options.training_options import (
+    TrainingOptions,
+    call_pattern,
+    memory_told,
+    patterns_of,
+    require_device,
+    require_torch,
+)
+from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult, frame_times
 
 if TYPE_CHECKING:
     from neuromap.training.torch.train import Progress

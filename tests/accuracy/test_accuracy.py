@@ -76,6 +76,24 @@ def test_the_chip_is_right_as_often_as_the_reference(images, code):
     check()
 
 
+def test_summed_frames_decide_together_on_chip_and_in_the_reference(images):
+    rollout = nm.Rollout(network("rate"), "streaming")
+    program = nm.map_rollout(rollout, CHIP)
+    found = accuracy_on_chip(rollout, program, images, 12, summed=True, at=[1, 5, 12], threads=1)
+    assert [frame.frame for frame in found.frames] == [1, 5, 12]
+    wanted = accuracy_of_reference(rollout, images, 12, summed=True)
+    assert tuple(frame.accuracy for frame in found.frames) == tuple(wanted[k - 1] for k in (1, 5, 12))
+    alone = accuracy_of_reference(rollout, images, 12)
+    assert alone[0] == wanted[0]
+    assert wanted[-1] > max(alone)  # what single frames of few spikes do not tell, many do
+    assert "in the frames up to it" in str(found)
+    assert json.loads(found.to_json())["summed"] is True
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("accuracy"))
+    for at in ([], [0], [13], [5, 5], [7, 2]):
+        with pytest.raises(InputError, match="must be numbers of frames, 1 to 12, ascending"):
+            accuracy_on_chip(rollout, program, images, 12, at=at)
+
+
 def test_stretched_schedules_are_told_in_ticks(images, chip):
     net = network()
     rollout = nm.Rollout(net, "streaming")

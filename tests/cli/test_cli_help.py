@@ -16,8 +16,7 @@ from neuromap.faults.options import StudyOptions
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.training.options.hardware_options import HardwareOptions
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 
 COMMANDS = [command.name for command in app.registered_commands]
 

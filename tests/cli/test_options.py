@@ -18,8 +18,7 @@ from neuromap.options import Option, check_options, keywords_of, option, options
 from neuromap.report.latency import report_on_program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.run_options import RunOptions
-from neuromap.training.options.hardware_options import HardwareOptions
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 
 CHECKED = (MappingOptions, TrainingOptions, HardwareOptions, EngineChoice, StudyOptions)
 BOUNDED = [

@@ -7,7 +7,7 @@ import pytest
 from studio_server import PAUSED, TICK, figure, played, ready, scene_of, text, tick, wait_tick
 
 import neuromap as nm
-from neuromap.studio.player.commands import example_network
+from neuromap.studio.scene.commands import example_network
 
 
 def test_figures_are_those_of_the_library_and_change_with_every_edge(server, open_page, until):

@@ -73,6 +73,26 @@ def test_a_thermometer_is_feature_major_and_reaching_a_level_counts():
     assert frames[0, 0, 0, 0].tolist() == [True, False, True, False]
 
 
+@given(seed=st.integers(0, 2**32 - 1), n_frames=st.integers(1, 40))
+@settings(max_examples=30, deadline=None)
+def test_rates_are_kept_to_a_spike_at_every_time(seed, n_frames):
+    shown = images(seed=seed)
+    spikes = encode_set(InputEncoding("I", (4, 3, 2), code="rate"), shown, n_frames, 0)
+    assert spikes.shape == (5, n_frames, 4, 3, 2)
+    assert not spikes[:, 0].any()
+    wanted = shown.intensities()[:, None] * np.arange(n_frames)[:, None, None, None]
+    assert (np.abs(spikes.cumsum(axis=1) - wanted) < 1).all()
+    assert (encode_set(InputEncoding("I", (4, 3, 2), code="rate"), shown, n_frames, 0, [3])[0] == spikes[3]).all()
+
+
+def test_equal_rates_do_not_spike_together():
+    grey = np.full((1, 8, 8, 1), 0.25, np.float32)
+    spikes = encode(InputEncoding("I", (8, 8, 1), code="rate"), grey, 101)[0, 1:].reshape(100, 64).sum(axis=1)
+    assert spikes.sum() == 25 * 64
+    assert spikes.min() >= 14
+    assert spikes.max() <= 18
+
+
 def test_noise_has_its_deviation_and_is_clipped():
     gray = np.full((1, 100, 100, 1), 0.5, np.float32)
     frames = encode(InputEncoding("I", (100, 100, 1), noise=0.05), gray, 20, np.random.default_rng(1))
@@ -124,6 +144,7 @@ def test_tables_of_the_network_file_become_encodings(tmp_path):
         ({"mean": 0.5, "code": "bernoulli"}, 'inputs.I.mean: unknown key with code = "bernoulli"'),
         ({"frames": "movie"}, 'inputs.I.frames: found \'movie\'; allowed are "still", "track"'),
         ({"code": "bernouli"}, "inputs.I.code: found 'bernouli'; allowed are \"real\", \"threshold\", \"bernoulli\""),
+        ({"noise": 0.1, "code": "rate"}, 'inputs.I.noise: unknown key with code = "rate"; allowed are code'),
         ({"levels": [0.5]}, 'inputs.I.levels: unknown key with code = "real"'),
         ({"code": "threshold", "levels": [0.5, 0.5]}, "inputs.I.levels: found [0.5, 0.5]; allowed are 1 to 256 number"),
         ({"code": "threshold", "levels": 0.5}, "inputs.I.levels: found 0.5; allowed are 1 to 256 numbers from 0 to 1"),

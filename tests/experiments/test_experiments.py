@@ -18,8 +18,8 @@ from neuromap.errors import InputError
 from neuromap.experiments.experiment_file import list_experiments, load_experiment
 from neuromap.experiments.experiment_result import CurveResult, first_answers, gather
 from neuromap.experiments.experiment_run import run_experiment
-from neuromap.rollout.first_frame import first_frame
-from neuromap.training.options.time_axes import frame_times
+from neuromap.rollout.pattern import first_frame
+from neuromap.training.training_result import frame_times
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "real" / "experiment.toml"

@@ -216,6 +216,36 @@ reader(
 )
 
 
+reader(
+    "trace-values",
+    "a.safetensors",
+    lambda folder: [saved(recorded(graded_program()), folder, "a.safetensors")],
+    read_trace,
+    seal=seals.seal_safetensors,
+)
+
+
+def make_graded_checkpoints(folder):
+    from neuromap.simulation import Checkpoints
+
+    recorded(graded_program(), checkpoints=Checkpoints(folder / "state", 3))
+    return [(folder / "state").read_bytes()]
+
+
+def go_on_graded(path, _):
+    """Both engines go on alike from what they do not refuse."""
+    from neuromap.simulation import Checkpoints
+
+    found = [
+        recorded(graded_program(), checkpoints=Checkpoints(resume=path), engine=engine) for engine in ("numpy", "fast")
+    ]
+    if found[0].value.tolist() != found[1].value.tolist():
+        raise AssertionError("engines differ")
+
+
+reader("checkpoint-values", "state", make_graded_checkpoints, go_on_graded, seal=seals.seal_safetensors)
+
+
 def make_checkpoints(folder):
     from neuromap.simulation import Checkpoints
 
@@ -282,7 +312,7 @@ def make_trainings(folder):
 
 
 def read_training(path, context):
-    from neuromap.training.torch.checkpoint_header import epochs_done
+    from neuromap.experiments.experiment_run import epochs_done
     from neuromap.training.torch.train import load_checkpoint
 
     epochs_done(path)

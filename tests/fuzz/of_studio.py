@@ -36,7 +36,7 @@ def make_scenes(_):
 
 def unmapped_session(_):
     """A session that takes what is sent and maps nothing: that is no reading."""
-    from neuromap.studio.player.commands import Session
+    from neuromap.studio.scene.commands import Session
 
     class Unmapped(Session):
         def map(self):
@@ -108,7 +108,7 @@ def make_messages(_):
 
 def mapped_session(_):
     """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
-    from neuromap.studio.player.commands import Session
+    from neuromap.studio.scene.commands import Session
     from neuromap.studio.scene.shown import Shown
 
     plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
@@ -139,7 +139,7 @@ def wait_for(session):
 
 
 def act_on(session, values):
-    from neuromap.studio.player.commands import act
+    from neuromap.studio.scene.commands import act
     from neuromap.studio.scene.scene_file import Document
 
     act(session, Document(values, "command"))

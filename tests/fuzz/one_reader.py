@@ -92,10 +92,12 @@ def frames():
     return nm.random_frames(network(), n_frames=4, seed=1)
 
 
-def recorded(**more):
+def recorded(mapped=None, **more):
     from neuromap.simulation import Recording, simulate
 
-    return simulate(program(), frames(), engine="numpy", record=Recording("all", "outputs", counts=True), **more)
+    mapped, how = mapped or program(), {"engine": "numpy", **more}
+    fed = frames() if mapped.value_ranges is None else nm.random_frames(mapped, n_frames=4, seed=1)
+    return simulate(mapped, fed, record=Recording("all", "outputs", counts=True), **how)
 
 
 def saved(value, folder, name):

@@ -27,7 +27,7 @@ PRELOADED = (
     "neuromap.simulation.trace.load_trace",
     "neuromap.simulation.run.simulate",
     "neuromap.studio.run_server",
-    "neuromap.studio.player.commands",
+    "neuromap.studio.scene.commands",
     "neuromap.sweep.spec_file",
     "neuromap.sweep.run_store",
     "neuromap.sweep.run_table",

@@ -141,6 +141,11 @@ from neuromap.network import load_network
             'padding = "full"',
             'edges."I -> H1".padding: found \'full\'; allowed are "same", "valid"',
         ),
+        (
+            'padding = "same"',
+            "padding = [1, -1, 1]",
+            'edges."I -> H1": padding: found [1, -1, 1]; allowed are "same", "valid" and four integers',
+        ),
         ("groups = 2", "groups = 0", 'edges."I -> H1".groups: found 0; allowed are integers from 1'),
         ("groups = 2", "groups = 4", 'edges."I -> H1": groups: 4 does not divide the 2 features of the source'),
         (

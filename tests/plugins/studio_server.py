@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from neuromap.studio.player.player import Stage
+from neuromap.studio.scene.player import Stage
 from neuromap.studio.scene.scene_file import read_scene
 
 ROOT = Path(__file__).parents[2]

@@ -65,7 +65,11 @@ def values(network, shown):
     )  # fmt: skip
     pattern = nm.RolloutPattern.streaming(network)
     identity = nm.network.Identity((1, 1, 1), (1, 1, 1))
-    neurons = [nm.network.LeakNeuron(threshold=3), nm.network.CurrentNeuron(threshold=3, more_current_decays=(9,))]
+    neurons = [
+        nm.network.GradedNeuron(0, 9),
+        nm.network.LeakNeuron(threshold=3),
+        nm.network.CurrentNeuron(threshold=3, more_current_decays=(9,)),
+    ]
     spiking = [*neurons, nm.network.EdgeTerm(identity, 2)]
     wide = nm.network.build_network({"I": (600, None), "O": (1, 1)}, {("I", "O"): np.ones((1, 600), int)})
     with pytest.raises(DoesNotFitError) as caught:

@@ -21,8 +21,8 @@ import neuromap as nm
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
 from neuromap.studio.guard import Address, Guard
-from neuromap.studio.player.commands import Offer
 from neuromap.studio.run_server import MOST_MESSAGE, Patience, StudioApp, make_server
+from neuromap.studio.scene.commands import Offer
 from neuromap.studio.scene.scene import Scene, SceneRun
 from neuromap.studio.sessions import MOST_TABS, KeptSessions, Sessions
 

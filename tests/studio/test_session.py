@@ -8,7 +8,7 @@ import pytest
 
 from neuromap.datasets.tracks import ImageSet
 from neuromap.studio.messages import Viewer
-from neuromap.studio.player.commands import Offer, Session, act
+from neuromap.studio.scene.commands import Offer, Session, act
 from neuromap.studio.scene.scene import Change
 from neuromap.studio.scene.scene_file import Document
 from neuromap.studio.scene.shown import Shown

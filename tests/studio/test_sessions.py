@@ -14,8 +14,8 @@ import neuromap as nm
 from neuromap.faults.edited_program import SilentCore
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
-from neuromap.studio.player.commands import Offer
 from neuromap.studio.run_server import StudioApp
+from neuromap.studio.scene.commands import Offer
 from neuromap.studio.scene.scene import Change
 from neuromap.studio.scene.scene_file import network_bytes, scene_bytes
 from neuromap.studio.scene.shown import Shown

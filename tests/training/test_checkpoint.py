@@ -8,12 +8,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError, TrainingError
+from neuromap.experiments.experiment_run import epochs_done
 from neuromap.files.sealed import sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.training.options.training_options import TrainingOptions
-from neuromap.training.torch.checkpoint_header import epochs_done
 
 OPTIONS = TrainingOptions(epochs=3, optimiser="adam", threads=1)
 TASK = {"network": "little"}

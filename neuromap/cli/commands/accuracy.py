@@ -12,6 +12,7 @@ from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWO
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
@@ -20,6 +21,7 @@ EXAMPLES = """\
 Examples:
   neuromap accuracy examples/digits/for_chip/trained.toml
   neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
+  neuromap accuracy examples/graded/digits_loihi1.toml --chip loihi1 --summed --at 8,16,32
   neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
 
@@ -33,6 +35,8 @@ def accuracy(
     chip: str | None = CHIP,
     part: str = option("PART  Which images: test, validation or train.", "test"),
     frames: int = option("N  Frames of the output to decide on, from its first response on.", 1),
+    summed: bool = option("Let a frame decide with all before it: for networks whose values are rates.", False),
+    at: str | None = option("LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames."),
     limit: int | None = option("N  Only the first N images."),
     seed: int = option("N  Seed of what the encoding draws.", 0),
     *,
@@ -45,7 +49,7 @@ def accuracy(
 
     Images become spikes as [inputs.NAME] of the network file says. Neuron n of the output votes for class
     n // (size / classes); a frame names the class with most spikes in it (with the greatest value, where nodes are
-    graded), the lowest of equals; nothing is averaged.
+    graded), the lowest of equals. With --summed it decides with all frames before it.
     """
     import neuromap as nm
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
@@ -58,6 +62,8 @@ def accuracy(
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))
     options = flags.options(net, spec)
+    told = None if at is None else _numbers(at)
+    frames = frames if told is None else told[-1]
     images = load_images(data, part, limit=limit)
     check_run_length(frames * len(images.images))
     ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
@@ -66,7 +72,15 @@ def accuracy(
     check_run_length(frames * len(images.images), mapping.program)
     with progress_bar("simulating (images)") as progress:
         found = accuracy_on_chip(
-            mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **engine
+            mapping.rollout,
+            mapping.program,
+            images,
+            frames,
+            summed=summed,
+            at=told,
+            seed=seed,
+            progress=progress,
+            **engine,
         )
     if csv is not None:
         write_whole(csv, found.to_csv())
@@ -78,3 +92,13 @@ def accuracy(
     console = text_console()
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
     print_written(console, csv)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or found[0] < 1 or sorted({*found}) != found:
+        raise InputError(f"--at {text:.60}: must be numbers of frames from 1 on, ascending, such as 16,32,64")
+    return found

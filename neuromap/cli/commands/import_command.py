@@ -22,6 +22,7 @@ EXAMPLES = """\
 Examples:
   neuromap import onnx net.onnx -o net.toml
   neuromap import onnx float.onnx --calibrate inputs.npz -o net.toml
+  neuromap import rates examples/graded/digits.toml --chip truenorth --data digits -o digits_truenorth.toml
   neuromap import sanafe dvs.yaml -o dvs.toml --pins dvs.pins.toml
   neuromap import brian2 examples/brian2/current.py
   neuromap import brian2 examples/brian2/current.py -o current.toml
@@ -34,20 +35,23 @@ Examples:
 @command
 def import_command(
     format: str = argument(
-        "FORMAT  Whose file or script it is: brian2, nir, onnx, sanafe.",
+        "FORMAT  Whose file or script it is: brian2, nir, onnx, rates, sanafe.",
         groups=("neuromap.import_formats", "neuromap.backends"),
     ),
     source: Path = argument("SOURCE  The file, or the script."),
     output: str | None = option("--output, -o FILE  Write the integer network to this file."),
     chip: str | None = option(
         "CHIP  A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
-        "that of the script, or loihi1; of onnx none]"
+        "that of the script, or loihi1; of onnx none, of rates truenorth]"
     ),
     dt: float | None = option(
         "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]"
     ),
     tool: str | None = option(
         "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
+    ),
+    data: str | None = option(
+        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits."
     ),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
@@ -80,7 +84,7 @@ def import_command(
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
     check_destinations(written, files)
-    asked = (("dt", dt), ("tool", tool), ("calibration", calibrate))
+    asked = (("dt", dt), ("tool", tool), ("calibration", calibrate), ("data", data))
     options = {key: value for key, value in asked if value is not None}
     if is_script:
         if options or pins is not None:

@@ -63,8 +63,8 @@ def studio(
     """
     import neuromap as nm
     from neuromap.studio.guard import Address
-    from neuromap.studio.player.commands import Offer, example_network
     from neuromap.studio.run_server import run_server
+    from neuromap.studio.scene.commands import Offer, example_network
     from neuromap.studio.scene.scene import Scene, SceneRun
     from neuromap.studio.sessions import KeptSessions, default_folder
 

@@ -12,8 +12,7 @@ from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.options import option
-from neuromap.training.options.hardware_options import HardwareOptions
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 
 EXAMPLES = """\
 \b

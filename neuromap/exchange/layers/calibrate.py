@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Note
 from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_elements
-from neuromap.exchange.layers.graded_nodes import TakenGraded
 from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
@@ -29,8 +28,6 @@ from neuromap.files.npz import read_npz
 from neuromap.formats.layers.functions import FUNCTIONS
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
-from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.reference_frames import reference
 
 Reals = NDArray[np.float32]
 _AT_ONCE = 32
@@ -70,7 +67,7 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
                 f"calibration: no array for input {show_name(tensor)}, found {names}; name it like the input"
             )
         array = np.asarray(arrays[tensor])
-        if array.dtype.kind not in "fiu" or not array.size or not np.isfinite(array).all():
+        if array.dtype.kind not in "fiub" or not array.size or not np.isfinite(array).all():
             raise InputError(
                 f"calibration: {show_name(tensor)}: found {array.dtype}; give finite numbers, one input a row"
             )
@@ -107,25 +104,16 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     return _Quantising(graph, ends, points, ranges).quantised()
 
 
-def price(taken: TakenGraded, calibration: Calibration) -> tuple[Note, ...]:
-    """Say by how much outputs, and how often classes, differ from the float graph's on the calibration set."""
-    frames = {}
-    for name, tensor in taken.inputs.items():
-        neuron = taken.network.nodes[name].graded
-        assert neuron is not None
-        held = taken.places[next(t for t, place in taken.places.items() if place.node == name)]
-        x = calibration.inputs[tensor].reshape(len(calibration.inputs[tensor]), -1)
-        frame = np.zeros((len(x) + 1, len(held.elements)), np.int32)
-        frame[1:, held.elements] = np.clip(np.rint(x / np.float32(neuron.scale)), neuron.low, neuron.high)
-        frames[name] = frame
-    values = reference(Rollout(taken.network, "sequential"), frames)
+def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
+    """Say by how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
+    ends: dict[str, list[Reals]] = {tensor: [] for tensor in calibration.ends}
+    for shown in _batches(calibration):
+        for tensor, part in _computed(integers, shown, set(ends)):
+            ends[tensor].append(part)
     notes = []
-    for tensor, (node, elements, unit) in taken.reals.items():
-        expected = next((found for end, found in calibration.ends.items() if end == tensor), None)
-        if expected is None:
-            continue
-        expected = expected.reshape(len(expected), -1).astype(np.float64)
-        found = values[node][1:][:, elements] * unit
+    for tensor, parts in ends.items():
+        expected = calibration.ends[tensor].reshape(len(calibration.ends[tensor]), -1).astype(np.float64)
+        found = np.concatenate(parts).reshape(expected.shape)
         off, greatest = np.abs(found - expected), float(np.abs(expected).max()) or 1.0
         about = f"output {tensor} on {counted(len(expected), 'input')} of the calibration set"
         for word, error in (("on average", off.mean()), ("at most", off.max())):
@@ -133,9 +121,7 @@ def price(taken: TakenGraded, calibration: Calibration) -> tuple[Note, ...]:
             notes.append(Note(about, text, error=float(error / greatest), unit="of its greatest"))
         if expected.shape[1] > 1:
             classes = found.argmax(axis=1), expected.argmax(axis=1)
-            text = (
-                f"names another class than the float network for {np.count_nonzero(classes[0] != classes[1])} of them"
-            )
+            text = f"names another class than the float network for {np.count_nonzero(classes[0] != classes[1])}"
             if calibration.labels is not None:
                 right = [float((part == calibration.labels).mean()) for part in classes]
                 text += f"; accuracy {right[0]:.4f}, float {right[1]:.4f}"
@@ -308,12 +294,10 @@ class _Quantising:
 
 def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str]) -> dict[str, tuple[float, float]]:
     """Find the range of every point, and keep what the graph gives."""
-    n = len(next(iter(calibration.inputs.values())))
     lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
-    for start in range(0, n, _AT_ONCE):
-        shown = {tensor: array[start : start + _AT_ONCE] for tensor, array in calibration.inputs.items()}
+    for shown in _batches(calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
             if tensor in lows:
                 lows[tensor] = min(lows[tensor], float(found.min()))
@@ -330,6 +314,11 @@ def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str])
             lows[tensor] = min(0.0, float(np.percentile(values, outside))) if lows[tensor] < 0 else 0.0
             highs[tensor] = max(0.0, float(np.percentile(values, 100 - outside)))
     return {tensor: (lows[tensor], highs[tensor]) for tensor in points}
+
+
+def _batches(calibration: Calibration) -> Iterator[dict[str, Reals]]:
+    for start in range(0, len(next(iter(calibration.inputs.values()))), _AT_ONCE):
+        yield {tensor: array[start : start + _AT_ONCE] for tensor, array in calibration.inputs.items()}
 
 
 def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]) -> Iterator[tuple[str, Reals]]:
@@ -362,7 +351,11 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     flat = first.reshape(n, -1)
     source = (1, *first.shape[1:])
     found: Any
-    if one.kind == "function":
+    if one.setting("quantises"):
+        found = np.clip(np.rint(first / one.constants[0]) + one.constants[1], one.settings["low"], one.settings["high"])
+    elif one.setting("dequantises"):
+        found = (first - one.constants[1]) * one.constants[0]
+    elif one.kind == "function":
         function = FUNCTIONS.get(one.setting("function", ""))
         if function is None:
             raise NotSupportedError(

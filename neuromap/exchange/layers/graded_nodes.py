@@ -24,6 +24,8 @@ from neuromap.render.value import Card
 
 _WIDEST = 2**22
 """Greatest weight of an addend: times values of 8 bits, sums stay far inside 31."""
+_WIDEST_WHOLE = 2**15
+"""The same where the sum is a value itself, of 24 bits."""
 _PAIRS = 2**18
 """Most pairs of values that are tried one by one."""
 
@@ -135,8 +137,7 @@ class GradedNodes:
         low, high, zero, scale = values
         size, shape = math.prod(read.shape), shape_of(read.shape, read.first)
         order = element_order(read.shape, features_first=read.first)
-        step = np.full(size, math.inf) if meaning is None else meaning.scale
-        parts, unit, pair = self._one_unit(read, step, meaning, (low, high))
+        parts, unit, pair = self._one_unit(read, meaning, (low, high))
         if meaning is None:
             unit = unit / read.count
         bias = np.rint(read.offset / unit)
@@ -203,7 +204,7 @@ class GradedNodes:
         return Ratio(found.multiplier[back], found.shift[back], found.differ[back])
 
     def _one_unit(
-        self, read: Sums, step: Floats, meaning: Meaning | None, bounds: tuple[int, int]
+        self, read: Sums, meaning: Meaning | None, bounds: tuple[int, int]
     ) -> tuple[dict[str, MatrixSource], Floats, Joined | None]:
         """Give edges whose sums count in one unit for every neuron, and that unit; a pair of addends is proven."""
         order = element_order(read.shape, features_first=read.first)
@@ -230,10 +231,11 @@ class GradedNodes:
             )
             back = np.empty(len(order), np.int64)
             back[order] = np.arange(len(order))
-            weights, unit, off = common_unit(units, reach[back], step, _WIDEST)
+            scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, _WIDEST)
+            weights, unit, off = common_unit(units, reach[back], scale, most)
             if np.isinf(off).any():
                 raise NotSupportedError("it adds numbers whose scales are too far apart; quantise one of them first")
-            if off.max(initial=0) > 1e-6 and meaning is not None:
+            if off.max(initial=0) > 1e-6:
                 self._found.off[self._current] = float(off.max())
         found: dict[str, MatrixSource] = {}
         for k, (part, link) in enumerate(zip(read.parts, links, strict=True)):
@@ -294,7 +296,7 @@ class GradedNodes:
         least, most = np.zeros(size), np.zeros(size)
         for source, link in parts.items():
             neuron = self._nodes[source][1]
-            positive, negative = _signed_sums(link, size)
+            positive, negative = signed_sums(link, size)
             least += positive * neuron.low + negative * neuron.high
             most += positive * neuron.high + negative * neuron.low
         return least, most
@@ -318,7 +320,7 @@ class GradedNodes:
     def _note_width(self, source: str, name: str, link: MatrixSource) -> None:
         weights = getattr(link, "weights", None)
         array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
-        if array is not None and array.size and (array.max() > 255 or array.min() < -255):
+        if array is not None and array.size and (array.max() > 127 or array.min() < -128):
             self._found.wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
 
 
@@ -386,7 +388,7 @@ def _words(
     return margins
 
 
-def _signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
+def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
     """Add up the positive and the negative weights of every neuron; of convolutions as if no window met an edge."""
     if isinstance(link, Identity):
         return np.ones(size), np.zeros(size)

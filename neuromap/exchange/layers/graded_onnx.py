@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Exported, Note
+from neuromap.exchange.layers.graded_nodes import signed_sums
 from neuromap.exchange.layers.requantise import Meaning, least_totals
 from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
@@ -33,6 +34,7 @@ _OPSET = 21
 _EXACT = 2**24
 """float32 holds integers up to here, so sums below are exact in any order."""
 _TYPES = (np.uint8, np.int8, np.uint16, np.int16)
+_MOST_WEIGHTS = 2**26
 _TRIED = 40
 """Neighbours of a float32 scale that are tried on either side."""
 
@@ -220,6 +222,11 @@ class _Writer:
         transform = edge.transform
         if isinstance(transform, Dense) and transform.groups == 1 and transform.weights is not None:
             matrix = transform.weights.tensor(transform.weight_shape)
+        elif before.size * after.size > _MOST_WEIGHTS:
+            raise NotSupportedError(
+                f"edge {edge.label}: is a matrix of {before.size * after.size} weights; at most 2**26 = {_MOST_WEIGHTS}"
+                " are written, give it as a conv or pool"
+            )
         else:
             matrix = edge.matrix().toarray()
         weights = matrix[_features_first(after)][:, _features_first(before)]
@@ -268,17 +275,13 @@ class _Writer:
         for edge in self._network.edges.values():
             if edge.target != node.name:
                 continue
-            source = self._network.nodes[edge.source].graded
-            assert source is not None
+            source, _ = _known(self._network.nodes[edge.source])
             if neuron.maximum:
                 return low + source.low, high + source.high
-            matrix = edge.matrix()
-            for weights, least, most in (
-                (matrix.maximum(0), source.low, source.high),
-                (matrix.minimum(0), source.high, source.low),
-            ):
-                total = np.asarray(weights.sum(axis=1)).astype(np.int64)
-                low, high = low + total * least, high + total * most
+            assert edge.transform is not None
+            positive, negative = (part.astype(np.int64) for part in signed_sums(edge.transform, node.size))
+            low = low + positive * source.low + negative * source.high
+            high = high + positive * source.high + negative * source.low
         return low, high
 
     @staticmethod

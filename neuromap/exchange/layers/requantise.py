@@ -212,7 +212,9 @@ def nearest(ratio: float) -> tuple[int, int]:
     shift = 0
     while shift < 62 and ratio * 2.0 ** (shift + 1) < 2**_MOST_BITS - 1:
         shift += 1
-    return min(round(ratio * 2.0**shift), 2**_MOST_BITS - 1), shift
+    multiplier = min(round(ratio * 2.0**shift), 2**_MOST_BITS - 1)
+    spare = min(shift, (multiplier & -multiplier).bit_length() - 1) if multiplier else shift
+    return multiplier >> spare, shift - spare
 
 
 # Sums of two tensors whose units differ.
@@ -289,17 +291,17 @@ def _weights(ratio: Fraction, most: int) -> Iterator[tuple[int, int]]:
         rest = 1 / (rest - whole)
 
 
-def common_unit(units: Floats, greatest: Floats, scale: Floats, most: int) -> tuple[Ints, Floats, Floats]:
+def common_unit(units: Floats, greatest: Floats, scale: Floats | None, most: int) -> tuple[Ints, Floats, Floats]:
     """Find integer weights of several addends, row by row, and the unit of their sum."""
     # units: (n, m), 0 where a row has no such addend; greatest: (n, m), magnitudes of addends in their units
-    # scale: (n,), of the values that are made of them
+    # scale: (n,), of the values that are made of them; None: of sums that stay as they are, the least unit
     # gives weights (n, m), unit (n,), and the most that the sum is off, in scales (n,)
     present = units > 0
     least = np.where(present, units, np.inf).min(axis=1)
     least = np.where(np.isfinite(least), least, 1.0)
     weights, unit = np.zeros(units.shape, np.int64), least.copy()
-    error = np.full(len(units), np.inf)
-    for parts in range(1, 65):
+    error, scale = np.full(len(units), np.inf), least if scale is None else scale
+    for parts in (*range(1, 65), *(2**k for k in range(7, 16))):
         trial = np.rint(units * (parts / least)[:, None]).astype(np.int64)
         off = (np.abs(trial * (least / parts)[:, None] - units) * greatest).sum(axis=1) / scale
         better = (off < error / 2) & (error > 2.0**-7) & (trial <= most).all(axis=1)

@@ -89,7 +89,7 @@ def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: s
     taken = take_graded(integers, structure, node_text(graph.name))
     taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
     found = _graded(taken, integers, structure, format, source)
-    return replace(found, approximated=(*price(taken, shown), *found.approximated))
+    return replace(found, approximated=(*price(integers, shown), *found.approximated))
 
 
 def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:

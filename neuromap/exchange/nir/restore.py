@@ -28,8 +28,8 @@ from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, SpikingNeuron
-from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
-from neuromap.network.weights import INT_HIGH, as_integers, as_shape
+from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool, Shape
+from neuromap.network.weights import INT_HIGH, Margins, Padding, as_integers, as_shape
 
 
 def restore(graph: Contracted, head: Head) -> Imported:
@@ -215,33 +215,37 @@ def _window(node: NirNode, source: tuple[int, int, int], target: tuple[int, int,
     """Give a convolution or a pool in our words, if there are any."""
     get = {key: tuple(int(n) for n in np.broadcast_to(node.parameters[key].ravel(), 2)) for key in ("stride", "padding")
            if key in node.parameters}  # fmt: skip
-    is_valid = node.words.get("padding") == "valid" or get.get("padding") == (0, 0)
-    stride = (get["stride"][0], get["stride"][1])
-    try:
-        if node.kind == "Conv2d" and (node.parameters["dilation"] == 1).all():
-            weight = node.parameters["weight"]
-            if not is_integer(csr_array(weight.reshape(len(weight), -1))):
-                return None
-            kernel = (int(weight.shape[2]), int(weight.shape[3]))
-            ours = weight.transpose(2, 3, 1, 0).astype(np.int64)
-            groups = int(node.parameters["groups"].ravel()[0])
-            found: Conv | Pool = Conv(
-                source,
-                target,
-                kernel,
-                stride,
-                "valid" if is_valid else "same",
-                groups,
-                weights=ours,  # type: ignore[arg-type] # arrays become sources
-            )
-        elif node.kind == "SumPool2d":
-            sizes = np.broadcast_to(node.parameters["kernel_size"].ravel(), 2)
-            found = Pool(source, target, (int(sizes[0]), int(sizes[1])), stride, "valid" if is_valid else "same")
-        else:
+    rows, columns = get.get("padding", (0, 0))
+    trials: list[Padding | Margins] = ["same", (rows, columns, rows, columns)]
+    if "padding" in node.words:
+        trials = ["valid" if node.words["padding"] == "valid" else "same"]
+    elif not rows and not columns:
+        trials = ["valid"]
+    for padding in trials:
+        try:
+            found = _padded(node, source, target, (get["stride"][0], get["stride"][1]), padding)
+        except NetworkError:  # another padding
+            continue
+        if found is not None and (padding != "same" or _is_ours(node, found)):
+            return found
+    return None
+
+
+def _padded(
+    node: NirNode, source: Shape, target: Shape, stride: tuple[int, int], padding: Padding | Margins
+) -> Conv | Pool | None:
+    if node.kind == "Conv2d" and (node.parameters["dilation"] == 1).all():
+        weight = node.parameters["weight"]
+        if not is_integer(csr_array(weight.reshape(len(weight), -1))):
             return None
-    except NetworkError:  # another padding than ours
-        return None
-    return found if is_valid or _is_ours(node, found) else None
+        kernel = (int(weight.shape[2]), int(weight.shape[3]))
+        ours = weight.transpose(2, 3, 1, 0).astype(np.int64)
+        groups = int(node.parameters["groups"].ravel()[0])
+        return Conv(source, target, kernel, stride, padding, groups, weights=ours)  # type: ignore[arg-type]
+    if node.kind == "SumPool2d":
+        sizes = np.broadcast_to(node.parameters["kernel_size"].ravel(), 2)
+        return Pool(source, target, (int(sizes[0]), int(sizes[1])), stride, padding)
+    return None
 
 
 def _is_ours(node: NirNode, found: Conv | Pool) -> bool:

@@ -25,9 +25,9 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.rollout.indexed_pattern import shortest_walks
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.rollout.shortest_walks import shortest_walks
 from neuromap.simulation.cost.energy import Counts, energy_of
 
 _FEMTO = 15

@@ -172,7 +172,7 @@ class _Curves:
         self._network, self._images, self._seed = trained.network, images, seed
         shown = ImageFrames.of(Rollout(trained.network, trained.pattern), images, 1, seed)
         encoding = shown.encoding
-        self._is_constant = encoding.code != "bernoulli" and not encoding.noise
+        self._is_constant = encoding.is_constant
         nodes = (node for name, node in trained.network.nodes.items() if name not in trained.network.inputs)
         self._is_silent = all(node.threshold is not None and (node.threshold >= 1).all() for node in nodes)
         leaving = sum(source in trained.network.inputs for source, _ in trained.network.edges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,16 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuro
     """Find the plan with the fewest axons."""
     # gives ``None`` where no strategy stays within the core's axons and the potential's width
     # shapes: weights (n, s); threshold (n,)
+    if neuron is not None and weights.size:
+        # Weights with a common divisor lie on the axons of their quotients, digit by digit.
+        step = np.maximum(1, np.gcd.reduce(weights, axis=1))[:, None]
+        small = plan_axons(weights // step, threshold, core, neuron) if step.max() > 1 else None
+        if small is not None:
+            scaled = replace(small, weights=small.weights * step)
+            low, high = core.weight_range
+            is_held = low <= scaled.weights.min() and scaled.weights.max() <= high
+            if is_held and (scaled.swing(neuron) <= core.highest_potential).all():
+                return scaled
     n_sources = weights.shape[1]
     threshold = _lowered(weights, threshold, core)
     best: AxonPlan | None = None

@@ -19,8 +19,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.cycles.sequential_values import Relaxed, quiet_solver
+from neuromap.rollout.indexed_pattern import shortest_walks
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.rollout.shortest_walks import shortest_walks
 
 MAX_VARIABLES = 3000
 """Variables of the largest program that is searched."""

@@ -21,7 +21,7 @@ from neuromap.files.messages import counted, did_you_mean
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
-from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths
+from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths, shortest_walks
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
@@ -32,7 +32,6 @@ from neuromap.rollout.schedule.phases import (
     sample_late,
     windowed_phases,
 )
-from neuromap.rollout.shortest_walks import shortest_walks
 
 # User-given phases: put in place of the computed ones, refused where an edge would get less delay than it needs.
 

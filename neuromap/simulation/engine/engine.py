@@ -270,6 +270,14 @@ def check_state(program: ChipProgram, state: EngineState) -> None:
         state.spikes if state.values is None else state.values
     ):
         raise InputError(f"state: needs values where {program.name} sends some, one for each; restore its own state")
+    if state.values is not None and program.value_ranges is not None:
+        ranges = np.array([*program.value_ranges.values()])
+        least, greatest = int(ranges.min()), int(ranges.max())
+        amounts = np.zeros(0, np.int64) if state.currents is None else state.currents.amounts
+        if not (state.values.all() and ((state.values >= least) & (state.values <= greatest)).all()):
+            raise InputError(f"state: carries 0, or a value outside {least} to {greatest}; simulate from tick 0")
+        if amounts.min(initial=0) < low or amounts.max(initial=0) > high:
+            raise InputError(f"state: holds sums outside {low} to {high}; simulate from tick 0")
     _check_under_way(state.spikes, state.tick, int(program.wires.delay.max(initial=0)), program.axon_counts)
     if state.currents is not None:
         n_neurons = np.full(program.n_cores, program.chip.neurons)

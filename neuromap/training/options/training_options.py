@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
 from neuromap.errors import InputError, NotSupportedError, TrainingError
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import show
 from neuromap.options import check_options, documented, option
 from neuromap.registry import require_package
 from neuromap.render.value import Card
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
 """As PyTorch says it of the processor's memory and of that of a device."""
@@ -125,3 +128,61 @@ class TrainingOptions(Card):
 
 def _default(name: str) -> Any:
     return getattr(TrainingOptions, name)
+
+
+# ``HardwareOptions``: options of training for a chip.
+@documented
+@dataclass(frozen=True)
+class HardwareOptions(Card):
+    """What is asked of training for a chip.
+
+    Images are moved along rows and columns, drawn anew in every epoch; what comes in is 0. Without biases thresholds
+    stay at 1 to 255 on TrueNorth, and a network that sees nothing is silent.
+
+    Raises
+    ------
+    InputError
+        If a value is of a wrong type or out of range.
+    """
+
+    shift: int = option(
+        "N  With --for: move every training image by up to N pixels.", 0, within=(0, 16), must="must be 0 to 16 pixels"
+    )
+    no_bias: bool = option(
+        "--no-bias  With --for: keep thresholds within what the leak holds: no axons for biases.",
+        False,
+        choices=(False, True),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
+
+
+# Patterns under which one set of weights is trained: those of the rollouts that are given, in their order.
+def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[RolloutPattern, ...]:
+    """Give the patterns of one rollout or of several."""
+    rollouts = [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
+    if not rollouts:
+        raise InputError(f"{called}: no rollout is given; give one for every pattern that is to be trained")
+    for rollout in rollouts:
+        needs(f"{called}: rollout", rollout, Rollout)
+        if rollout.network is not rollouts[0].network:
+            raise InputError(
+                f"{called}: rollouts are of several networks ({rollouts[0].network.name}, {rollout.network.name}); one "
+                "set of weights is of one network, make all rollouts of it"
+            )
+    patterns = tuple(rollout.pattern for rollout in rollouts)
+    for pattern in patterns:
+        pattern.require_binary(called)
+    for number, pattern in enumerate(patterns):
+        for other in patterns[:number]:
+            if pattern == other:
+                one, two = call_pattern(other), call_pattern(pattern)
+                told = f"pattern {one} is given twice" if one == two else f"patterns {one} and {two} are the same"
+                raise InputError(f"{called}: {told}; each has its turn, give each once")
+    return patterns
+
+
+def call_pattern(pattern: RolloutPattern) -> str:
+    """Call a pattern by its name, or by its values where it has none."""
+    return pattern.name or pattern.digits

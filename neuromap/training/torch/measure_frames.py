@@ -12,10 +12,8 @@ from torch import Tensor
 
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode
-from neuromap.rollout.first_frame import first_frame
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.hardware_options import HardwareOptions
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
 
 
@@ -159,7 +157,7 @@ class FrameBatches(Batches):
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
         intensities = images.astype(np.float32) / np.float32(self._white)
-        if not self._encoding.is_drawn:  # views of one frame
+        if self._encoding.is_constant:  # views of one frame
             still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
             return still.expand(n_frames, *still.shape)
         frames = encode(self._encoding, intensities, n_frames, rng)

@@ -25,8 +25,7 @@ from neuromap.files.foreign import read_bytes
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
-from neuromap.rollout.first_frame import first_frame
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.training.options.training_options import TrainingOptions
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel

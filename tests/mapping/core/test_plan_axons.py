@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from neuromap.hardware.chip.chip_spec import NeuronRules
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import core_of
+from neuromap.network.spiking_neuron import LeakNeuron
 
 
 def rebuilt(plan, shape):
@@ -133,3 +134,18 @@ def test_the_last_threshold_without_bias_axons(chip, weight, theta, free):
     plan = core_of(chip(axons=1000)).plan(np.full((1, 300), weight), np.array([theta]))
     assert (plan.n_axons == 300) == free
     assert not free or (plan.leak[0], plan.alpha[0]) == (-255, 1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_weights_with_a_common_divisor_take_the_axons_of_their_quotients(chip, data):
+    weights = data.draw(hnp.arrays(np.int64, SHAPES, elements=st.integers(-8, 7)))
+    weights = weights[:, (weights != 0).any(axis=0)]
+    step = data.draw(hnp.arrays(np.int64, (len(weights), 1), elements=st.integers(1, 31)))
+    neuron = LeakNeuron(threshold=np.full(len(weights), 900), floor=900)
+    core, ones = core_of(chip(axon_types=4, axons=256)), np.ones(len(weights), np.int64)
+    small, plan = core.plan(weights, ones, neuron), core.plan(weights * step, ones, neuron)
+    assert plan.n_axons <= small.n_axons
+    np.testing.assert_array_equal(rebuilt(plan, weights.shape)[0], weights * step)
+    low, high = core.weight_range
+    assert low <= plan.weights.min(initial=0) <= plan.weights.max(initial=0) <= high

@@ -209,6 +209,21 @@ def test_ranks_hand_values_to_each_other(seed, number, ranks, cut, watched):
     assert sum(len(part[0]) for part in expected) > 10
 
 
+@pytest.mark.parametrize("value", [0, 2**31])
+def test_a_state_with_a_value_that_no_node_sends_is_refused(value):
+    _, program, frames = mapped(0, 0)
+    engine = make_engine(program, NUMPY)
+    engine.run(FedFrames(program, frames).events(0, 4))
+    state = engine.state
+    assert len(state.values)
+    wrong = state.values.copy()
+    wrong[0] = value
+    with pytest.raises(InputError, match="state: carries 0, or a value outside -5000 to 5000; simulate from tick 0"):
+        engine.restore(replace(state, values=wrong))
+    engine.restore(state)
+    assert np.array_equal(engine.state.under_way, state.under_way)
+
+
 def test_raw_events_carry_values():
     _, program, _ = mapped(0, 0)
     row = np.flatnonzero(program.host.node >= 0)[0]

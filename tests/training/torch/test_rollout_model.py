@@ -85,14 +85,19 @@ def test_edges_do_what_their_matrices_do(torch, data):
     kernel = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride = data.draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     source = (rows, columns, features)
+    padding = data.draw(st.just("same") | st.tuples(*[st.integers(0, 2)] * 4))
     same = (-(-rows // stride[0]), -(-columns // stride[1]))
+    if padding != "same":
+        whole = (rows + padding[0] + padding[2], columns + padding[1] + padding[3])
+        kernel = (min(kernel[0], whole[0]), min(kernel[1], whole[1]))
+        same = tuple((n - k) // s + 1 for n, k, s in zip(whole, kernel, stride, strict=True))
     kind = data.draw(st.sampled_from(["conv", "dense", "pool", "identity"]))
     if kind == "conv":
-        transform = Conv(source, (*same, out), kernel, stride, "same", groups)
+        transform = Conv(source, (*same, out), kernel, stride, padding, groups)
     elif kind == "dense":
         transform = Dense(source, (2, 1, out), groups)
     elif kind == "pool":
-        transform = Pool(source, (*same, features), kernel, stride, "same")
+        transform = Pool(source, (*same, features), kernel, stride, padding)
     else:
         transform = Identity(source, source)
     shape = weight_shape(Edge("A", "B", transform))

@@ -21,7 +21,7 @@ from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.studio.player.player import EXECUTIONS, Stage
+from neuromap.studio.scene.player import EXECUTIONS, Stage
 from neuromap.studio.scene.scene import MOST_EDITS, Change, Scene, SceneRun
 from neuromap.studio.scene.scene_file import Document, read_edit
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown

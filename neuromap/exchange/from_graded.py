@@ -1,0 +1,81 @@
+"""Graded networks as spiking ones whose rates stand for values, for chips without graded spikes, by labelled images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from neuromap.datasets.sources import load_images
+from neuromap.encoding.frames import encode_set
+from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
+from neuromap.errors import InputError
+from neuromap.exchange.imported import Imported, Note
+from neuromap.files.argument_checks import path_given
+from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.network_file import load_network
+from neuromap.network.spiking_neuron import LeakNeuron
+from neuromap.quantise.rate import RateNetwork, to_rates
+
+_SHOWN = 1_000
+"""Images of the training part on which values are found."""
+
+
+def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, data: str | None = None) -> Imported:
+    """Convert the file of a graded network into spiking neurons (:func:`neuromap.quantise.to_rates`).
+
+    Parameters
+    ----------
+    path : str or Path
+        A network file, all of whose nodes are graded, with one input of images.
+    chip : str, Path, ChipSpec or None
+        That the spiking network is for; ``truenorth`` by default.
+    data : str
+        Labelled images, as :func:`neuromap.datasets.load_images` names them: values are found on the first thousand of
+        the training part.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    InputError
+        If no data are given, or they cannot be read.
+    NotSupportedError, NetworkError, StimulusError
+        If the network cannot be converted, or the images do not fit its input.
+    """
+    path = path_given("from_graded", path)
+    if data is None:
+        raise InputError(
+            f"{path}: rates are balanced on values that images give; name them, such as --data digits or --data "
+            "mnist:PATH"
+        )
+    network = load_network(path)
+    images = load_images(data, "train", limit=_SHOWN)
+    require_labelled_nodes(network, len(images.classes), "conversion to rates")
+    encoding = input_encodings(network)[network.inputs[0]]
+    frames = encode_set(replace(encoding, noise=0.0), images, 1, 0)[:, 0]
+    made = to_rates(network, {encoding.node: frames}, "truenorth" if chip is None else chip)
+    bound = made.bounded_ticks
+    long = "" if bound is None else f"; for {bound} ticks no current can leave its width, begin anew by then"
+    return Imported(
+        network=made.network,
+        format="rates",
+        source=str(path),
+        kept=(
+            Note(network.name, f"its neurons; an output answers {made.depth} ticks after its stimulus begins{long}"),
+        ),
+        approximated=_notes(made, counted(len(images.images), "image")),
+    )
+
+
+def _notes(made: RateNetwork, shown: str) -> tuple[Note, ...]:
+    notes = []
+    for name, full in made.full.items():
+        neuron = made.network.nodes[name].neuron
+        loses = isinstance(neuron, LeakNeuron) and not neuron.subtract
+        text = f"a value becomes a rate, {full:.4g} a spike in every tick, found on {shown}"
+        lost = "; a spike loses what lay above its threshold, which is lowered by the mean of that" if loses else ""
+        notes.append(Note(name, text + lost))
+    return tuple(notes)
