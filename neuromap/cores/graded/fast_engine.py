@@ -207,7 +207,8 @@ class GradedFastEngine:
         team, parts = self._team, []
         for me, n in enumerate(team.counts[:, LISTED].tolist()):
             parts.append([column[me, :n] for column in (team.tick, team.core, team.lane, team.value)])
-        tick, core, neuron, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+        columns = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+        tick, core, neuron, value = columns
         if len(parts) > 1:  # of every thread in this order already, and threads have rising cores
             order = np.argsort(tick, kind="stable")
             tick, core, neuron, value = tick[order], core[order], neuron[order], value[order]

@@ -216,6 +216,7 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
     """Add the products of a core's axons that carry a value to what is due."""
     carried = state.carried[tick % (image.spike_delay + 1)]
     at, end = image.axons[core], image.axons[core + 1]
+    now, n_lanes = tick % image.slots, image.lanes[-1]
     n_axons, n_synapses = 0, 0
     while at < end:
         while at + BLOCK <= end and _is_silent(carried, at):
@@ -239,9 +240,11 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
         if n == 3:
             v3, w3 = 0, w0  # the fourth adds nothing
         for run in range(image.runs[pattern], image.runs[pattern + 1]):
-            slot = (tick + image.run_delay[run]) % image.slots
+            slot = now + image.run_delay[run]  # a division takes as long as a short run
+            if slot >= image.slots:
+                slot -= image.slots
             state.is_due[slot, core] = 1
-            lane = slot * image.lanes[-1] + base + image.run_lane[run]
+            lane = slot * n_lanes + base + image.run_lane[run]
             more = int64(image.run_weight[run])
             if n == 1:
                 for i in range(0, image.run_length[run], BLOCK):

@@ -170,9 +170,8 @@ def unlike_lists(program: SynapseProgram, core: int) -> list[int]:
     """List the lists of a core that no earlier one equals, but for a common step in the numbers of the neurons."""
     table, known, found = program.synapses, set(), []
     for one in range(int(table.axons[core]), int(table.axons[core + 1])):
-        synapses = range(int(table.lists[one]), int(table.lists[one + 1]))
-        first = int(table.neuron[synapses.start]) if synapses else 0
-        told = tuple((int(table.neuron[s]) - first, int(table.weight[s]), int(table.delay[s])) for s in synapses)
+        mine = slice(int(table.lists[one]), int(table.lists[one + 1]))
+        told = (np.diff(table.neuron[mine]).tobytes(), table.weight[mine].tobytes(), table.delay[mine].tobytes())
         if told not in known:
             known.add(told)
             found.append(one)
