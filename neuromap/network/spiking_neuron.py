@@ -97,7 +97,7 @@ class IntegerNeuron(Card, ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class SpikingNeuron(IntegerNeuron):
+class SpikingNeuron(IntegerNeuron, ABC):
     """Integer neurons that remember from tick to tick."""
 
     threshold: Ints  # (): what makes a neuron spike

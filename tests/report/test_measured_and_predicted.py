@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.mapping.map_rollout import map_rollout
-from neuromap.mapping.options.options import PHASES
+from neuromap.mapping.map_rollout import map_rollout, map_with_stages
+from neuromap.mapping.options.options import PHASES, MappingOptions
 from neuromap.network.build import build_network
 from neuromap.report.latency import latency_report
 from neuromap.report.measure_row import report_row
@@ -33,7 +33,9 @@ def draw_mapped(data, networks, patterns, chip, **options):
     network = data.draw(networks(**options))
     rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined"])))
     delay = data.draw(st.sampled_from([(1, 15), (1, 3), (2, 4)]))
-    return rollout, map_rollout(rollout, chip(delay=delay), phases=data.draw(st.sampled_from(PHASES)))
+    options = MappingOptions(phases=data.draw(st.sampled_from(PHASES)))
+    mapped = map_with_stages(rollout, chip(delay=delay), options)
+    return mapped.rollout if options.phases == "fastest" else rollout, mapped.program
 
 
 @given(st.data())

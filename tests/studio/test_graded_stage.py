@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from neuromap.studio.player.player import Stage
 
 import neuromap as nm
 from neuromap.cli.printing.watch_screen import frame_line, output_seen
@@ -10,6 +9,7 @@ from neuromap.faults.edited_program import SilentCore, WeightEdit
 from neuromap.network import GradedNeuron, build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.studio.messages import look_at, raster_rows
+from neuromap.studio.scene.player import Stage
 from neuromap.studio.scene.scene import Scene, SceneRun
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
 from neuromap.studio.scene.shown import Shown

@@ -121,7 +121,7 @@ _CHIP = define(
         name=TEXT,
         grid=record(cores=_RANGE, chips=_RANGE, reach=pair(INTEGER.or_null).optional)(additionalProperties=True),
         core=by_name(kind("integer", "number", "string", "boolean", "array"))(
-            required=["axons", "neurons", "weight_bits", "threshold_bits", "potential_bits"]
+            required=["axons", "neurons", "weight_bits"]  # kinds of cores differ in all others
         ),
         time=record(
             tick_seconds=NUMBER,
