@@ -229,7 +229,7 @@ def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
         (low, high), black = node.graded.value_range, -node.graded.zero_point
         if low <= black and black + 255 <= high:  # pixels, of which the node's range may hold more
             low, high = black, black + 255
-        return np.full(node.size, float(high - low)), np.full(node.size, float(low))
+        return np.full(node.size, float(high - low) or 1.0), np.full(node.size, float(low))  # 0 to 0: always silent
     features = 1 if node.shape is None else node.shape[2]
     step, mean = (np.ravel(table.get(key, idle)).astype(np.float64) for key, idle in (("step", 1 / 255), ("mean", 0.0)))
     spread = np.broadcast_to(1 / step, features), np.broadcast_to(-mean / step, features)

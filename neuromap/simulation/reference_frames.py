@@ -71,7 +71,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
         return spiking_reference(network, inputs)
     n_frames = len(next(iter(inputs.values())))
 
-    incoming = _incoming(rollout, lambda edge: _Way(edge.matrix(), edge.matrix().__matmul__))
+    incoming = _incoming(rollout, lambda edge: _sparse(edge, network.nodes[edge.source]))
     answers = {name: _response(network.nodes[name]) for name in incoming}
     # int64 rows, so that the products with integer matrices stay exact without a conversion in each frame
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
@@ -118,19 +118,22 @@ def _response(node: Node) -> Callable[[_Read], Ints]:
     if graded is None:
         theta = np.asarray(node.threshold, dtype=np.int64)
         return lambda read: (total(read) >= theta).astype(np.int64)
-    if graded.maximum:
-        return lambda read: graded.respond(_greatest(read, size))
 
     def respond(read: _Read) -> Ints:
-        drive = total(read) + graded.bias
-        if (greatest := int(np.abs(drive).max(initial=0))) > GREATEST_SUM:
-            raise NetworkError(
-                f"node {node.name}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale "
-                "its weights and multiplier down alike"
-            )
+        drive = _greatest(read, size) if graded.maximum else total(read) + graded.bias
+        _require_exact(node.name, drive, GREATEST_SUM)
         return graded.respond(drive)
 
     return respond
+
+
+def _require_exact(node: str, drive: NDArray[Any], bound: int) -> None:
+    """Refuse sums that are not computed exactly."""
+    if (greatest := int(np.abs(drive).max(initial=0))) > bound:
+        raise NetworkError(
+            f"node {node}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale its "
+            "weights and multiplier down alike"
+        )
 
 
 def _greatest(read: _Read, size: int) -> Ints:
@@ -221,16 +224,35 @@ def reference_batch(
 def _batched(edge: Edge, source: Node) -> _Way:
     """Say how an edge is computed of many stimuli: by dense products of floats, where they are exact, if it pays."""
     matrix, transform = edge.matrix(), edge.transform
-    greatest = 1 if source.graded is None else max(-source.graded.low, source.graded.high)
-    sums = np.bincount(np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), np.abs(matrix.data))
-    if int(sums.max(initial=0)) * greatest >= _EXACT:
-        return _Way(matrix, lambda values: (matrix @ values.T).T)
+    if _greatest_sum(matrix, source) >= _EXACT:
+        return _sparse(edge, source)
     if isinstance(transform, Conv):
         return _Way(matrix, _convolution(transform, matrix))
     if matrix.nnz >= _DENSE * math.prod(matrix.shape):
         dense = matrix.toarray().T.astype(np.float64)
         return _Way(matrix, lambda values: (values.astype(np.float64) @ dense).astype(np.int64))
     return _Way(matrix, lambda values: (matrix @ values.T).T)
+
+
+def _sparse(edge: Edge, source: Node) -> _Way:
+    """Say how an edge is computed by its sparse matrix; sums of values that may leave 64 bits are watched."""
+    matrix = edge.matrix()
+    if source.graded is None or _greatest_sum(matrix, source) < _EXACT:
+        return _Way(matrix, lambda values: (matrix @ values.T).T)
+    reals = matrix.astype(np.float64)
+
+    def product(values: Ints) -> Ints:
+        _require_exact(edge.target, (reals @ values.T.astype(np.float64)).T, _EXACT)
+        return (matrix @ values.T).T
+
+    return _Way(matrix, product)
+
+
+def _greatest_sum(matrix: csr_array, source: Node) -> int:
+    """Bound what an edge adds to a neuron, whatever its source sends."""
+    greatest = 1 if source.graded is None else max(-source.graded.low, source.graded.high)
+    sums = np.bincount(np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), np.abs(matrix.data))
+    return int(sums.max(initial=0)) * greatest
 
 
 def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:

@@ -350,7 +350,12 @@ def test_a_float_module_is_quantised_by_a_calibration_set(torch):
     ("given_set", "said"),
     [
         (np.zeros((3, 7)), r"found shape \[3, 7\]; allowed is \[n, 1, 12, 12\]"),
-        (np.full((3, 1, 12, 12), np.nan), "give finite numbers"),
+        (np.full((3, 1, 12, 12), np.nan), "found nan; give finite numbers"),
+        (np.full((3, 1, 12, 12), 1e300), "give finite numbers"),  # no float32
+        (np.zeros((0, 1, 12, 12)), r"found float64\[0, 1, 12, 12\]; give finite numbers"),
+        ([[1.0, 2.0], [3.0]], "give finite numbers"),
+        (np.zeros((3, 1, 12, 12)), "found zeros only"),
+        ({}, "found nothing"),
     ],
 )
 def test_a_calibration_set_that_does_not_fit_is_refused(torch, given_set, said):
@@ -358,6 +363,13 @@ def test_a_calibration_set_that_does_not_fit_is_refused(torch, given_set, said):
     with pytest.raises(InputError, match=said) as caught:
         nm.from_torch(module, shown[:1], calibration=given_set)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("label", [-1, 1000])
+def test_labels_that_are_no_classes_are_refused(torch, label):
+    module, shown = float_module(torch)
+    with pytest.raises(InputError, match=f"labels: found {label}; .* classes"):
+        nm.from_torch(module, shown[:1], calibration=shown[:8], labels=np.full(8, label))
 
 
 def test_what_no_sum_is_is_refused_with_a_calibration_set(torch):

@@ -11,6 +11,7 @@ import neuromap as nm
 from neuromap.errors import NetworkError, StimulusError
 from neuromap.network import Conv, GradedNeuron, Pool, build_network, load_network
 from neuromap.simulation import check_frames, random_frames, reference
+from neuromap.simulation.reference_frames import reference_batch
 
 
 @given(
@@ -73,6 +74,21 @@ def test_a_missing_value_counts_as_0_among_the_greatest():
     net = build_network({"I": (2, least), "O": (1, GradedNeuron(-100, 100, maximum=1))}, {("I", "O"): [[1, 1]]})
     frames = {"I": np.array([[0, 0], [-5, -3], [-5, 0], [-1, 4]])}
     assert reference(nm.Rollout(net, "sequential"), frames)["O"].ravel().tolist() == [0, -3, 0, 4]
+
+
+@pytest.mark.parametrize(
+    ("n_inputs", "value", "weight", "maximum"),
+    [(1, 2**23, 2**20, 1), (2048, 2**23, 2**30, 0)],  # times the multiplier, or summed, 0 in 64 bits
+)
+def test_sums_beyond_31_bits_are_refused_and_never_wrap(n_inputs, value, weight, maximum):
+    made = GradedNeuron(-5, 2**24 - 1, 2**31 - 2**11 if maximum else 1, maximum=maximum)
+    weights = np.full((1, n_inputs), weight)
+    net = build_network({"I": (n_inputs, GradedNeuron(0, 2**24 - 1)), "O": (1, made)}, {("I", "O"): weights})
+    frames = {"I": np.full((2, n_inputs), value)}
+    with pytest.raises(NetworkError, match=r"node O: a sum of .* is reached; at most 2147483647"):
+        reference(nm.Rollout(net, "sequential"), frames)
+    with pytest.raises(NetworkError, match=r"node O: a sum of .* is reached; at most 2147483647"):
+        reference_batch(nm.Rollout(net, "sequential"), {"I": frames["I"][None]}, ["O"])
 
 
 def test_a_graded_network_survives_its_file(tmp_path):

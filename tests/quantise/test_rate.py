@@ -137,6 +137,15 @@ def refused(nodes, edges, chip="truenorth", error=NotSupportedError, match="", r
         to_rates(network, rows, chip, **given_)
 
 
+@pytest.mark.parametrize("chip", ["loihi1", "truenorth"])
+def test_an_input_that_is_always_silent_never_spikes(chip):
+    nodes = {"I": (3, GradedNeuron(0, 255)), "J": (2, GradedNeuron(0, 0)), "O": (2, GradedNeuron(0, 255))}
+    network = build_network(nodes, {("I", "O"): np.ones((2, 3), int), ("J", "O"): np.ones((2, 2), int)})
+    with np.errstate(all="raise"):
+        made = to_rates(network, {"I": np.arange(12).reshape(4, 3), "J": np.zeros((4, 2), int)}, chip)
+    assert made.full["O"] > 0
+
+
 def test_what_is_no_rate_is_refused():
     graded = GradedNeuron(0, 255)
     nodes = {"I": (4, graded), "O": (4, graded)}

@@ -110,6 +110,8 @@ def _weights(output: str | None) -> str | None:
 def _check_chip_options(chip: str | None, hardware: Given[HardwareOptions], output: str | None) -> None:
     for words in (*hardware.words, *(() if output is None else (f"--output {output}",))):
         if chip is None:
-            raise InputError(f"{words}: is of training for a chip; give --for truenorth, or drop it")
+            raise InputError(
+                f"{words}: is of training for a chip; give --for truenorth (graded networks: --for loihi2), or drop it"
+            )
     if output is not None and not output.endswith(".toml"):
         raise InputError(f"--output {output}: is no network file; give a name that ends in .toml")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.graded.program import GradedProgram, UnitTable
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
-from neuromap.cores.synapse_list.list_network import ListNetwork, list_network
+from neuromap.cores.synapse_list.list_network import ListNetwork, digit_of, list_network
 from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, synapse_table
 from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
 from neuromap.cores.synapse_list.program import powers_needed
@@ -140,7 +140,7 @@ def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
 
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
-    # Digits have one bit less than weights, so that every carry is held, but for the last, which is what is left.
+    # Digits have the bits of weights without the sign, but for the last, which is what is left.
     wide = powers_needed(lists.weight, np.arange(len(lists.weight)), len(lists.weight), chip) == 0
     if not wide.any():
         return lists
@@ -150,9 +150,8 @@ def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     while rest.any():
         if step > chip.lists.weight_shifts[1]:
             raise _refuse_weight(lists, cut, chip)
-        half = 1 << (bits - 1)
         is_last = (rest >= chip.weight_range[0]) & (rest <= chip.weight_range[1])
-        digit = np.where(is_last, rest, ((rest + half) & (2 * half - 1)) - half)
+        digit = np.where(is_last, rest, digit_of(rest, bits))
         synapse.append(cut[digit != 0])
         digits.append(digit[digit != 0] << step)
         rest, step = (rest - digit) >> bits, step + bits

@@ -364,7 +364,7 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
-    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits))
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits - 1))
     parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
@@ -448,19 +448,25 @@ def _of_link(
 
 
 DIGIT_BITS = 7
-"""Width of a digit of a bias: digits -64 to 63 are weights of 8 bits."""
+"""Width of a digit of a bias: digits -127 to 127 are weights of 8 bits."""
 
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
     """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
-    # bits: width of a digit, two or more; shapes: bias (n,); digits (n,), each -2^(bits - 1) to 2^(bits - 1) - 1
-    found, rest, value, half = [], bias.astype(np.int64), 1, 1 << (bits - 1)
+    # bits: width of a digit without its sign; shapes: bias (n,); digits (n,), of magnitude below 2^bits
+    found, rest, value = [], bias.astype(np.int64), 1
     while rest.any():
-        digit = ((rest + half) & (2 * half - 1)) - half
+        digit = digit_of(rest, bits)
         if digit.any():
             found.append((value, digit))
         rest, value = (rest - digit) >> bits, value << bits
     return found
+
+
+def digit_of(rest: Ints, bits: int) -> Ints:
+    """Give the last digit of every number, with its sign: so no sum of digits goes beyond that of the numbers."""
+    digit: Ints = np.sign(rest) * (np.abs(rest) & ((1 << bits) - 1))
+    return digit
 
 
 class _HostNumbers:

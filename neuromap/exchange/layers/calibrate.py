@@ -63,21 +63,22 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     found = {}
     for tensor, shape in graph.inputs.items():
         if shape is None or tensor not in arrays:
-            names = ", ".join(arrays)
+            names = ", ".join(map(str, arrays)) or "nothing"
             raise InputError(
                 f"calibration: no array for input {show_name(tensor)}, found {names}; name it like the input"
             )
-        array = np.asarray(arrays[tensor])
-        if array.dtype.kind not in "fiub" or not array.size or not np.isfinite(array).all():
-            raise InputError(
-                f"calibration: {show_name(tensor)}: found {array.dtype}; give finite numbers, one input a row"
-            )
+        array = _finite(tensor, arrays[tensor])
         if array.size % math.prod(shape) or array.shape[1:] not in (tuple(shape[1:]), (math.prod(shape[1:]),)):
             wanted = ", ".join(["n", *map(str, shape[1:])])
             raise InputError(
                 f"calibration: {show_name(tensor)}: found shape {list(array.shape)}; allowed is [{wanted}]"
             )
-        found[tensor] = array.astype(np.float32).reshape(-1, *shape[1:])
+        if np.abs(array).max() < np.finfo(np.float32).tiny:
+            raise InputError(
+                f"calibration: {show_name(tensor)}: found zeros only, which no scale follows from; give inputs as the "
+                "network will see them"
+            )
+        found[tensor] = array.reshape(-1, *shape[1:])
     if len({len(array) for array in found.values()}) > 1:
         raise InputError("calibration: inputs have different numbers of rows; give every input as many")
     if percentile is not None and not 50 < percentile <= 100:
@@ -86,7 +87,25 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     numbers = None if labels is None else np.asarray(labels)
     if numbers is not None and (numbers.shape != (rows,) or numbers.dtype.kind not in "iu"):
         raise InputError(f"calibration: labels: found shape {list(numbers.shape)}; give {rows} integers, one an input")
+    if numbers is not None and numbers.min() < 0:
+        raise InputError(f"calibration: labels: found {numbers.min()}; give the numbers of classes, from 0 on")
     return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile)
+
+
+def _finite(tensor: str, given: Any) -> Reals:
+    """Take the array of an input."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    said, wanted = f"calibration: {show_name(tensor)}: found", "give finite numbers, one input a row"
+    if array.dtype.kind not in "fiub" or not array.size:
+        raise InputError(f"{said} {array.dtype}{list(array.shape)}; {wanted}")
+    with np.errstate(over="ignore"):
+        reals = array.astype(np.float32)
+    if not np.isfinite(reals).all():
+        raise InputError(f"{said} {array[~np.isfinite(reals)][0]}; {wanted}")
+    return reals
 
 
 def _from_file(path: Path) -> dict[str, NDArray[Any]]:
@@ -112,6 +131,9 @@ def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]
         for tensor, part in _computed(integers, shown, set(ends)):
             ends[tensor].append(part)
     notes = []
+    classes = max((math.prod(end.shape[1:]) for end in calibration.ends.values()), default=0)
+    if calibration.labels is not None and (last := int(calibration.labels.max())) >= classes:
+        raise InputError(f"calibration: labels: found {last}; the outputs have classes 0 to {classes - 1}")
     for tensor, parts in ends.items():
         expected = calibration.ends[tensor].reshape(len(calibration.ends[tensor]), -1).astype(np.float64)
         found = np.concatenate(parts).reshape(expected.shape)
@@ -121,10 +143,10 @@ def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]
             text = f"differs from the float network's {word}"
             notes.append(Note(about, text, error=float(error / greatest), unit="of its greatest"))
         if expected.shape[1] > 1:
-            classes = found.argmax(axis=1), expected.argmax(axis=1)
-            text = f"names another class than the float network for {np.count_nonzero(classes[0] != classes[1])}"
+            named = found.argmax(axis=1), expected.argmax(axis=1)
+            text = f"names another class than the float network for {np.count_nonzero(named[0] != named[1])}"
             if calibration.labels is not None:
-                right = [float((part == calibration.labels).mean()) for part in classes]
+                right = [float((part == calibration.labels).mean()) for part in named]
                 text += f"; accuracy {right[0]:.4f}, float {right[1]:.4f}"
             notes.append(Note(about, text))
     return tuple(notes)

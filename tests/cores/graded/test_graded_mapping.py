@@ -34,14 +34,15 @@ def mapped(network, chip, pattern="sequential"):
     return nm.map_rollout(nm.Rollout(network, pattern), chip, placer="row-major")
 
 
-@given(st.lists(st.integers(-(2**31) + 1, 2**31 - 1), min_size=1), st.integers(2, 7))
+@given(st.lists(st.integers(-(2**31) + 1, 2**31 - 1), min_size=1), st.integers(1, 7))
 def test_digits_of_biases_add_up_to_them(biases, bits):
     biases = np.array(biases)
     parts = bias_digits(biases, bits)
     assert (sum((value * digit for value, digit in parts), start=np.zeros_like(biases)) == biases).all()
     for value, digit in parts:
         assert value & (value - 1) == 0
-        assert -(2 ** (bits - 1)) <= digit.min() <= digit.max() < 2 ** (bits - 1)
+        assert np.abs(digit).max() < 2**bits
+        assert (digit * biases >= 0).all()
 
 
 def test_every_digit_of_a_bias_arrives(graded_chip, fed, frames_of):
@@ -83,6 +84,13 @@ def test_wide_weights_are_several_synapses(graded_chip, fed, frames_of):
     frames = random_frames(network, 4)
     found = frames_of(program, GradedFastEngine(program).run(fed(program, frames, 20)), 4)
     assert (found["O"] == reference(nm.Rollout(network, "sequential"), frames)["O"]).all()
+
+
+def test_digits_take_no_sum_beyond_that_of_weights_and_biases(graded_chip):
+    weight = 2**16 - 8  # next to a round number, whose digits in both signs would be a carry and -8
+    network = chain([[weight]], GradedNeuron(-(2**22), 2**22, 1, 9, 2**23 - 1 - 127 * weight))
+    program = mapped(network, graded_chip(weight_bits=4, weight_shifts=(0, 15), accumulator_bits=24))
+    assert check_program(program) == []
 
 
 def test_every_synapse_of_a_greatest_input_takes_a_compartment(graded_chip):
