@@ -118,6 +118,7 @@ class _Writer:
 
         self._onnx, self._network = onnx, network
         self._operators: list[Any] = []
+        self._named: dict[str, int] = {}  # operators of every node, less one
         self._stored: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
@@ -157,7 +158,9 @@ class _Writer:
 
     def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
         gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"
-        self._operators.append(self._onnx.helper.make_node(kind, reads, [gives], name=name, **said))
+        # runtimes refuse two operators of one name: a slash more tells them apart, and as a path each is the node still
+        self._named[name] = number = self._named.get(name, -1) + 1
+        self._operators.append(self._onnx.helper.make_node(kind, reads, [gives], name=name + "/" * number, **said))
         return gives
 
     def _store(self, array: NDArray[Any], name: str) -> str:
