@@ -16,6 +16,7 @@ from neuromap.datasets import load_images
 from neuromap.exchange.formats import import_file
 from neuromap.files.whole_file import write_whole
 from neuromap.render.plot import Panel, Plot, Point, draw_panels
+from neuromap.render.svg import standalone
 
 HERE = Path(__file__).parent
 TICKS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -51,7 +52,8 @@ def picture(rows):
                 point = Point(str(at), right / images, f"{100 * right / images:.2f} %, {cores or 'no'} cores")
                 lines.setdefault(chip or "graded", []).append(point)
         panels.append(Panel(f"{network}: accuracy, {mine[0][-1]:,} test images", lines, 1.0, bottom=0.5))
-    return draw_panels(Plot("ticks since the onset of the image", panels, "chip"), "Accuracy of rates over ticks")
+    plot = Plot("ticks since the onset of the image", panels, "chip")
+    return standalone(draw_panels(plot, "Accuracy of rates over ticks"))
 
 
 def main():
