@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,3 +129,12 @@ def rounded(total: Ints, multiplier: Ints, shift: Ints) -> Ints:
     up = (left > half) | ((left == half) & (half > 0) & (whole & 1 > 0))
     nearest: Ints = whole + up
     return nearest
+
+
+def require_exact(node: str, sums: NDArray[Any], bound: int = GREATEST_SUM) -> None:
+    """Refuse sums that are not computed exactly."""
+    if (greatest := int(np.abs(sums).max(initial=0))) > bound:
+        raise NetworkError(
+            f"node {node}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale its "
+            "weights and multiplier down alike"
+        )

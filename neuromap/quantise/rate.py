@@ -31,6 +31,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
+from neuromap.network.graded_neuron import require_exact
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
@@ -284,8 +285,9 @@ def _full_values(
         graded = network.nodes[name].graded
         assert graded is not None, "all nodes of a graded network are"
         into = (edge.matrix() @ values[u].T for (u, v), edge in network.edges.items() if v == name)
-        bias = np.broadcast_to(graded.bias, network.nodes[name].size)
-        values[name] = graded.respond((sum(into) + bias[:, None]).T)
+        sums = (sum(into) + np.broadcast_to(graded.bias, network.nodes[name].size)[:, None]).T
+        require_exact(name, sums)
+        values[name] = graded.respond(sums)
     full, saturated = {}, {}
     for name in units:
         found = values[name].astype(np.float64)

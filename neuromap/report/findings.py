@@ -194,9 +194,10 @@ def _verified(rows: Sequence[ReportRow]) -> Finding:
     wrong = [row for row in rows if not row.verified]
     if not wrong:
         which = "the one mapped row" if len(rows) == 1 else f"all {len(rows)} mapped rows"
-        return Finding(
-            "", f"in {which} the simulated chip computed exactly what the rollout defines, spike for spike", "verified"
-        )
+        is_graded = rows[0].verification is not None and rows[0].verification.is_graded
+        each = "value for value" if is_graded else "spike for spike"
+        text = f"in {which} the simulated chip computed exactly what the rollout defines, {each}"
+        return Finding("", text, "verified")
     names = _names(f"{row.pattern} ({row.execution})" for row in wrong)
     text = f"chip and reference differ in {names}: {wrong[0].verification.message if wrong[0].verification else ''}"
     return Finding("", text, "wrong")

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import NetworkError
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge
-from neuromap.network.graded_neuron import GREATEST_SUM
+from neuromap.network.graded_neuron import require_exact
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
@@ -121,19 +120,10 @@ def _response(node: Node) -> Callable[[_Read], Ints]:
 
     def respond(read: _Read) -> Ints:
         drive = _greatest(read, size) if graded.maximum else total(read) + graded.bias
-        _require_exact(node.name, drive, GREATEST_SUM)
+        require_exact(node.name, drive)
         return graded.respond(drive)
 
     return respond
-
-
-def _require_exact(node: str, drive: NDArray[Any], bound: int) -> None:
-    """Refuse sums that are not computed exactly."""
-    if (greatest := int(np.abs(drive).max(initial=0))) > bound:
-        raise NetworkError(
-            f"node {node}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale its "
-            "weights and multiplier down alike"
-        )
 
 
 def _greatest(read: _Read, size: int) -> Ints:
@@ -242,7 +232,7 @@ def _sparse(edge: Edge, source: Node) -> _Way:
     reals = matrix.astype(np.float64)
 
     def product(values: Ints) -> Ints:
-        _require_exact(edge.target, (reals @ values.T.astype(np.float64)).T, _EXACT)
+        require_exact(edge.target, (reals @ values.T.astype(np.float64)).T, _EXACT)
         return (matrix @ values.T).T
 
     return _Way(matrix, product)

@@ -164,3 +164,10 @@ def test_what_is_no_rate_is_refused():
     refused(nodes, edges, error=InputError, match="allows 0 to 255", rows={"I": np.full((2, 4), 300)})
     refused(nodes, edges, error=InputError, match="give values of the inputs I", rows={})
     refused(nodes, edges, error=InputError, match="percentile", percentile=20)
+
+
+def test_sums_that_are_not_exact_are_refused_on_the_data_too():
+    neuron = GradedNeuron(0, 255, multiplier=1, shift=20)
+    network = build_network({"I": (2, GradedNeuron(0, 2**20)), "O": (1, neuron)}, {("I", "O"): [[2000, 2000]]})
+    with pytest.raises(NetworkError, match=r"node O: a sum of 4194304000 is reached; at most 2147483647 \(31 bits\)"):
+        to_rates(network, {"I": np.full((2, 2), 2**20)}, "loihi1")

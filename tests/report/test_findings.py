@@ -8,7 +8,7 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
 from neuromap.explorer.search.best_first import UNMEASURED
-from neuromap.network import build_network
+from neuromap.network import GradedNeuron, build_network
 from neuromap.render.numbers import ALIKE
 from neuromap.report.findings import findings
 
@@ -111,3 +111,11 @@ def with_accuracies(report, curves):
 def test_the_best_accuracy_is_told_with_its_tick(report, curves, said):
     (text,) = [found.text for found in findings(with_accuracies(report, curves)) if found.kind == "accuracy"]
     assert text.endswith(said)
+
+
+def test_graded_networks_are_verified_value_for_value():
+    graded = GradedNeuron(0, 9)
+    network = build_network({"I": (2, graded), "O": (1, graded)}, {("I", "O"): [[1, 1]]})
+    report = nm.latency_report(network, "loihi2", patterns=["streaming"], executions=["windowed"], n_frames=4)
+    (said,) = [found.text for found in findings(report) if found.kind == "verified"]
+    assert said == "in the one mapped row the simulated chip computed exactly what the rollout defines, value for value"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuromap.cores.graded.program import GradedProgram, UnitTable
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
 from neuromap.cores.synapse_list.list_network import ListNetwork, digit_of, list_network
-from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, synapse_table
+from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, require_memory
 from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
 from neuromap.cores.synapse_list.program import powers_needed
 from neuromap.errors import DoesNotFitError
@@ -92,7 +92,7 @@ def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixe
             parts = fill_cores(
                 lists, chip, runs=_runs(lists, chip), in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed
             )
-            _require_memory(parts, chip, fixed is not None)
+            require_memory(parts, chip, is_pinned=fixed is not None)
         except DoesNotFitError as error:
             refusals.append(error)
             continue
@@ -117,20 +117,6 @@ def _least_cores(lists: ListNetwork, chip: ChipSpec, is_dense: bool) -> int:
     return int(
         max(-(-memory // (chip.lists.synapse_memory_bits - chip.lists.program_bits)), -(-n_neurons // chip.neurons))
     )
-
-
-def _require_memory(parts: ListPartition, chip: ChipSpec, is_pinned: bool) -> None:
-    """Refuse a core whose neurons and synapses take more memory than it has."""
-    used = np.bincount(parts.core[parts.core >= 0], minlength=parts.n_cores)
-    other = chip.lists.program_bits + used * chip.lists.neuron_bits
-    bits, most = synapse_table(parts)[0].bits(chip, other) + other, chip.lists.synapse_memory_bits
-    if (bits > most).any():
-        one = int(np.argmax(bits))
-        node = parts.lists.node_of(int(np.flatnonzero(parts.core == one)[0]))
-        who = "the pins put" if is_pinned else "its neurons put"
-        text = f"{who} {bits[one]} bits of synapses and neurons into a core, one of {chip.name} has {most}"
-        advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
-        raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
 
 
 def _runs(lists: ListNetwork, chip: ChipSpec) -> int:

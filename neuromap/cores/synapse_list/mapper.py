@@ -47,7 +47,7 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
         )
     parts = partition_lists(lists, chip, context.budget, fixed, shares=is_plain)
     if fixed is not None:
-        _require_memory(parts, chip)
+        require_memory(parts, chip)
     regions = None if fixed is None else regions_of(parts, fixed)
     found = Parts(rollout, parts, parts.n_cores, wires_of(parts), regions=regions, phases=phases)
     return found if is_plain else _balanced(found, chip, context)
@@ -103,13 +103,16 @@ def _holds(parts: ListPartition, chip: ChipSpec, runs: int) -> bool:
     return True
 
 
-def _require_memory(parts: ListPartition, chip: ChipSpec) -> None:
-    """Refuse pins that put more synapses into a core than it holds."""
-    bits, most = synapse_table(parts)[0].bits(chip), chip.lists.synapse_memory_bits
+def require_memory(parts: ListPartition, chip: ChipSpec, *, is_pinned: bool = True) -> None:
+    """Refuse a core whose synapses, and whatever else lies in the same memory, take more than it has."""
+    used = np.bincount(parts.core[parts.core >= 0], minlength=parts.n_cores)
+    other = np.array([chip.lists.other_memory(n) for n in used.tolist()], np.int64)
+    bits, most = synapse_table(parts)[0].bits(chip, other) + other, chip.lists.synapse_memory_bits
     if (bits > most).any():
         one = int(np.argmax(bits))
         node = parts.lists.node_of(int(np.flatnonzero(parts.core == one)[0]))
-        text = f"the pins put {bits[one]} bits of synapses into a core, one of {chip.name} has {most}"
+        who, what = "the pins" if is_pinned else "its neurons", "synapses and neurons" if other[one] else "synapses"
+        text = f"{who} put {bits[one]} bits of {what} into a core, one of {chip.name} has {most}"
         advice = Remedy("pins.neurons", None, "spread these neurons over more cores")
         raise refuse("synapse_memory", node, int(bits[one]), most, text, [advice])
 
