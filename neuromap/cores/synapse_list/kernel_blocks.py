@@ -14,10 +14,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.grow_order import Layer
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
-from neuromap.cores.synapse_list.program import SynapseTable
+from neuromap.cores.synapse_list.synapse_rows import in_lists
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 Ints = NDArray[np.int64]
@@ -63,7 +62,9 @@ def _cuts(mine: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: C
     tried = []
     for n_boxes, size in found[:_MOST_TRIED]:
         some = mine[_box_of(shape, size) == n_boxes // 2]
-        axons = len(np.unique(groups.read_by(some)))
+        is_read = np.zeros(groups.n_signals, np.bool_)
+        is_read[groups.read_by(some)] = True
+        axons = int(is_read.sum())
         if axons <= chip.axons:
             tried.append((n_boxes, axons, size))
     yield from (size for _, _, size in sorted(tried))
@@ -87,17 +88,11 @@ def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) 
     soma = groups.neuron[some]
     if lists.n_neurons > lists.n_somas:
         soma = np.flatnonzero(np.isin(lists.soma, soma))
-    each = np.diff(lists.start)[soma]
-    synapse = ragged_ranges(lists.start[soma], each)
-    slot = np.repeat(np.arange(len(soma)), each)
-    order = np.lexsort((slot, lists.delay[synapse], lists.signal[synapse]))
-    signal, first = np.unique(lists.signal[synapse[order]], return_index=True)
-    table = SynapseTable(
-        np.array([0, len(signal)]),
-        np.append(first, len(order)).astype(np.int64),
-        slot[order].astype(np.int32),
-        lists.weight[synapse[order]].astype(np.int32),
-        lists.delay[synapse[order]].astype(np.uint8),
-    )
+    core = np.full(lists.n_neurons, -1, np.int64)
+    core[soma] = 0
+    slot = np.zeros(lists.n_neurons, np.int64)
+    slot[soma] = np.arange(len(soma))
+    columns = lists.signal, lists.weight, lists.delay
+    table, signal = in_lists(lists.start, columns, core, slot, 1, lists.n_signals)
     other = chip.lists.other_memory(len(soma))
     return len(signal) <= chip.axons and int(table.bits(chip, other)[0]) + other <= chip.lists.synapse_memory_bits
