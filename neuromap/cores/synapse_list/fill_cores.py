@@ -91,7 +91,7 @@ def fill_cores(
             return settle(number_order(some), some, room)[0]
         return partition_groups(some, room, _layers(lists, some), budget)
 
-    label = boxes(lists, groups, _layers(lists, groups), chip) if in_boxes else None
+    label = boxes(lists, groups, chip) if in_boxes else None
     if fixed is not None:
         label = fixed.label[groups.neuron]
     core = fill(groups) if label is None else _around(groups, label, fill)
