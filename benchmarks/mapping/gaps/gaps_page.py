@@ -25,8 +25,9 @@ _CROPS_HEAD = """\
 ### Crops
 
 Small layers of the same kinds, read from the host alone, on cores with fewer axons
-(`benchmarks/mapping/gaps/crops.py`). An integer program (HiGHS) excludes a number of cores, taking for granted that two axons of a source make any weights,
-and finds a legal mapping for another. Where the solver did not end in time the fewest lie between two numbers.
+(`benchmarks/mapping/gaps/crops.py`). An integer program (HiGHS) excludes a number of cores, taking for granted that
+two axons of a source make any weights, and finds a legal mapping for another. Where the solver did not end in time
+the fewest lie between two numbers.
 
 | crop | axons of a core | found | bound | fewest there are | stuck |
 |---|---:|---:|---:|---:|---|
