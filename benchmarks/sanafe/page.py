@@ -78,15 +78,15 @@ read a network file: groups, neurons with ranges, edges (`dense`, `sparse`, `con
 `mappings`, whose cores become pins, tile by tile. `pyyaml` reads it (extra `sanafe`), as words, lists and tables alone:
 YAML with anchors or more than 32 levels is refused, as are files beyond 64 MiB.
 
-Neurons are `leaky_integrate_fire` with `input_decay` 0; resets are hard or soft, and `reverse_reset_mode: saturate` is
-a floor. SANA-FE's step s is our frame s, computed in tick s - 1. Groups without incoming edges are
-[sources](spiking.md#sources), which their bias drives. Where nothing leaks and all values are whole, the network keeps
-its own integers, and neurons have 18 bits for current and voltage; else they are in units of 1/64, with 24.
-`leak_decay` becomes the nearest fraction of 4096, and the import says by how much it differs. Neurons of a group that a convolution
-reads or feeds are (row, column, feature) here and (feature, row, column) there; the import names these groups. Other
-modes, decays of inputs, leaks while a neuron rests at another value than 0, delays in dendrites, unknown attributes and
-keys, what is given twice, and values that are no multiples of 1/64 (thresholds too, where resets are soft) are refused
-in one line each.
+Neurons are `leaky_integrate_fire` with `input_decay` 0; resets are hard or soft, and `reverse_reset_mode: saturate`
+is a floor. SANA-FE's step s is our frame s, computed in tick s - 1. Groups without incoming edges are
+[sources](spiking.md#sources), which their bias drives. Where nothing leaks and all values are whole, the network
+keeps its own integers, and neurons have 18 bits for current and voltage; else they are in units of 1/64, with 24.
+`leak_decay` becomes the nearest fraction of 4096, and the import says by how much it differs. Neurons of a group that
+a convolution reads or feeds are (row, column, feature) here and (feature, row, column) there; the import names these
+groups. Other modes, decays of inputs, leaks while a neuron rests at another value than 0, delays in dendrites,
+unknown attributes and keys, what is given twice, and values that are no multiples of 1/64 (thresholds too, where
+resets are soft) are refused in one line each.
 
 The network of SANA-FE's tutorial on DVS gestures (18,678 neurons, driven by biases; `benchmarks/validation/gesture.py`
 makes it of the packaged arrays) takes 33 cores of stock `loihi1` with all neurons kept, 32 without those that nothing
