@@ -41,19 +41,7 @@ Filling cores in order takes less time than our partition of the LeNet-like netw
 deliveries everywhere. {in_order}
 Ours knows rows and columns of the layers; AxonFlow sees neurons and edges alone.
 
-AxonFlow's functions were copied by hand from the files that could be read in November 2026, outside the project:
-`partitionSequential` on the order of the neurons (ordered) and after `feedForwardOrder` (sequential),
-`partitionHyperedgeHidingOnlyInbound` (overlap), `partitionHMETIS` (hierarchical), `hilbertPlacement` after
-`feedForwardOrder`, `spectralPlacement` (NetworkX), and `forceDirectedRefinement` with and without `fixes`. Four
-departures: the refinement walks the whole rectangle of the layout; hyperedges that reach one other partition are kept;
-the hierarchical refinement counts what a coarse node reads by its neurons; and its priority queue is one of the same
-contract with stale entries dropped. Partitioners had 900 CPU seconds each and refinements 60 (120 for 16,384 neurons),
-after which what they had reached counts; at 65,536 neurons none ended in 300.
-
-For every partition that was placed, the placer that took the fewest hops is shown. Not placed, because they took more
-cores and deliveries than in order: overlap and sequential on the random networks, sequential on VGG-like (41 cores,
-89,661 deliveries). `partitionHMETIS` did not end in 400 CPU seconds on 4,096 random neurons. The set-list partitioner,
-`partitionEdgeHiding`, the swap partitioner, and the particle-swarm and TrueNorth placers did not run.
+`benchmarks/README.md` says how AxonFlow was run, and which of its partitioners and placers did not end.
 """
 _WHAT = {
     "LeNet-like": "5x5 convolutions, 2x2 pools and dense layers on a 32x32x3 image: 11,166 neurons",
