@@ -32,9 +32,8 @@ CPU time is a multiple of our partition of the LeNet-like network, which took {u
 loaded before, in {compile:.1f} CPU seconds. Taken on {date} on {cpu}, {cpus} CPUs, one thread each, while others used
 the machine. {earlier}
 
-Ours takes at most as many cores, deliveries and hops everywhere. Partition and placement together took so many times
-the CPU time of those of AxonFlow with the fewest hops:
-{ratios}.
+Ours takes at most as many cores, deliveries and hops everywhere. CPU time of our partition and placement over that of
+AxonFlow's with the fewest hops: {ratios}.
 {turns}
 Our partition alone took {partitions} times that of the overlap partitioner, in the order of the table.
 Filling cores in order takes less time than our partition of the LeNet-like network and of random 4k and 16k, with more

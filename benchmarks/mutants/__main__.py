@@ -30,7 +30,7 @@ _SHOWN_FOR = 3
 """Kinds of faults that are named for a reason, the most frequent first."""
 
 HEAD = """\
-# Mutants, held against proofs
+# Mutants against proofs
 
 <!-- Written by `python -m benchmarks.mutants`; edit benchmarks/mutants/__main__.py instead. -->
 
