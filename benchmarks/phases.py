@@ -50,8 +50,8 @@ PAPER_TEXT = """
 
 `examples/on_chip`. Under the streaming and the sequential pattern no node of DSR0 to DSR6 can move, in either
 execution, and none in the [mapping benchmark](mapping-benchmarks.md). Elsewhere nodes can move: of {drawn} hybrid
-patterns of each, drawn with seed 0 (every edge streams with probability 1/2), the table counts those that promise fewer neurons. Search:
-CPU milliseconds that the phases take, mean and longest, weights read once before.
+patterns of each, drawn with seed 0 (every edge streams with probability 1/2), the table counts those that promise
+fewer neurons. Search: CPU milliseconds that the phases take, mean and longest, weights read once before.
 """
 MAPPED_TEXT = """
 Of each network the windowed one of these that promises most was mapped. *Promised*: neurons that the delays take at

@@ -36,8 +36,8 @@ _TILES_HEAD = """\
 ### Tiles of any shape
 
 Nodes whose sources have one axon each, cut into sets of places of any shape by column generation (HiGHS). Least: no
-mapping has the node's neurons in fewer cores, whatever it copies or shares. Most: a tiling with that many exists, with room for
-the copies that the mapper's tiles hold. Where the solver did not end in time, least is the bound.
+mapping has the node's neurons in fewer cores, whatever it copies or shares. Most: a tiling with that many exists,
+with room for the copies that the mapper's tiles hold. Where the solver did not end in time, least is the bound.
 
 | network | node | tiles | bound | fewest there are | stuck |
 |---|---|---:|---:|---:|---|
