@@ -49,6 +49,8 @@ weight, a bit, a delay, a target, a row of the host, a label, a clock. {total} m
 Rules that only say what a chip can hold are left out: what breaks nothing but such a rule has to be proven.
 
 ## By kind of program
+
+`benchmarks/results/mutants.json` has the counts by kind of fault, too.
 """
 
 
@@ -95,7 +97,6 @@ def page(found: Mapping[str, Any]) -> str:
         wrong=every[WRONG],
     )
     lines = [head, *table({**_by(rows, "family"), "all": every}, "program")]
-    lines += ["", "## By kind of fault", "", *table(_by(rows, "fault"), "fault")]
     lines += ["", "## Not proven, and no counterexample", ""]
     lines += [NOT_SHOWN, *_reasons(rows, UNSHOWN, "what the checker finds")]
     lines += ["", "## Proven", "", PROVEN_TEXT, *_reasons(rows, PROVEN, "what shows it")]

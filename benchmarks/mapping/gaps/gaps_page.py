@@ -18,7 +18,18 @@ core, as tiled and as is not excluded. *Apart*: cores of the bound if no two nod
 nodes and crops below whose fewest cores are known, say which side is stuck. Within a tenth of the bound, neither is.
 """
 _COLUMNS = (
-    *("network", "found / bound", "read", "room", "counted", "neurons", "copies", "axons per delivery"),
+    *(
+        "network",
+        "found",
+        "bound",
+        "found / bound",
+        "read",
+        "room",
+        "counted",
+        "neurons",
+        "copies",
+        "axons per delivery",
+    ),
     *("node: held, not excluded", "apart", "stuck", "why"),
 )
 _CROPS_HEAD = """\
@@ -84,6 +95,8 @@ def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
     stuck, why = reasons.get(name, _NEITHER) if ratio > _NEAR else _NEITHER
     cells = (
         f"{name}, crop of 64x64" if "crop" in row else name,
+        f"{found:,}",
+        f"{proven:,}",
         f"{ratio:.2f}",
         f"{row['read']:.2f}",
         f"{1 / row['axons']:.2f}",
