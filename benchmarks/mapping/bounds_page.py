@@ -15,8 +15,6 @@ first was mapped, none left out); streaming, packed, on TrueNorth. The bound is 
 parts: there it is the solver's (HiGHS), not certified. [Below](#which-side-is-stuck) is every network that was bounded
 whole; rows marked * were not recomputed.
 
-| network | found | bound | found / bound |
-|---|---:|---:|---:|
 """
 
 
@@ -44,7 +42,7 @@ def bounds_text(rows: list[dict[str, Any]]) -> str:
 def _line(row: dict[str, Any]) -> str:
     after = row["after"] or row["before"]
     mark = "" if row["after"] else " *"
-    return f"| {row['network']}{mark} | {row['found']:,} | {after:,} | {row['found'] / after:.2f} |\n"
+    return f"- {row['network']}{mark}: {row['found']:,} found, {after:,} bound, {row['found'] / after:.2f}\n"
 
 
 def _mean(rows: list[dict[str, Any]]) -> float:
