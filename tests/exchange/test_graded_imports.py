@@ -221,6 +221,31 @@ def test_what_graded_neurons_do_not_compute_is_left_at_structure_in_one_line(kin
     assert not found.network.is_graded
 
 
+@pytest.mark.parametrize("place", ["input", "middle", "end"])
+@pytest.mark.parametrize(
+    ("scale", "said"), [(0, "is 0"), (np.nan, "is nan"), (np.inf, "is inf"), ([1, -2], "at 1 is -2")]
+)
+def test_a_scale_that_is_no_divisor_is_refused_wherever_it_is(place, scale, said, tmp_path):
+    """At the end of a graph too, where other functions are left to the host."""
+    graph = Graph("powers", 1, (1, 2, 6, 6))
+    scale = np.asarray(scale, np.float32)
+    wrong = {"scale": scale, "zero": np.zeros(scale.shape, np.uint8)}
+    graph.kind = np.uint8
+
+    def quantised(real, shape, at):
+        return graph.integers(real, shape, *(wrong.values() if at == place else (np.float32(0.5), np.uint8(0))))
+
+    x = quantised("x", graph.shape, "input")
+    for at in ("middle", "end"):
+        kernel = graph.dequantised(*graph.weights((2, 2, 1, 1)), 0)
+        x = quantised(graph.op("Conv", [graph.real(x), kernel]), graph.shape, at)
+    with pytest.raises(
+        InputError, match=rf"node \S+: its scale {said}; a scale is a positive number, quantise"
+    ) as caught:
+        imported(graph, x, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
 def test_attention_is_left_at_structure_in_one_line(tmp_path):
     graph = Graph("scales", 0, (1, 4, 6))
     x = graph.input()
