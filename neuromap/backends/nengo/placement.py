@@ -202,7 +202,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
             if c in passing and (_owner(c.post_obj) in chip or not led.isdisjoint(outputs[c.post_obj]))
         }
         gone |= {c for c in led.intersection(outputs[node]) if c.post_obj not in made}
-        if node not in probed and gone.issuperset(outputs[node]):
+        if node not in probed and outputs[node] and gone.issuperset(outputs[node]):
             gone.update(inputs[node])
 
     origins: dict[Any, Any] = {}
