@@ -144,7 +144,7 @@ def test_arrays_and_products_stay_on_the_chip(simulator, monkeypatch):
         sim.run_steps(250)
     assert (len(ways), len(placement.boundary)) == (17, 8)  # two feed, four are for probes, two end where nobody reads
     assert not any(sim.placement.is_on_chip(link) for link in sim.placement.connections)
-    assert len(sim.placement.connections) == 18
+    assert len(sim.placement.connections) == 20
     for here, there in zip(past, probes, strict=True):
         assert np.sqrt(np.mean((here - sim.data[there])[100:] ** 2)) < 0.05
 
