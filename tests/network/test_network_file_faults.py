@@ -18,7 +18,7 @@ from neuromap.network import load_network
         (
             'name = "all',
             'nmae = "all',
-            "nodes, edges, weights, rollouts, inputs, training, work; did you mean 'name'?",
+            "nodes, edges, weights, rollouts, inputs, training, work, made_for; did you mean 'name'?",
         ),
         ('name = "all transforms"', "name = 3", "name: found 3; allowed is a text"),
         ('name = "all transforms"', 'name = ""', "name: found ''; allowed is a text"),
