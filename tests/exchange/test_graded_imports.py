@@ -1,5 +1,7 @@
 """Quantised graphs as graded networks: the same integers as the reference of ONNX, at every tensor of integers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -488,6 +490,43 @@ def test_a_wide_output_is_written_as_numbers(tmp_path):
     again = nm.from_onnx(tmp_path / "out.onnx").network
     frames = random_frames(network, 5, seed=0)
     assert (values_of(again, frames)["O"] == values_of(network, frames)["O"]).all()
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_an_output_of_17_bits_is_rounded_exactly(features, tmp_path):
+    """For every sum, those at ties too; digits.toml and its like are such networks."""
+    from onnx.reference import ReferenceEvaluator
+
+    unit = GradedNeuron(-(2**15), 2**15, [3, 12345] if features else 3, [1, 9] if features else 1, zero_point=7)
+    nodes = {"I": ((1, 1, 1), GradedNeuron(-(2**15), 2**15 - 1, scale=1.0)), "O": ((1, 1, 2), unit)}
+    network = build_network(nodes, {("I", "O"): [[1], [-2]]}, outputs=["O"])
+    assert nm.to_onnx(network, tmp_path / "out.onnx") == ()
+    model = onnx.load(tmp_path / "out.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    values = np.r_[-(2**15), -22000:-21000:7, -9:10, 21000:22000:7, 2**15 - 1]
+    expected = values_of(network, {"I": values[:, None]})["O"]
+    evaluator = ReferenceEvaluator(model)
+    for value, wanted in zip(values, expected, strict=True):
+        (found,) = evaluator.run(None, {"I": np.full((1, 1, 1, 1), value, np.float32)})
+        assert found.dtype == np.int32
+        assert (found.ravel() - 7).tolist() == wanted.tolist()
+    again = nm.from_onnx(tmp_path / "out.onnx")
+    assert [note.about for note in again.refused] == ["output O.integers"]
+    sums = values_of(again.network, {"I": values[:, None]})[again.network.outputs[0]]
+    assert (sums == values[:, None] * [1, -2]).all()
+
+
+def test_the_digits_are_exported_with_the_values_of_the_network(tmp_path):
+    from onnx.reference import ReferenceEvaluator
+
+    network = nm.load_network(Path(__file__).parents[2] / "examples" / "graded" / "digits.toml")
+    nm.to_onnx(network, tmp_path / "digits.onnx")
+    image = random_frames(network, 2, seed=3)["I"][1]
+    (found,) = ReferenceEvaluator(onnx.load(tmp_path / "digits.onnx")).run(
+        None, {"I": image.reshape(1, 1, 8, 8).astype(np.float32) * np.float32(network.nodes["I"].graded.scale)}
+    )
+    wanted = reference(nm.Rollout(network, "sequential"), {"I": np.stack([image, image])})["O"][1]
+    assert found.ravel().tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(
