@@ -177,6 +177,12 @@ from neuromap.network import load_network
             "[rollouts.streaming]",
             "rollouts.streaming: every network has the pattern streaming of its own",
         ),
+        ("[rollouts.hybrid]", "[made_for]\nchip = 3\n[rollouts.hybrid]", "made_for.'chip': found 3; allowed is chip"),
+        (
+            "[rollouts.hybrid]",
+            "[made_for]\ncore = 'x'\n[rollouts.hybrid]",
+            "made_for.'core': found 'x'; allowed is chip",
+        ),
         ("[rollouts.hybrid]", "[rollouts.sequential]", "rollouts.sequential: every network has the pattern sequential"),
         (
             "[rollouts.hybrid]",
