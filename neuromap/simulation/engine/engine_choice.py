@@ -11,6 +11,7 @@ from typing import NamedTuple
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.options import option
+from neuromap.registry import require_package
 from neuromap.render.value import Card
 
 
@@ -67,6 +68,9 @@ class EngineChoice(Card):
         check_seed(self.noise_seed)
         if self.engine not in ENGINES:
             raise InputError(f"engine {self.engine}: is not known; engines are {', '.join(ENGINES)}")
+        if self.kind.is_compiled:
+            instead = "take the readable engine: engine numpy"
+            require_package(f"engine {self.engine}", "numba", called="Numba", instead=instead, imports=False)
 
     @property
     def kind(self) -> EngineKind:
