@@ -61,12 +61,34 @@ FOR_EYES = ("watch",)
 """Commands without a document: what they show goes on."""
 
 
+def typed_examples(page):
+    """The examples of a help page, each in one line."""
+    return re.sub(r" \\\n +", " ", page.split("Examples:")[1])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_comes_in_layers(command, neuromap):
+    """``--help`` explains common options and names the flags of every group, ``--help-all`` explains all."""
+    short, full = (neuromap(command, flag).out for flag in ("--help", "--help-all"))
+    explained = re.compile(r"^  (?:-[a-z], )?(--[a-z][a-z-]*)", re.MULTILINE)
+    common, every = (set(explained.findall(page.split("More options")[0])) for page in (short, full))
+    head, more, groups = short.partition("More options, explained by --help-all:\n")
+    named = set(re.findall(r"--[a-z][a-z-]*", groups.split("Examples:")[0]))
+    assert common | named == every, "every option is explained or named by --help"
+    assert not common & named
+    assert bool(more) == (common != every)
+    assert len(head.splitlines()) <= 64
+    for group in re.findall(r"^  ([a-z]+)  +--", groups, re.MULTILINE):
+        assert f"\n{group.capitalize()}:\n" in full
+    assert max(map(len, (short + full).splitlines())) <= 80
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_has_examples_and_json(command, neuromap):
-    done = neuromap(command, "--help")
+    done = neuromap(command, "--help-all")
     assert (done.code, done.err) == (0, "")
     assert ("--json" in done.out) == (command not in (*FOR_EYES, *SERVING))
-    examples = re.findall(r"^ +(neuromap .*)$", done.out.split("Examples:")[1], re.MULTILINE)
+    examples = re.findall(r"^ +(neuromap .*)$", typed_examples(done.out), re.MULTILINE)
     assert len(examples) >= 3
     for example in examples:
         words = shlex.split(example)
@@ -99,7 +121,7 @@ def test_examples_of_the_help_run(
     (folder / "examples").symlink_to(root_of_examples / "examples")
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
     monkeypatch.chdir(folder)
-    help_text = neuromap(command, "--help").out
+    help_text = typed_examples(neuromap(command, "--help").out)
     if re.search(r" sr\.nmp\b", help_text):
         assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     if re.search(r" digits\.sqlite\b", help_text):
@@ -114,7 +136,7 @@ def test_examples_of_the_help_run(
         )
     if command in ("accuracy", "faults"):
         pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
-    examples = re.findall(r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE)
+    examples = re.findall(r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text, re.MULTILINE)
     for example in examples if many else examples[:1]:
         program, *words = shlex.split(example)
         if program == "python":

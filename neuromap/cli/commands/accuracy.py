@@ -35,14 +35,18 @@ def accuracy(
     chip: str | None = CHIP,
     part: str = option("PART  Which images: test, validation or train.", "test"),
     frames: int = option("N  Frames of the output to decide on, from its first response on.", 1),
-    summed: bool = option("Let a frame decide with all before it: for networks whose values are rates.", False),
-    at: str | None = option("LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames."),
+    summed: bool = option(
+        "Let a frame decide with all before it: for networks whose values are rates.", False, group="decision"
+    ),
+    at: str | None = option(
+        "LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames.", group="decision"
+    ),
     limit: int | None = option("N  Only the first N images."),
-    seed: int = option("N  Seed of what the encoding draws.", 0),
+    seed: int = option("N  Seed of what the encoding draws.", 0, group="decision"),
     *,
     engine: Given[EngineChoice],
     flags: MappingFlags,
-    csv: str | None = option("FILE  Write the accuracy of every frame to this file."),
+    csv: str | None = option("FILE  Write the accuracy of every frame to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
@@ -50,6 +50,7 @@ def _read_delays(said: Option, text: str) -> tuple[int, int]:
 class NetworkFlags(Given[None]):
     """The characterisation network."""
 
+    _group: ClassVar = "network"
     cores: int = option("N  Cores of the characterisation network.", 4096)
     rate_hz: float = option("--rate HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
     synapses: int = option("N  Synapses of every axon.", 128)

@@ -26,7 +26,7 @@ Examples:
 @command
 def chips(
     chip: str | None = argument(
-        "[NAME|PATH]  A packaged chip or a chip file; by default all packaged chips are listed.", None
+        "NAME|PATH  A packaged chip or a chip file; by default all packaged chips are listed.", None
     ),
     as_json: bool = AS_JSON,
 ) -> None:

@@ -23,7 +23,7 @@ Examples:
 
 @command
 def experiment(
-    name: str | None = argument("[NAME]  Name of an experiment, or its file; without one, those that there are.", None),
+    name: str | None = argument("NAME  Name of an experiment, or its file; without one, those that there are.", None),
     data: str | None = option("SOURCE  Where the images are, such as mnist:PATH.  [default: digits, if those]"),
     folder: Path | None = option(
         "FOLDER  Holds checkpoints and results; what is done there is not done again.  [default: build/NAME]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 class DeadlineOptions(Given[None]):
     """Options of accuracy at a deadline."""
 
+    _group: ClassVar = "accuracy"
     deadline: str | None = option(
         "TIME  With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known by "
         "then becomes an objective."
@@ -134,9 +135,9 @@ def explore(
     reached: DeadlineOptions,
     fed: StimuliFlags,
     html: str | None = option("FILE  Write fronts and rows as one self-contained HTML page to this file."),
-    svg: str | None = option("FILE  Write the picture of the fronts to this file."),
-    csv: str | None = option("FILE  Write all rows as CSV to this file."),
-    json_file: str | None = option("FILE  Write the exploration as JSON to this file."),
+    svg: str | None = option("FILE  Write the picture of the fronts to this file.", group="output"),
+    csv: str | None = option("FILE  Write all rows as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write the exploration as JSON to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Find the rollouts worth running: the Pareto front of responses, sampling frequency, cores and energy.

@@ -85,15 +85,16 @@ def faults(
     ),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output, from its first response on, of which the last one names the class.  "
-        "[default: 1]"
+        "[default: 1]",
+        group="accuracy",
     ),
     limit: int | None = LIMIT,
     engine: Given[EngineChoice],
     flags: MappingFlags,
     html: str | None = option("FILE  Write curves and table as one self-contained HTML page to this file."),
-    svg: str | None = option("FILE  Write the curves as a picture to this file."),
-    csv: str | None = option("FILE  Write the table as CSV to this file."),
-    json_file: str | None = option("FILE  Write table and single chips as JSON to this file."),
+    svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
+    csv: str | None = option("FILE  Write the table as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write table and single chips as JSON to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Map a network onto a whole chip, let parts of it fail, and print output error and first response over the rates.

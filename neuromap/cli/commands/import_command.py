@@ -45,21 +45,26 @@ def import_command(
         "that of the script, or loihi1; of onnx none, of rates truenorth]"
     ),
     dt: float | None = option(
-        "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]"
+        "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
+        group="formats",
     ),
     tool: str | None = option(
-        "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
+        "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
+        group="formats",
     ),
     data: str | None = option(
-        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits."
+        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits.",
+        group="formats",
     ),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
-        ".npz beside it)."
+        ".npz beside it).",
+        group="formats",
     ),
     calibrate: str | None = option(
         "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, "
-        "and perhaps labels."
+        "and perhaps labels.",
+        group="formats",
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
     as_json: bool = AS_JSON,

@@ -54,7 +54,7 @@ Examples:
 
 @command
 def report(
-    network: Path | None = argument("[NET]  Network file (TOML); none with --from.", None),
+    network: Path | None = argument("NET  Network file (TOML); none with --from.", None),
     patterns: list[str] | None = option(
         "PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). May be "
         "repeated. By default streaming, sequential and those of the file."
@@ -71,20 +71,22 @@ def report(
     engine: Given[EngineChoice],
     flags: MappingFlags,
     html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
-    csv: str | None = option("FILE  Write the report as CSV to this file."),
-    json_file: str | None = option("FILE  Write the report as JSON to this file."),
+    csv: str | None = option("FILE  Write the report as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write the report as JSON to this file.", group="output"),
     data: str | None = option(
         "SOURCE  Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
         "accuracy over ticks."
     ),
     accuracy_frames: int | None = option(
-        "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]"
+        "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
+        group="accuracy",
     ),
     limit: int | None = LIMIT,
     struck: FaultSection,
     kept: StoreOptions,
     figure_folder: str | None = option(
-        "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF."
+        "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
+        group="output",
     ),
     as_json: bool = AS_JSON,
 ) -> None:

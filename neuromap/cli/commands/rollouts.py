@@ -48,23 +48,29 @@ def rollouts(
     limit: int = option("N  Most patterns that --all lists, at most 100000.", 100),
     node_times: str | None = option(
         "WHICH  work: every node takes as long as its multiply-accumulates, which the table work of the network file "
-        "holds; times are ticks.  [default: an update step for every node]"
+        "holds; times are ticks.  [default: an update step for every node]",
+        group="times",
     ),
     work_per_tick: int | None = option(
         "N  Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest node "
-        "takes 1000 ticks]"
+        "takes 1000 ticks]",
+        group="times",
     ),
     chip: str | None = option(
         "CHIP  Seconds too, on a packaged chip or a chip file, over the number of cores; neurons evenly spread, work "
-        "counted on input frames."
+        "counted on input frames.",
+        group="times",
     ),
     cores: tuple[int, ...] | None = option(
         "CORES  With --chip: numbers of cores, separated by commas.  [default: powers of two up to those of the chip]",
         items="int",
         within=(1, 1_000_000),
+        group="times",
     ),
     fed: FrameFlags,
-    svg: str | None = option("--svg FILE  With --chip: draw first response and frame period over cores."),
+    svg: str | None = option(
+        "--svg FILE  With --chip: draw first response and frame period over cores.", group="times"
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.

@@ -35,10 +35,15 @@ def train(
     *,
     flags: Given[TrainingOptions],
     limit: int | None = LIMIT,
-    test: bool = option("Measure on the test images at the end, instead of the validation images.", False),
-    with_validation: bool = option("With --test: train on the validation images too, measure at the end.", False),
+    test: bool = option(
+        "Measure on the test images at the end, instead of the validation images.", False, group="training"
+    ),
+    with_validation: bool = option(
+        "With --test: train on the validation images too, measure at the end.", False, group="training"
+    ),
     checkpoint: str | None = option(
-        "FILE  Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it."
+        "FILE  Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it.",
+        group="training",
     ),
     chip: str | None = option(
         "--for CHIP  Train integer weights and thresholds for this chip: a packaged one or a chip file."
@@ -47,7 +52,7 @@ def train(
     output: str | None = option(
         "-o, --output NAME.toml  With --for: write the trained network to this file, and its weights beside it."
     ),
-    csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file."),
+    csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Train a network under a rollout pattern, or under several, and print its accuracy frame by frame.

@@ -32,7 +32,8 @@ Examples:
   neuromap watch sr.nmp --stimulus digits.safetensors --classes 10 --speed 0
   neuromap watch sr.nmp --frames 10 --seed 7 --speed 1
 \b
-Keys: space pauses and goes on, t runs a tick, f a frame, + and - change the speed, q ends.
+Keys: space pauses and goes on, t runs a tick, f a frame, + and - change the
+speed, q ends.
 """
 
 _SPEED = 10.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -13,7 +13,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-from neuromap.options import option
+from neuromap.options import COMMON, option
 
 if TYPE_CHECKING:
     from neuromap.sweep.grouped_runs import RunsOver
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class StoreOptions(Given[None]):
     """A store and what is shown of it."""
 
+    _group: ClassVar = "store"
     store: str | None = option(
-        "--from STORE  Report on the rows in this file, which neuromap sweep or neuromap explore wrote."
+        "--from STORE  Report on the rows in this file, which neuromap sweep or neuromap explore wrote.", group=COMMON
     )
     over: str | None = option(
         "PARAMETERS  With --from: take runs together that have the same values of one parameter or two, such as "
