@@ -1,6 +1,7 @@
 """Running the program in this process, and files to run it on."""
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -85,7 +86,7 @@ class Done:
         """One line on stderr with these words, nothing on stdout."""
         assert self.code == code, self
         assert "Traceback" not in self.err + self.out
-        assert self.err.startswith("neuromap: ")
+        assert re.match(r"neuromap( [a-z]+)?: ", self.err)
         assert self.err.count("\n") == 1
         assert self.out == ""
         for word in words:

@@ -11,7 +11,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -94,7 +94,7 @@ def accuracy(
     from neuromap.accuracy.forms import render_text
 
     console = text_console()
-    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+    print_form(console, render_text(found, console.width))
     print_written(console, csv)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, chip_file_of
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
@@ -77,6 +77,7 @@ def bench(
         choices=_SCALINGS,
         must=f"is not known; give {', '.join(_SCALINGS)}",
     ),
+    every: bool = EVERY,
     json_file: str | None = option("FILE  Write the figures as JSON to this file."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -114,7 +115,7 @@ def bench(
         sys.stdout.write(report.to_json())
         return
     console = text_console()
-    print_bench(report, console)
+    print_bench(report, console, every=every)
     print_written(console, json_file)
 
 

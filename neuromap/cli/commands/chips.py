@@ -65,7 +65,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 def _print_list(specs: tuple[ChipSpec, ...]) -> None:
     from neuromap.render.table import text_table
 
-    headers = ("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
+    headers = ("chip", "cores", "axons x\nneurons", "axon\ntypes", "weight\nbits", "delay\n[ticks]", "tick\n[s]")
     rows = [
         (
             spec.name,

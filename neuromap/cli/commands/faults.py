@@ -13,6 +13,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
     CHIP,
+    EVERY,
     LIMIT,
     NETWORK,
     OTHER_FIGURES,
@@ -91,6 +92,7 @@ def faults(
     limit: int | None = LIMIT,
     engine: Given[EngineChoice],
     flags: MappingFlags,
+    every: bool = EVERY,
     html: str | None = option("FILE  Write curves and table as one self-contained HTML page to this file."),
     svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
     csv: str | None = option("FILE  Write the table as CSV to this file.", group="output"),
@@ -105,6 +107,7 @@ def faults(
     import neuromap as nm
     from neuromap.faults.forms import print_study
     from neuromap.faults.measure_study import study_faults
+    from neuromap.faults.page import findings
     from neuromap.files.whole_file import write_all
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)
@@ -128,7 +131,8 @@ def faults(
         sys.stdout.write(study.to_json())
         return
     console = text_console()
-    print_study(study, console)
+    found = tuple(f"{kind}: {' '.join(said)}".rstrip(".") for kind, said in findings(study).items())
+    print_study(study, console, found, every=every)
     for path, _ in written:
         print_written(console, path)
 

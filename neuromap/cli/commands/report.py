@@ -14,6 +14,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
     CHIP,
+    EVERY,
     EXECUTIONS,
     LIMIT,
     OTHER_FIGURES,
@@ -84,6 +85,7 @@ def report(
     limit: int | None = LIMIT,
     struck: FaultSection,
     kept: StoreOptions,
+    every: bool = EVERY,
     figure_folder: str | None = option(
         "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
         group="output",
@@ -105,13 +107,14 @@ def report(
     from neuromap.report.figure_files import figure_files
     from neuromap.report.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.figure_folder import figure_folder as made_folder
+    from neuromap.report.findings import leading
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program, sweep_reports
-    from neuromap.report.text import print_report
+    from neuromap.report.text import print_answers, print_report
 
     if kept.store is not None:
         mapped = (network, patterns, executions, chip, other_figures, program_file, html, data)
         kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
-        report_on_store(kept, csv, json_file, as_json=as_json)
+        report_on_store(kept, csv, json_file, every=every, as_json=as_json)
         return
     kept.require_none()
     struck.require_none()
@@ -167,7 +170,7 @@ def report(
             with progress_bar("report") as progress:
                 asked = {"options": options, "progress": progress, **arguments}
                 sweep = sweep_reports(net, spec, figures, chosen, wanted or None, **asked)
-            give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, as_json=as_json)
+            give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
             return
         images = None if data is None else load_images(data, "test", limit=limit)
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
@@ -188,7 +191,10 @@ def report(
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
     else:
         console = text_console()
-        print_report(made, console)
+        if every:
+            print_report(made, console)
+        else:
+            print_answers(made, console, leading(made), html)
         for path, _ in contents:
             print_written(console, path)
         if figure_folder is not None:

@@ -9,7 +9,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
@@ -101,8 +101,8 @@ def train(
         return
     console = text_console()
     for line in () if made is None else made.lines:
-        console.print(line, markup=False, soft_wrap=True)
-    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+        print_line(console, line)
+    print_form(console, render_text(found, console.width))
     for path in (checkpoint, csv, output):
         print_written(console, path)
 

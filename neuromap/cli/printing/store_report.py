@@ -56,7 +56,7 @@ class StoreOptions(Given[None]):
                 raise InputError(f"--{name} {value}: is of a figure over parameters; name these with --over")
 
 
-def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, as_json: bool) -> None:
+def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, and print the runs, or a figure over parameters."""
     from neuromap.files.whole_file import write_all
     from neuromap.sweep.over_forms import print_over
@@ -82,9 +82,9 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     else:
         console = text_console()
         if over is None:
-            print_runs(table, console)
+            print_runs(table, console, every=every)
         else:
-            print_over(over, console)
+            print_over(over, console, every=every)
         for path, _ in contents:
             print_written(console, path)
     leave_with(table)

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuromap.render.table import escaped
+from neuromap.render.table import escaped, print_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,8 +51,17 @@ def text_console() -> Console:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print one line, however long and whatever is in it."""
-    console.print(one_line(text), markup=False, soft_wrap=True)
+    """Print a text, whatever is in it, broken between words."""
+    print_text(console, one_line(text))
+
+
+def print_form(console: Console, text: str) -> None:
+    """Print a text of tables, which fit, and of sentences, which are broken between words."""
+    for line in text.rstrip("\n").splitlines():
+        if len(line) > console.width:
+            print_text(console, line, indent="  ")
+        else:
+            console.print(line, markup=False, soft_wrap=True)
 
 
 def print_written(console: Console, path: str | Path | None) -> None:
