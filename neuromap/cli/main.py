@@ -78,6 +78,7 @@ COMMANDS = {
     "import": "Import a network from another tool.",
     "export": "Export a program, network or trace.",
     "lift": "Turn a program back into a network.",
+    "new": "Write a chip, network or sweep file to start from.",
 }
 """What the help of the program says of each; the module of a command is called as it is."""
 _MODULES = {"import": "import_command", "export": "export_command"}
@@ -181,10 +182,10 @@ def _message_of(error: BaseException) -> tuple[str, int]:
 def _usage_line(error: Any) -> str:
     """Say what is wrong with a command line, with near words of the same command, and where its help is."""
     if (name := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
-        known = [
-            flag for param in error.ctx.command.get_params(error.ctx) for flag in param.opts + param.secondary_opts
-        ]
-        said = f"No such option: {name}{did_you_mean(name, known)}"
+        params = error.ctx.command.get_params(error.ctx)
+        flags = {flag.lstrip("-"): flag for param in params for flag in param.opts + param.secondary_opts}
+        near = did_you_mean(name.lstrip("-"), flags)  # the dashes would make any two flags alike
+        said = f"No such option: {name}" + re.sub("'(.*)'", lambda found: f"'{flags[found[1]]}'", near)
     elif match := re.fullmatch(r"No such command ['\"](.*?)['\"].*", error.format_message(), re.DOTALL):
         said = f"No such command {match[1]!r}{did_you_mean(match[1], COMMANDS)}"
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, is_dataclass, replace
@@ -155,14 +156,15 @@ def _chips(_: typer.Context) -> Iterable[str]:
     return chip_names()
 
 
-def _patterns(ctx: typer.Context) -> Iterable[str]:
+def _patterns(_: typer.Context) -> Iterable[str]:
     """Give the patterns of the network file that was typed before."""
+    # nothing is parsed up to an option without its value, so that file is looked for among the words
     from neuromap.files.toml_file import read_toml
     from neuromap.network.network import RESERVED_PATTERNS
     from neuromap.network.network_file import MAX_FILE_BYTES
 
-    given = ctx.params.get("network") or ctx.params.get("networks")
-    path = given[0] if isinstance(given, list | tuple) else given
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash; all others
+    path = next(iter(re.findall(r"\S+\.toml", words)), None)
     table = {} if path is None else read_toml(Path(path), "network file", MAX_FILE_BYTES, NetworkError)
     own = table.get("rollouts")
     return dict.fromkeys([*RESERVED_PATTERNS, *(own if isinstance(own, dict) else ())])

@@ -158,7 +158,7 @@ def _seconds_document(over: SecondsOverCores) -> Any:
 
 def _print_seconds(over: SecondsOverCores, *, every: bool) -> None:
     from neuromap.cli.printing.text_output import text_console
-    from neuromap.render.table import print_rest
+    from neuromap.render.table import print_rest, print_text
     from neuromap.report.over_cores import tables
 
     console = text_console()
@@ -168,7 +168,7 @@ def _print_seconds(over: SecondsOverCores, *, every: bool) -> None:
         if left := [] if every else table.left_out(console.width):
             print_rest(console, left, "--all or --json")
     for lead in over.leads:
-        console.print(f"{lead.told}.", markup=False, soft_wrap=True)
+        print_text(console, f"{lead.told}.")
 
 
 def _work_per_tick(network: Network, node_times: str | None, given: int | None) -> int | None:

@@ -101,8 +101,10 @@ def chip_names() -> tuple[str, ...]:
 
 
 def chip_text(name: str) -> str:
-    """Give the file of a packaged chip as it is, with its comments."""
+    """Give the file of a packaged chip, or of a path, as it is, with its comments."""
     _load(name)  # refuses what is none
+    if is_chip_path(name):
+        return Path(name).read_text(encoding="utf-8")
     return (files(str(_known_chips().reference(name))) / f"{name}.toml").read_text(encoding="utf-8")
 
 
