@@ -146,7 +146,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
     if several["spread"]:
         columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
     if several["class"]:
-        columns.append(_written("class", lambda row: str(row.behaviour_class)))
+        columns.append(_written("class", lambda row: str(row.behaviour_class), rank=4))
     columns += [
         _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns), rank=9),
         _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response", units)),
@@ -223,6 +223,9 @@ def print_answers(exploration: Exploration, console: Console, limits: Limits | N
     if page is None:
         table = exploration_table(exploration, listing)
         table.print(console, brief=True)
+        for title, members in listing.groups(exploration):
+            first, last = members[0][0], members[-1][0]
+            print_text(console, f"#{first}{f' to #{last}' if last > first else ''}: {title}")
         print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes, refuse_foreign
 
-
 _KINDS = {"network file": "nodes", "chip file": "core", "sweep file": "networks", "experiment file": "curves"}
 """Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one."""
 

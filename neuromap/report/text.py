@@ -122,7 +122,7 @@ def print_answers(report: LatencyReport, console: Console, found: Sequence[str],
     for line in summary_lines(report)[0]:
         print_text(console, line)
     print_findings(console, found)
-    for line in _refusals(report):
+    for line in (*_refusals(report), *left_out_lines(report)):
         print_text(console, line)
     if page is not None:
         return

@@ -79,6 +79,11 @@ class Done:
     err: str
 
     @property
+    def told(self):
+        """What is said on stderr, without the name of the program and its command."""
+        return re.sub(r"\Aneuromap( [a-z]+)?: ", "", self.err)
+
+    @property
     def json(self):
         return json.loads(self.out)
 

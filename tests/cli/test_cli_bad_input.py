@@ -341,7 +341,7 @@ def test_errors_as_json(words, kind, code, sr, neuromap):
     assert done.err.count("\n") == 1
     error = done.json["error"]
     assert (error["kind"], error["exit_code"]) == (kind, code)
-    assert done.err == f"neuromap: {error['message']}\n"
+    assert done.told == f"{error['message']}\n"
     assert error.get("cycle") == (["H1"] if kind == "PatternError" else None)
 
 
