@@ -282,12 +282,15 @@ def csv_cells(values: Sequence[Any]) -> list[Any]:
     return [_cell(value) for value in values]
 
 
-def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
-    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes."""
+def data_frame(
+    lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), only: Sequence[str] = ()
+) -> DataFrame:
+    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes, or only some of these."""
     require_package("to_pandas", "pandas", "pandas", instead="take to_csv()")
     import pandas
 
-    return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
+    names = _names(lines, columns)
+    return pandas.DataFrame(lines, columns=[name for name in only if name in names] or names).convert_dtypes()
 
 
 def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
