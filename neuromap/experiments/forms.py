@@ -109,10 +109,10 @@ def _fraction(value: float | None) -> str:
 _POINTS: tuple[Column[Point], ...] = (
     Column("curve", lambda point: point.curve, left=True),
     Column("frame", lambda point: str(point.frame)),
-    Column("windowed\n[update steps]", lambda point: str(point.windowed)),
-    Column("deep window\n[update steps]", lambda point: str(point.deep_window)),
+    Column("windowed\n[update\nsteps]", lambda point: str(point.windowed)),
+    Column("deep\nwindow\n[update\nsteps]", lambda point: str(point.deep_window)),
     Column("accuracy", lambda point: _fraction(point.accuracy)),
-    Column("standard\nerror", lambda point: _fraction(point.standard_error)),
+    Column("standard\nerror", lambda point: _fraction(point.standard_error), rank=1),
     Column("published", lambda point: _fraction(point.published)),
     Column("deviation", lambda point: "-" if point.deviation is None else f"{point.deviation:+.3f}"),
 )
@@ -128,7 +128,9 @@ _ANSWERS: tuple[Column[FirstAnswer], ...] = (
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
     """Write all points as a table, with what they are under it."""
-    shown = Table(_POINTS, list(points(result))).text(width)
+    rows = list(points(result))
+    columns = [column for column in _POINTS if not column.rank or any(row.standard_error is not None for row in rows)]
+    shown = Table(columns, rows).text(width, brief=True)
     parts = [result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]
     if (answers := _compared(result)) is not None:
         head = "Accuracy at the first sequential response, over networks"

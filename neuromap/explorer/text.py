@@ -213,30 +213,42 @@ def print_exploration(
 
 def print_answers(exploration: Exploration, console: Console, limits: Limits | None, page: str | None) -> None:
     """Print what was found and the figures that are read first, or where the page with all of them is."""
-    listing = list_rows(exploration, limits)
+    listing, best = list_rows(exploration, limits), deadline_line(exploration, limits)
     chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
     print_text(console, f"{exploration.network.name} on {chips}: {count_line(exploration)}")
     print_findings(console, [*_leading(exploration, listing), gap_line(exploration).rstrip(".")])
-    for number, row in listing.all:
-        if row.message:
-            print_text(console, f"#{number}: {row.message}")
+    for line in [f"#{number}: {row.message}" for number, row in listing.all if row.message]:
+        print_text(console, line)
     if page is None:
         table = exploration_table(exploration, listing)
         table.print(console, brief=True)
         for title, members in listing.groups(exploration):
             first, last = members[0][0], members[-1][0]
             print_text(console, f"#{first}{f' to #{last}' if last > first else ''}: {title}")
+        for line in _sign_lines(exploration, [row for _, row in listing.all]):
+            print_text(console, line)
+    for line in [*(deadline_lines(exploration.deadline)[2:] if exploration.deadline else []), *filter(None, [best])]:
+        print_text(console, line)
+    if page is None:
         print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
+
+
+def _sign_lines(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[str]:
+    """Say what signs and short names of patterns in the table stand for."""
+    names = [f"{short.split(' ')[0]} streams on {name}" for name, short in short_names(exploration, rows).items()]
+    signed = is_known(rows, ENERGY) and any(has_given_weights(row, ENERGY) for row in rows)
+    return [f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}"] * signed + names
 
 
 def _leading(exploration: Exploration, listing: Listing) -> list[str]:
     """Say which rows are best without retraining, or after it where that is better: a sentence for every objective."""
     rows = [row for _, row in listing.all if row.status == "mapped"]
+    numbers = {row.candidate: number for number, row in listing.all}
     said: dict[str, list[str]] = {}
     for objective in (FIRST, SAMPLING, CORES, *([ACCURACY] if exploration.deadline else []), ENERGY):
         best = best_rows(rows, objective)
         if best and value_of(best[0], objective).number is not None:
-            said.setdefault(_named(exploration, best[0]), []).append(
+            said.setdefault(f"#{numbers[best[0].candidate]} {_named(exploration, best[0])}", []).append(
                 f"{objective.title} {figure_text(best[0], objective)}"
             )
     return [f"best {' and '.join([', '.join(of[:-1]), of[-1]][len(of) < 2 :])}: {name}" for name, of in said.items()]
@@ -420,8 +432,6 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes += deadline_lines(exploration.deadline)
     if is_known(rows, ENERGY):
         notes.append(energy_line(exploration))
-        if any(has_given_weights(row, ENERGY) for row in rows):
-            notes.append(f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}")
     elif rows:
         one = len(exploration.chips) == 1
         why = "the chip has no such figures" if one else "the chips have no figures of the same terms to compare"
@@ -432,8 +442,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append("≤: the search for the longest path was cut off; an upper bound.")
     if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):
         notes.append(MET_CLASSES)
-    for name, short in short_names(exploration, rows).items():
-        notes.append(f"{short.split(' ')[0]} streams on {name}")
+    notes += _sign_lines(exploration, rows)
     if listing.n_outside and limits:
         notes.append(f"{rows_text(listing.n_outside)} outside the limits ({limits}) left out.")
     if listing.n_alike:

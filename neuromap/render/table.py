@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from operator import itemgetter
 from textwrap import fill
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 _LONGEST_CELL = 24
 """Columns of text beyond which a cell is wrapped."""
+_NARROW_CELL = 16
+"""Columns of text of a column of sentences in a brief table, at least."""
+_GAP = 3
+"""Columns between columns, where a table has no edge."""
 _LONGEST_LINE = 1000
 """Characters of a line of text that are kept."""
 _LONG_CELL = 30
@@ -74,11 +79,15 @@ class Table(Generic[Row]):
 
     def brief(self, width: int) -> list[int]:
         """Choose the columns that are read first: eight at most, as many as fit the terminal."""
+        room = width if self.is_edged else width + _GAP  # there the last column needs none
         widths = self._widths()
+        for k, column in enumerate(self.columns):
+            if column.wraps and k not in (self.repeated or ()):
+                widths[k] = min(widths[k], max(column.least or 0, _NARROW_CELL))
         order = sorted(range(len(self.columns)), key=lambda k: (k not in (self.repeated or ()), self.columns[k].rank))
         shown: list[int] = []
         for k in order:
-            fits = sum(widths[j] for j in (*shown, k)) <= width and len(shown) < _MOST_COLUMNS
+            fits = sum(widths[j] for j in (*shown, k)) <= room and len(shown) < _MOST_COLUMNS
             if k in (self.repeated or ()) or (fits and self.columns[k].rank < _NEVER_BRIEF):
                 shown.append(k)
         return sorted(shown)
@@ -91,15 +100,15 @@ class Table(Generic[Row]):
 
     def _widths(self) -> list[int]:
         """Columns of text that every column takes, with the gap behind it."""
-        heads, cells, gap = [column.header for column in self.columns], self.cells(), 2 if self.is_edged else 3
+        heads, cells, gap = [column.header for column in self.columns], self.cells(), 2 if self.is_edged else _GAP
         return [
             max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in cells)]) + gap
             for k, header in enumerate(heads)
         ]
 
-    def text(self, width: int) -> str:
+    def text(self, width: int, *, brief: bool = False) -> str:
         """Give what is printed, without a line feed at the end."""
-        return printed(self.print, width).rstrip("\n")
+        return printed(partial(self.print, brief=brief), width).rstrip("\n")
 
     def blocks(self, width: int) -> list[list[int]]:
         """Share the columns out over parts that fit a terminal."""
@@ -282,9 +291,7 @@ def csv_cells(values: Sequence[Any]) -> list[Any]:
     return [_cell(value) for value in values]
 
 
-def data_frame(
-    lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), only: Sequence[str] = ()
-) -> DataFrame:
+def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), only: Sequence[str] = ()) -> DataFrame:
     """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes, or only some of these."""
     require_package("to_pandas", "pandas", "pandas", instead="take to_csv()")
     import pandas
