@@ -19,8 +19,8 @@ def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, l
     """Read a TOML file."""
     refuse_foreign(path, f"{kind} (TOML)", error)
     found = parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
-    others = [other for other, key in _KINDS.items() if key in found] if _KINDS.get(kind) not in found else []
-    if others:
+    others = [other for other, key in _KINDS.items() if key in found]
+    if others and kind in _KINDS and kind not in others:
         raise error(f"is {_an(others[0])}; expected {_an(kind)} (TOML)")
     return found
 
