@@ -130,8 +130,10 @@ def render_text(result: ExperimentResult, width: int = 100) -> str:
     """Write all points as a table, with what they are under it."""
     rows = list(points(result))
     columns = [column for column in _POINTS if not column.rank or any(row.standard_error is not None for row in rows)]
-    shown = Table(columns, rows).text(width, brief=True)
-    parts = [result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]
+    table = Table(columns, rows)
+    left = table.left_out(width)
+    notes = [*_notes(result), *([f"not shown: {', '.join(left)}; see --csv FILE or --json"] if left else [])]
+    parts = [result.title, "", table.text(width, brief=True), "", *(fill(note, width) for note in notes)]
     if (answers := _compared(result)) is not None:
         head = "Accuracy at the first sequential response, over networks"
         parts += ["", head, "", Table(_ANSWERS, answers).text(width)]

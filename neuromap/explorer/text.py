@@ -248,7 +248,7 @@ def _leading(exploration: Exploration, listing: Listing) -> list[str]:
     for objective in (FIRST, SAMPLING, CORES, *([ACCURACY] if exploration.deadline else []), ENERGY):
         best = best_rows(rows, objective)
         if best and value_of(best[0], objective).number is not None:
-            said.setdefault(f"#{numbers[best[0].candidate]} {_named(exploration, best[0])}", []).append(
+            said.setdefault(f"#{numbers[best[0].candidate]} {_named(exploration, best[0]).rstrip(',')}", []).append(
                 f"{objective.title} {figure_text(best[0], objective)}"
             )
     return [f"best {' and '.join([', '.join(of[:-1]), of[-1]][len(of) < 2 :])}: {name}" for name, of in said.items()]
