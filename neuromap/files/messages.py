@@ -16,7 +16,7 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     by_lower = {word.lower(): word for word in islice(allowed, _MOST_WORDS + 1)}
     if len(by_lower) > _MOST_WORDS:
         return ""
-    near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.55)
+    near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.5)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
