@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -39,6 +39,7 @@ MAX_THREADS = 1024
 class EngineChoice(Card):
     """What runs the ticks; every choice of engine and threads gives the same result, bit by bit."""
 
+    _group: ClassVar = "engine"
     # compiled kernels, or the readable oracle
     engine: str = option(
         "NAME  What runs the ticks: fast or numpy; the results are the same.",
