@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from neuromap.datasets.sources import load_images
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.experiment import Experiment
@@ -85,6 +86,8 @@ def run_experiment(
     if limit is not None and whole_number("limit", limit) < 1:
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     chosen = replace(experiment.options, threads=1, epochs=experiment.options.epochs if epochs is None else epochs)
+    if not path_given("run_experiment: folder", folder).exists():
+        load_images(data, "test", limit=1)  # where there are none, no folder is left behind
     folder = _made(folder)
     results = ResultsFile(folder / "results", _RESULTS)
     runs = {
