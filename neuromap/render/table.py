@@ -133,7 +133,7 @@ def _in_blocks(
     """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out."""
     # gives the columns of every block; each block has at least one that is not repeated, however narrow it is
     widths = [
-        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
+        max([*map(len, header.split("\n")), *(min(_width(row[k]), _LONGEST_CELL) for row in rows)]) + gap
         for k, header in enumerate(headers)
     ]
     names = sum(widths[k] for k in repeated)
@@ -148,6 +148,10 @@ def _in_blocks(
         blocks[-1].append(k)
         taken += widths[k]
     return [sorted([*repeated, *block]) for block in blocks]
+
+
+def _width(cell: str) -> int:
+    return max(map(len, cell.split("\n")))
 
 
 def text_table(

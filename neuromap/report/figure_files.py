@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
+from neuromap.render.numbers import ordinal
 from neuromap.render.svg import drawing, element, label, number, shorten, standalone, with_pdf
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
@@ -204,7 +205,7 @@ def _band(raster: SpikeRaster, k: int, name: str, y: float, height: float, step:
     )
     shown = counted(raster.sizes[k], "neuron")
     if raster.every[k] > 1:
-        shown = f"every {_ordinal(raster.every[k])} of {shown}"
+        shown = f"every {ordinal(raster.every[k])} of {shown}"
     tip = f"{name}: {shown}, {counted(len(ticks), 'spike')} in {counted(raster.n_ticks, 'tick')}"
     shade = " pale" if k // COLOURS % 2 else ""
     width = min(6.0, max(1.0, 0.8 * line))
@@ -221,11 +222,6 @@ def _band(raster: SpikeRaster, k: int, name: str, y: float, height: float, step:
 
 
 _RATE = "part of the neurons that are shown which spike in a tick, on average over these ticks"
-
-
-def _ordinal(n: int) -> str:
-    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
 
 
 # The cores in use, shaded by a figure: neurons, copies, spikes.

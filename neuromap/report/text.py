@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.hardware.chip.tick_costs import tick_words
@@ -66,7 +67,7 @@ def _mean_tick(row: ReportRow) -> str:
 
 _NAMED: tuple[Column[ReportRow], ...] = (
     Column("pattern", lambda row: row.pattern, left=True, wraps=True, term="pattern"),
-    Column("execution", lambda row: row.execution, left=True, term="execution"),
+    Column("execution", lambda row: row.execution.replace(", ", ",\n"), left=True, term="execution"),
 )
 _COLUMNS: tuple[Column[ReportRow], ...] = (
     *_NAMED,
@@ -94,6 +95,20 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
 )
 
 
+def distinct_rows(report: LatencyReport) -> list[ReportRow]:
+    """Give the rows; those of one pattern that differ in nothing but their execution are one, which names them all."""
+    alike: list[tuple[dict[str, Any], list[ReportRow]]] = []
+    for row, written in zip(report.rows, form(report, "dict")["rows"], strict=True):
+        # ticks of the run that verified it are no figure of the row; whether it is verified stands beside them
+        said = {key: value for key, value in written.items() if key not in ("execution", "verification")}
+        found = next((rows for other, rows in alike if other == said), None)
+        if found is None:
+            alike.append((said, [row]))
+        else:
+            found.append(row)
+    return [replace(rows[0], execution=", ".join(row.execution for row in rows)) for _, rows in alike]
+
+
 def latency_table(report: LatencyReport) -> Table[ReportRow]:
     """Give a row for every pattern and execution; units are in the headers, responses predicted / measured."""
     splits = any(row.usage is not None and row.usage.splitters for row in report.rows)
@@ -104,7 +119,7 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
         if (splits or column.header != "splitters") and (timed or not column.header.endswith("[µs]"))
     ]
     styles = {None: "yellow", True: "green", False: "bold red"}
-    return Table(columns, report.rows, "", (0, 1), lambda row: styles[row.verified], is_edged=True)
+    return Table(columns, distinct_rows(report), "", (0, 1), lambda row: styles[row.verified], is_edged=True)
 
 
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
@@ -312,7 +327,7 @@ def run_table(report: LatencyReport) -> Table[ReportRow] | None:
             _run_column("power\n[mW]", lambda f: scaled(f.energy.watts, 1e-3)),
         ]
     title = "Network-on-chip and energy"
-    return Table(columns, report.rows, title, (0, 1), is_edged=True, notes=run_lines(report))
+    return Table(columns, distinct_rows(report), title, (0, 1), is_edged=True, notes=run_lines(report))
 
 
 def _busiest(figures: RunFigures) -> str:
@@ -459,7 +474,7 @@ def accuracy_ticks(report: LatencyReport) -> list[int]:
 
 def accuracy_table(report: LatencyReport) -> Table[ReportRow] | None:
     """Give the accuracy at every tick of :func:`accuracy_ticks`, for rows that have one; ``None`` where none has."""
-    rows = [row for row in report.rows if row.accuracy is not None]
+    rows = [row for row in distinct_rows(report) if row.accuracy is not None]
     columns = [*_NAMED, *(_at_tick(tick) for tick in accuracy_ticks(report))]
     return Table(columns, rows, "Accuracy over ticks", (0, 1), is_edged=True) if rows else None
 
