@@ -91,6 +91,7 @@ def to_html(
         groups=listing.groups(exploration),
         frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
         picture=picture(exploration, listing, limits),
+        narrow_picture=picture(exploration, listing, limits, narrow=True),
         constant=constant_line(exploration),
         counts=count_line(exploration),
         spread_lines=spread_lines(exploration),

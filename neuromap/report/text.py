@@ -40,7 +40,8 @@ def at_least(row: ReportRow) -> str:
     return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
 
 
-def _verdict(row: ReportRow) -> str:
+def verdict(row: ReportRow) -> str:
+    """Say whether the chip of a row equals the reference; else what became of it."""
     if row.verified is None:
         return row.status
     return "✗ no" if not row.verified else "✓ proven" if row.proven else "✓ yes"
@@ -91,7 +92,7 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
     Column("mean\ntick\n[µs]", _mean_tick),
     Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
-    Column("verified", lambda row: _verdict(row)),
+    Column("verified", lambda row: verdict(row)),
 )
 
 

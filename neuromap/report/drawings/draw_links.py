@@ -31,10 +31,10 @@ def load_bounds(most: int) -> list[int]:
     return [-(-most * (k + 1) // count) for k in range(count)]
 
 
-def draw_links(cores: CoreMap, peaks: NDArray[Any], heading: str = "") -> str:
+def draw_links(cores: CoreMap, peaks: NDArray[Any], heading: str = "", *, narrow: bool = False) -> str:
     """Draw every link of the used part of a board, coloured by the most spikes that it carries in a tick."""
     # shapes: peaks (6, rows, columns)
-    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
+    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
     loads = _of_squares(np.asarray(peaks), grid)
     most = int(loads[:4].max(initial=0))
     bounds = load_bounds(most)
