@@ -38,6 +38,7 @@ from neuromap.explorer.text import (
     gap_line,
     mapped_words,
     reaction_line,
+    refusals,
     spread_lines,
     timed_line,
 )
@@ -94,6 +95,7 @@ def to_html(
         narrow_picture=picture(exploration, listing, limits, narrow=True),
         constant=constant_line(exploration),
         counts=count_line(exploration),
+        refusals=refusals(exploration, listing),
         spread_lines=spread_lines(exploration),
         mapped=mapped_words(exploration),
         gap=gap_line(exploration),

@@ -61,7 +61,7 @@ def test_what_runs_is_what_the_library_runs(server, open_page, assert_accessible
         now = tick(page)
         page.keyboard.press("t")
         wait_tick(page, now + 1)
-    page.click("text=One frame")
+    page.click("text=Next frame")
     wait_tick(page, 6)
     page.select_option("#speed", "100")
     page.evaluate("document.activeElement.blur()")
@@ -153,7 +153,7 @@ def test_drawing_reaches_the_chip_by_mouse_and_by_keys(server, open_page, until)
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.wait_for_timeout(400)
-    page.click("text=One tick")
+    page.click("text=Next tick")
     until(page, "document.getElementById('sampled').getAttribute('aria-label').includes('4 of 64')")
     picture = scene_of(page, server).shown_at(9).pictures["I"][..., 0]
     assert sorted(zip(*(axis.tolist() for axis in np.nonzero(picture)), strict=True)) == [

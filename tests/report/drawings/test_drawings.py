@@ -111,7 +111,8 @@ def test_a_network_is_the_same_down_the_page_and_inside_its_picture(networks, pa
         size = [float(value) for value in drawn.get("viewBox").split()]
         for box in drawn.iter("rect"):
             left, top, width, height = (float(box.get(name)) for name in ("x", "y", "width", "height"))
-            assert left >= 0 and top >= 0 and left + width <= size[2] and top + height <= size[3]
+            assert 0 <= left <= size[2] - width
+            assert 0 <= top <= size[3] - height
         places = {float(box.get("x" if along == 2 else "y")) for box in drawn.iter("rect")}
         assert len(places) == layers  # nodes of a layer stand beside each other, layers along the way
 
