@@ -57,7 +57,7 @@ def shorten(text: str, length: int) -> str:
 
 def names_width(names: Iterable[str]) -> float:
     """Give the width of names at the left of a drawing, cut to ten letters, with what is free beside them."""
-    return 20 + 8.5 * max((len(shorten(name, 10)) for name in names), default=0)
+    return max(46.0, 20 + 8.5 * max((len(shorten(name, 10)) for name in names), default=0))  # the axis has a name too
 
 
 def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **attributes: str | float) -> str:

@@ -54,26 +54,26 @@ def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> RowF
     def head(what: str) -> str:
         return f"{heading}: {what}" if heading else ""
 
-    cores = row.cores
+    cores, sent = row.cores, "message" if row.verification is not None and row.verification.is_graded else "spike"
     neurons, copies, spikes = (
         draw_shade(cores, figure, head(f"cores by {figure.name}"), narrow=narrow)
-        for figure in _core_figures(cores, row.raster)
+        for figure in _core_figures(cores, row.raster, sent)
     )
     return RowFigures(
         draw_chip(cores, head("cores in use by node"), narrow=narrow),
         neurons,
         copies,
         spikes,
-        draw_links(cores, row.activity.traffic.peak_loads, head("load of links"), narrow=narrow),
-        draw_raster(row.raster, head("spikes over ticks"), narrow=narrow),
+        draw_links(cores, row.activity.traffic.peak_loads, head("load of links"), sent=sent, narrow=narrow),
+        draw_raster(row.raster, head(f"{sent}s over ticks"), sent=sent, narrow=narrow),
     )
 
 
-def _core_figures(cores: CoreMap, raster: SpikeRaster) -> Iterator[CoreFigure]:
+def _core_figures(cores: CoreMap, raster: SpikeRaster, sent: str) -> Iterator[CoreFigure]:
     yield CoreFigure("neurons in use", 100 * cores.neurons / cores.places, " %", f"of {cores.places} of a core")
     yield CoreFigure("neurons with copies", cores.copied, "", "on this core or others")
     ticks = max(1, raster.n_ticks)
-    yield CoreFigure("spikes per tick", raster.core_spikes / ticks, "", f"mean over the first {ticks} ticks")
+    yield CoreFigure(f"{sent}s per tick", raster.core_spikes / ticks, "", f"mean over the first {ticks} ticks")
 
 
 def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
@@ -172,8 +172,8 @@ _NEURON = 2.4
 """Height of a neuron's line where there is room."""
 
 
-def draw_raster(raster: SpikeRaster, heading: str = "", *, narrow: bool = False) -> str:
-    """Draw spikes of neurons over ticks, with the ticks in which a node has a frame."""
+def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", narrow: bool = False) -> str:
+    """Draw spikes, or messages, of neurons over ticks, with the ticks in which a node has a frame."""
     left = names_width(raster.names)
     beside, least = (48.0, 2.0) if narrow else (_RATE_WIDTH, 4.0)
     top = _TOP + (22 if heading else 0)
@@ -188,14 +188,14 @@ def draw_raster(raster: SpikeRaster, heading: str = "", *, narrow: bool = False)
     y = top
     for k, name in enumerate(raster.names):
         height = min(_HIGHEST, max(_LOWEST, _NEURON * -(-raster.sizes[k] // raster.every[k])))
-        parts += _band(raster, k, name, y, height, step, left, narrow)
+        parts += _band(raster, k, name, y, height, step, left, sent, narrow)
         y += height + _GAP
-    description = f"Spikes of {counted(len(raster.names), 'node')} in {counted(raster.n_ticks, 'tick')}"
+    description = f"{sent.capitalize()}s of {counted(len(raster.names), 'node')} in {counted(raster.n_ticks, 'tick')}"
     return drawing(right + beside, y, parts, description)
 
 
 def _band(
-    raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, left: float, narrow: bool
+    raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, left: float, sent: str, narrow: bool
 ) -> list[str]:
     mine, right = raster.node == k, left + step * raster.n_ticks
     rows = -(-raster.sizes[k] // raster.every[k])
@@ -214,7 +214,7 @@ def _band(
     shown = counted(raster.sizes[k], "neuron")
     if raster.every[k] > 1:
         shown = f"every {ordinal(raster.every[k])} of {shown}"
-    tip = f"{name}: {shown}, {counted(len(ticks), 'spike')} in {counted(raster.n_ticks, 'tick')}"
+    tip = f"{name}: {shown}, {counted(len(ticks), sent)} in {counted(raster.n_ticks, 'tick')}"
     shade = " pale" if k // COLOURS % 2 else ""
     width = min(6.0, max(1.0, 0.8 * line))
     if marks:
@@ -225,13 +225,15 @@ def _band(
     parts.append(label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
     rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
     written = f"{100 * rate:.2g} %" if narrow else f"{100 * rate:.3g} %"
-    parts.append(label(right + 6, middle - 2, written, "small", anchor="start", title=_RATE))
+    parts.append(label(right + 6, middle - 2, written, "small", anchor="start", title=_RATE.format(sent)))
     if not narrow:
-        parts.append(label(right + 6, middle + 13, "spike per tick", "small", anchor="start", title=_RATE))
+        parts.append(
+            label(right + 6, middle + 13, f"{sent} per tick", "small", anchor="start", title=_RATE.format(sent))
+        )
     return parts
 
 
-_RATE = "part of the neurons that are shown which spike in a tick, on average over these ticks"
+_RATE = "part of the neurons that are shown which send a {} in a tick, on average over these ticks"
 
 
 # The cores in use, shaded by a figure: neurons, copies, spikes.

@@ -54,6 +54,8 @@ _MOST_NODES = 16
 """Nodes up to which their times are a table."""
 _LONG = 1100
 """Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk."""
+_SHRUNK = 430
+"""Pixels up to which a drawing is shrunk to a telephone and can still be read."""
 _BESIDE = 5
 """Layers up to which the network stands beside its rollout window."""
 
@@ -106,7 +108,7 @@ def to_html(report: LatencyReport) -> str:
         "report.html.jinja",
         {
             "at_least": at_least,
-            "is_long": _is_long,
+            "how": _how,
             "finding": partial(_finding, names={row.pattern for row in report.rows}),
         },
         report=report,
@@ -213,9 +215,10 @@ def _finding(text: str, names: Collection[str]) -> str:
     return text if is_name else sentence(text)
 
 
-def _is_long(svg: str) -> bool:
-    """Whether a drawing is so wide that it cannot be read where it is shrunk to half a page."""
-    return float(svg.partition(' width="')[2].partition('"')[0]) > _LONG
+def _how(svg: str) -> str:
+    """Say how a drawing is shown where it does not fit: one that is little too wide is shrunk, a long one scrolls."""
+    width = float(svg.partition(' width="')[2].partition('"')[0])
+    return " long" if width > _LONG else " fit" if width <= _SHRUNK else ""
 
 
 def _layers(network: Network) -> int:

@@ -302,17 +302,20 @@ def run_table(report: LatencyReport) -> Table[ReportRow] | None:
     found = [row.figures for row in report.rows if row.figures is not None]
     if not found:
         return None
+    sent = report.sent
     columns = [
         *_NAMED,
-        _run_column("spikes\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
-        _run_column("hops\nper spike", lambda f: plain(f.network_on_chip.hops_per_spike)),
-        _run_column("busiest link\n[spikes in one\ntick]", _busiest),
+        _run_column(f"{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
+        _run_column(f"hops\nper {sent}", lambda f: plain(f.network_on_chip.hops_per_spike)),
+        _run_column(f"busiest link\n[{sent}s in one\ntick]", _busiest),
         _run_column("shortest\ntick\n[cycles]", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
         _run_column("safe\ntick\n[cycles]", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
     ]
     if any(f.network_on_chip.late is not None for f in found):
-        columns.append(_run_column("late\nspikes\n[on the\nmesh]", _late))
-    columns.append(_run_column("host\nspikes\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame)))
+        columns.append(_run_column(f"late\n{sent}s\n[on the\nmesh]", _late))
+    columns.append(
+        _run_column(f"host\n{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame))
+    )
     if report.chip.chips != (1, 1):
         columns.append(
             _run_column("chip\ncrossings\n[per\nframe]", lambda f: plain(f.network_on_chip.crossings_per_frame))
@@ -359,9 +362,9 @@ def run_lines(report: LatencyReport) -> list[str]:
     lines = [
         "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
         f"over {describe_stimuli(report.stimulus)}; links, ticks, ports and nodes: of the first stimulus.",
-        *(["spikes: messages, one for every value that is not 0."] if report.network.is_graded else []),
+        *(["messages: one for every value that is not 0."] if report.network.is_graded else []),
         _tick_line(report, found),
-        _port_line(found),
+        _port_line(found, report.sent),
         *_overloaded_ports(report),
         "slowest node / longest chain: the most synaptic events that one core does for a node in one tick; the maximum "
         "over the nodes, and the sum along the longest chain of sequential edges.",
@@ -371,7 +374,7 @@ def run_lines(report: LatencyReport) -> list[str]:
         late = None if row.figures is None else row.figures.network_on_chip.late
         if late is not None and late.late_spikes:
             lines.append(
-                f"{row.pattern}, {row.execution}: {late.late_spikes} late spikes, {late.overdue_spikes} of them "
+                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of them "
                 f"overdue; first {late.first_late_spike}."
             )
     return lines
@@ -381,8 +384,8 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     network = found[0].network_on_chip
     hop = "1 cycle" if network.hop_cycles == 1 else f"{network.hop_cycles} cycles"
     line = (
-        "shortest tick: the worst spike's arrival in the event simulation; safe tick: the bound for any stimulus; in "
-        f"router cycles (a link passes one spike per cycle, a hop takes {hop})"
+        f"shortest tick: the worst {report.sent}'s arrival in the event simulation; safe tick: the bound for any stimulus; in "
+        f"router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
     )
     if network.cycle_seconds is not None:
         return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."
@@ -410,9 +413,9 @@ def _ports_exceed(found: Sequence[RunFigures]) -> bool:
     return any(f.network_on_chip.ports_exceed_tick for f in found)
 
 
-def _port_line(found: Sequence[RunFigures]) -> str:
+def _port_line(found: Sequence[RunFigures], sent: str) -> str:
     most = max(f.network_on_chip.port_spikes_per_tick for f in found)
-    line = f"ports: at most {most} spikes in one tick through those of one chip, host and readout included"
+    line = f"ports: at most {most} {sent}s in one tick through those of one chip, host and readout included"
     shares = [f.network_on_chip.port_share_of_tick for f in found]
     known = [share for share in shares if share is not None]
     return f"{line}; {plain(float(f'{100 * max(known):.2g}'))} % of what they carry." if known else f"{line}."
@@ -422,7 +425,7 @@ def _overloaded_ports(report: LatencyReport) -> list[str]:
     """Name the rows whose ports are too slow for the tick; no late spike of the mesh shows that."""
     return [
         f"{row.pattern}, {row.execution}: ports of a chip need {seconds(noc.port_seconds)} for the busiest tick, the "
-        f"tick is {seconds(report.chip.tick_seconds)}: spikes come too late there."
+        f"tick is {seconds(report.chip.tick_seconds)}: {report.sent}s come too late there."
         for row in report.rows
         if row.figures is not None and (noc := row.figures.network_on_chip).ports_exceed_tick
     ]

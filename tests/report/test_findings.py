@@ -1,5 +1,6 @@
 """What a report says at the edge: equal or not, static or not, the best accuracy and why it falls, one row or two."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -190,3 +191,8 @@ def test_graded_networks_are_verified_value_for_value():
     report = nm.latency_report(network, "loihi2", patterns=["streaming"], executions=["windowed"], n_frames=4)
     (said,) = [found.text for found in findings(report) if found.kind == "verified"]
     assert said == "in the one mapped row the simulated chip computed exactly what the rollout defines, value for value"
+    page = report.to_html().split("</style>")[1].split("<script")[0]
+    told = re.findall(r'>[^<]+|(?:aria-label|title)="[^"]+', page)
+    for text in (report.to_text(), *told):  # what is sent are messages
+        assert "spike" not in text.lower()
+    assert any("Messages over ticks" in text for text in told)

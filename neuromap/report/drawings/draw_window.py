@@ -22,7 +22,7 @@ from neuromap.rollout.pattern import RolloutPattern
 WINDOW = 3
 """Size of the rollout window that reports draw."""
 _RADIUS = 14.0
-_COLUMN, _ROW = 76.0, 52.0
+_COLUMN, _ROW = 74.0, 52.0
 _TOP = 40.0
 
 
@@ -33,7 +33,7 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
     tableau = pattern.tableau(window)
     order = layout(network).order
     row = {name: k for k, name in enumerate(order)}
-    left = names_width(order) + 10
+    left = names_width(order) + 4
     number_of = {name: k for k, name in enumerate(network.nodes)}
 
     def centre(frame: int, name: str) -> Point:
