@@ -179,7 +179,11 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
             late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
             text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
         frames_trained = report.network.tables.get("training", {}).get("frames")
-        found.append(Finding(execution, f"{text}; {_best_ever(rows, end, frames_trained)}", "accuracy"))
+        best = f"; {_best_ever(rows, end, frames_trained)}"
+        again = f"; the best is {_percent(most)}, of {_names(first)} at tick {tick}"
+        if best == again or best.startswith((f"{again};", f"{again} and ")):  # it is what was just said
+            best = f", the best at any tick{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
+        found.append(Finding(execution, f"{text}{best}", "accuracy"))
     return found
 
 

@@ -374,8 +374,8 @@ def run_lines(report: LatencyReport) -> list[str]:
         late = None if row.figures is None else row.figures.network_on_chip.late
         if late is not None and late.late_spikes:
             lines.append(
-                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of them "
-                f"overdue; first {late.first_late_spike}."
+                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of "
+                f"them overdue; first {late.first_late_spike}."
             )
     return lines
 
@@ -384,8 +384,8 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     network = found[0].network_on_chip
     hop = "1 cycle" if network.hop_cycles == 1 else f"{network.hop_cycles} cycles"
     line = (
-        f"shortest tick: the worst {report.sent}'s arrival in the event simulation; safe tick: the bound for any stimulus; in "
-        f"router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
+        f"shortest tick: the worst {report.sent}'s arrival in the event simulation; safe tick: the bound for any "
+        f"stimulus; in router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
     )
     if network.cycle_seconds is not None:
         return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."

@@ -83,7 +83,7 @@ def test_what_runs_is_what_the_library_runs(server, open_page, assert_accessible
         votes = out.spikes.reshape(10, 4).sum(axis=1)
         named = f"class {votes.argmax()} ({votes.max()} of {votes.sum()} spikes)" if votes.any() else "0 spikes"
         assert page.inner_text(f"#answer-{k}") == f"O, frame {out.frame}, tick {out.tick}: {named}"
-        page.locator(f"#run-{k} summary", has_text="The same as numbers").click()
+        page.locator(f"#run-{k} summary", has_text="Spikes as a table").click()
         rows = page.locator(f"#numbers-{k} tr").all_inner_texts()[1:4]
         last = [line.split("\t")[:2] for line in rows]
         counts = run.labels.by_node(run.live.history[-1:])[1:]

@@ -22,6 +22,7 @@ def test_it_begins_with_an_image_that_plays_and_its_output_beside(open_page, unt
     server = Server(tmp_path, "--plays")
     try:
         page = open_page(server.url)
+        page.allowed.append("WebSocket")  # the server ends before its pages
         until(page, f"{TICK} > 3")
         assert page.locator("#play").inner_text() == "Pause"
         assert page.locator("#shown-label").inner_text().startswith("input: digits test image 0, label ")
@@ -29,6 +30,7 @@ def test_it_begins_with_an_image_that_plays_and_its_output_beside(open_page, unt
         assert output["x"] > drawn["x"] + drawn["width"]
         assert output["y"] + output["height"] < 500  # beside its controls, in sight without scrolling
         narrow = open_page(server.url, width=390)
+        narrow.allowed.append("WebSocket")
         until(narrow, f"{TICK} > 3")
         above = narrow.locator("#h-share").bounding_box()["y"]
         assert narrow.locator("#drawing").bounding_box()["y"] < narrow.locator("#votes-0").bounding_box()["y"] < above

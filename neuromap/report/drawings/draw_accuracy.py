@@ -71,7 +71,7 @@ def _name(rows: Sequence[ReportRow]) -> str:
     """Name rows by pattern and execution; the execution once where it is the same."""
     executions = {row.execution for row in rows}
     if len(executions) > 1:
-        return "; ".join(f"{row.pattern}, {row.execution}" for row in rows)
+        return ", ".join(f"{row.pattern} ({row.execution})" for row in rows)
     return f"{' and '.join(row.pattern for row in rows)}, {' and '.join(executions.pop().split(', '))}"
 
 
