@@ -35,6 +35,7 @@ def to_html(found: Imported) -> str:
         findings=findings(found),
         is_exact=is_exact(found),
         network=_network(found),
+        narrow_network=_network(found, down=True),
         most_edges=MOST_EDGES,
         errors=_errors(found),
         most_rows=MOST_ROWS,
@@ -55,8 +56,8 @@ def to_notebook(found: Imported) -> str:
     return "".join(inline_image(standalone(svg)) for svg in drawn) + table
 
 
-def _network(found: Imported) -> str | None:
-    return draw_network(found.network, None) if len(found.network.edges) <= MOST_EDGES else None
+def _network(found: Imported, *, down: bool = False) -> str | None:
+    return draw_network(found.network, None, down=down) if len(found.network.edges) <= MOST_EDGES else None
 
 
 def _errors(found: Imported) -> str | None:

@@ -14,7 +14,7 @@ from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Exported, Note
-from neuromap.exchange.spike_traces import figures_of, frame_ticks, note_of_values, trace_given
+from neuromap.exchange.spike_traces import figures_of, frame_ticks, notes_of_trace, trace_given
 from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
@@ -136,7 +136,7 @@ def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[No
     if program is None:
         text = "have their number only: a trace does not say where they are"
         notes.append(Note("cores", text, "give the program too"))
-    return (*notes, *note_of_values(trace))
+    return (*notes, *notes_of_trace(trace))
 
 
 # What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.

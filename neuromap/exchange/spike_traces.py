@@ -80,7 +80,7 @@ def export_neo(source: Path) -> Exported:
             Note("frames", "an epoch of every node has the ticks of its frames"),
             *(Note(one.name, f"{counted(len(one.channels), 'neuron')} after every tick") for one in recorded.signals),
         ),
-        refused=note_of_values(trace),
+        refused=notes_of_trace(trace),
     )
 
 
@@ -239,7 +239,7 @@ def _unsaid(trace: Trace) -> tuple[Note, ...]:
         potentials = (Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"),)
     text = "SONATA has no place for them: node, frame period, and the ticks of frames"
     labels = Note("frames", text, "keep the trace's own file")
-    return (labels, *note_of_values(trace), *potentials, *note_of_loose_spikes(trace))
+    return (labels, *notes_of_trace(trace), *potentials, *note_of_loose_spikes(trace))
 
 
 # A trace as exports need it: one that knows times and places.
@@ -274,11 +274,18 @@ def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
     return times
 
 
-def note_of_values(trace: Trace) -> tuple[Note, ...]:
-    """Say that what messages carry has no place, where they carry values."""
-    if trace.value is None:
-        return ()
-    return (Note("values", "are left out: a message is a spike there", "keep the trace's own file"),)
+def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
+    """Say what no such file holds of a trace: values of messages, and times where ticks have none of their own."""
+    notes = []
+    if trace.value is not None:
+        notes.append(Note("values", "are left out: a message is a spike there", "keep the trace's own file"))
+    if trace.is_timed:
+        text = (
+            f"have no duration in a trace, as on this chip they last as long as their work: every tick is written as "
+            f"{milliseconds(trace):g} ms"
+        )
+        notes.append(Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last"))
+    return tuple(notes)
 
 
 def note_of_loose_spikes(trace: Trace) -> tuple[Note, ...]:

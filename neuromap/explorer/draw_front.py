@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from itertools import pairwise
+from textwrap import wrap
 
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.advice import (
@@ -25,7 +26,7 @@ from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Obj
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.hardware.chip.tick_costs import tick_words
-from neuromap.render.svg import drawing, element, label, number, shorten, standalone
+from neuromap.render.svg import PHONE, drawing, element, label, number, shorten, standalone
 from neuromap.rollout.schedule.execution import execution_kind
 
 
@@ -38,8 +39,10 @@ def draw_front(exploration: Exploration, limits: Limits | None = None, *, every:
     return picture(exploration, list_rows(exploration, limits, every=every), limits)
 
 
-def picture(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> str | None:
-    """Draw as :func:`draw_front` does, with the numbers of a listing that is there already."""
+def picture(
+    exploration: Exploration, listing: Listing, limits: Limits | None = None, *, narrow: bool = False
+) -> str | None:
+    """Draw as :func:`draw_front` does, with the numbers of a listing that is there already; ``narrow``, for phones."""
     numbers = {id(row): n for n, row in listing.all}
     rows = [(numbers.get(id(row)), row) for row in exploration.rows if row.status in ("mapped", "not mapped")]
     if not rows:
@@ -51,17 +54,18 @@ def picture(exploration: Exploration, listing: Listing, limits: Limits | None = 
         for objective in OBJECTIVES
         if objective != CORES and objective not in same and is_known(shown, objective)
     ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
-    columns, width = min(len(panels), 2), 2 * WIDTH  # legend and notes need the room of two panels
+    columns, wide = (1, PHONE) if narrow else (min(len(panels), 2), WIDTH)
+    width = PHONE if narrow else 2 * WIDTH  # legend and notes need the room of two panels
     drawn = []
     for objective in panels:
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
-        drawn.append(Panel(objective, known, limits or Limits(), one_front=exploration.deadline is not None))
+        drawn.append(Panel(objective, known, limits or Limits(), wide, one_front=exploration.deadline is not None))
     beside = any(panel.has_neighbours for panel in drawn)
     energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
     notes = LegendNotes(beside=beside, given_weights=energy)
     parts, top = draw_legend(exploration, shown, limits or Limits(), width, notes)
     for k, panel in enumerate(drawn):
-        x, y = (k % columns) * WIDTH, top + (k // columns) * HEIGHT
+        x, y = (k % columns) * wide, top + (k // columns) * HEIGHT
         place = f"translate({number(x)} {number(y)})"
         parts.append(element("g", *panel.parts(), transform=place, class_="panel"))
     height = top + HEIGHT * -(-len(panels) // columns)
@@ -123,8 +127,9 @@ class Panel:
     # one_front: whether every class has weights of its own, so that there is one front
 
     def __init__(
-        self, objective: Objective, rows: Sequence[_Numbered], limits: Limits, *, one_front: bool = False
+        self, objective: Objective, rows: Sequence[_Numbered], limits: Limits, width: float, *, one_front: bool = False
     ) -> None:
+        self.width = width
         self.objective, self.rows, self.limits, self.one_front = objective, rows, limits, one_front
         unit = objective.base_unit
         values = [self._y_value(row) for _, row in rows]
@@ -144,7 +149,7 @@ class Panel:
         return value_of(row, self.objective).number or 0.0
 
     def _across(self, cores: float) -> float:
-        return _LEFT + self.x.place(cores) * (WIDTH - _LEFT - _RIGHT)
+        return _LEFT + self.x.place(cores) * (self.width - _LEFT - _RIGHT)
 
     def _up(self, value: float) -> float:
         return HEIGHT - _BOTTOM - self.y.place(value / self.scale) * (HEIGHT - _TOP - _BOTTOM)
@@ -154,7 +159,7 @@ class Panel:
         return [*self._frame(), *self._bounds(), *self._stairs(), *self._marks()]
 
     def _frame(self) -> Iterable[str]:
-        bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+        bottom, right = HEIGHT - _BOTTOM, self.width - _RIGHT
         better = "less is better" if self.objective.sign > 0 else "more is better"
         yield label(_LEFT - 44, 18, f"{self.objective.title} [{self.unit}], {better}", "axis", "start")
         yield label(right, HEIGHT - 10, "cores, less is better", "axis", "end")
@@ -175,7 +180,7 @@ class Panel:
         if self.bound is not None and self.y.low <= self.bound / self.scale <= self.y.high:
             most = "at most" if self.objective.sign > 0 else "at least"
             tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, self.objective.base_unit)}"
-            line = f"M{number(_LEFT)} {number(self._up(self.bound))}H{number(WIDTH - _RIGHT)}"
+            line = f"M{number(_LEFT)} {number(self._up(self.bound))}H{number(self.width - _RIGHT)}"
             yield element("path", d=line, title=tip, class_="limit")
 
     @cached_property
@@ -195,7 +200,7 @@ class Panel:
             line = f"M{number(places[0][0])} {number(end)}V{number(places[0][1])}"
             line += "".join(f"H{number(x)}V{number(y)}" for x, y in places[1:])
             title = "best of the given class" if name == "same" and not self.one_front else "best of all classes"
-            yield element("path", d=f"{line}H{number(WIDTH - _RIGHT)}", title=title, class_=f"stair {name}")
+            yield element("path", d=f"{line}H{number(self.width - _RIGHT)}", title=title, class_=f"stair {name}")
 
     @cached_property
     def places(self) -> dict[tuple[float, float], dict[str, list[_Numbered]]]:
@@ -242,7 +247,7 @@ class Panel:
         r = _RADIUS - (0.0 if "front" in kind else 1.5) - (1.0 if self.small else 0.0)
         parts = []
         if "open" in kind:  # somewhere at or right of here
-            end = min(x + (18 if self.small else 30), WIDTH - 4)
+            end = min(x + (18 if self.small else 30), self.width - 4)
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
@@ -443,12 +448,15 @@ def draw_legend(
         entries.append(("", "energy of other classes: with the given weights, before retraining"))
     parts, x, y = [], 18.0, _LINE
     for drawn, text in entries:
-        wide = 34 + _LETTER * len(text) + 16
+        lines = wrap(text, int((width - 52) / _LETTER))
+        wide = 34 + _LETTER * max(map(len, lines)) + 16
         if x > 18 and x + wide > width:
             x, y = 18.0, y + _LINE
         if drawn:
             parts.append(element("g", drawn, transform=f"translate({number(x)} {number(y - 4)})"))
-        parts.append(label(x + 34, y, text, "small", "start"))
+        for k, line in enumerate(lines):
+            y += _LINE * (k > 0)
+            parts.append(label(x + 34, y, line, "small", "start"))
         x += wide
     return parts, y + 14
 

@@ -38,6 +38,7 @@ from neuromap.explorer.text import (
     gap_line,
     mapped_words,
     reaction_line,
+    refusals,
     spread_lines,
     timed_line,
 )
@@ -91,8 +92,10 @@ def to_html(
         groups=listing.groups(exploration),
         frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
         picture=picture(exploration, listing, limits),
+        narrow_picture=picture(exploration, listing, limits, narrow=True),
         constant=constant_line(exploration),
         counts=count_line(exploration),
+        refusals=refusals(exploration, listing),
         spread_lines=spread_lines(exploration),
         mapped=mapped_words(exploration),
         gap=gap_line(exploration),

@@ -412,6 +412,33 @@ def gap_line(exploration: Exploration) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
+def refusals(exploration: Exploration, listing: Listing) -> dict[str, str]:
+    """Give every reason why rows are no more than they are, once, with the patterns and rows that it concerns."""
+    found: dict[str, list[tuple[int, ExploredRow]]] = {}
+    for number, row in listing.all:
+        if row.message:
+            found.setdefault(row.message, []).append((number, row))
+    return {message: _concerned(exploration, rows) for message, rows in found.items()}
+
+
+def _concerned(exploration: Exploration, rows: Sequence[tuple[int, ExploredRow]]) -> str:
+    """Say whom a refusal concerns: ``2 patterns (#3)``, ``all 16 patterns (#1 to #7)``."""
+    by_execution: dict[tuple[str, str], int] = {}
+    for _, row in rows:
+        key = row.candidate.execution, row.candidate.chip
+        by_execution[key] = by_execution.get(key, 0) + row.n_patterns
+    patterns, every = max(by_execution.values()), exploration.n_valid_patterns
+    whom = (
+        f"all {every} patterns" if every is not None and 1 < every <= patterns else _counted(patterns, "pattern", "s")
+    )
+    numbers = [number for number, _ in rows]
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return f"{whom} (#{first})"
+    is_run = len(numbers) == last - first + 1
+    return f"{whom} (#{first} to #{last})" if is_run else f"{whom} ({', '.join(f'#{n}' for n in numbers)})"
+
+
 def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> list[str]:
     """Lines below the tables: time axes, what columns mean, counts, what the fronts are worth."""
     rows = [row for _, row in listing.all]
@@ -451,9 +478,10 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append(f"{rows_text(listing.n_open)} that were not mapped left out (--all shows them).")
     if listing.n_off_front:
         notes.append(f"{rows_text(listing.n_off_front)} on no front left out (--all shows them).")
-    for number, row in listing.all:
-        if row.message:
-            notes.append(f"#{number}: {row.message}")
-    notes += [count_line(exploration), *spread_lines(exploration), gap_line(exploration)]
+    told = refusals(exploration, listing)
+    notes += [f"{whom}: {message}" for message, whom in told.items()]
+    gap = gap_line(exploration)
+    gap = "No row fits." if exploration.gap.nothing_fits and any(message in gap for message in told) else gap
+    notes += [count_line(exploration), *spread_lines(exploration), gap]
     best = deadline_line(exploration, limits)
     return [*notes, best] if best else notes

@@ -37,6 +37,7 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
         findings=findings(study),
         table=study_table(study),
         picture=to_drawing(study),
+        narrow_picture=to_drawing(study, narrow=True),
     )
 
 
@@ -104,7 +105,7 @@ _STEPS = (0.01, 0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.32, 0.4, 0.6, 0
 _Figure = Callable[[FaultPoint], Estimate | None]
 
 
-def to_drawing(study: FaultStudy) -> str:
+def to_drawing(study: FaultStudy, *, narrow: bool = False) -> str:
     """Draw output error, and accuracy where there are labels, over the rates."""
     points = study.points
     # intervals of few seeds may reach far beyond a mean and a quarter, and are cut off there
@@ -116,7 +117,7 @@ def to_drawing(study: FaultStudy) -> str:
         panels += [None] * (-len(panels) % abreast)
         panels += _panels(study, "accuracy, part of all images", lambda point: point.accuracy, 1.0)
     plot = Plot("fault rate [%]", panels, "curve", (270.0, 170.0), abreast, 3.5, (2.8, 0.0))
-    return draw_panels(plot, f"Faults of {study.network} over their rates")
+    return draw_panels(plot, f"Faults of {study.network} over their rates", narrow=narrow)
 
 
 def _panels(study: FaultStudy, title: str, figure: _Figure, top: float) -> list[Panel | None]:

@@ -42,6 +42,12 @@ def percent(part: float) -> str:
     return f"{100 * part:.12g} %"
 
 
+def ordinal(n: int) -> str:
+    """Write the place of a count: 1st, 2nd, 3rd, 4th, ..., 11th."""
+    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
 def as_number(value: Time) -> float:
     """Make the JSON form of an exact time: an integer, or a number where it is a fraction."""
     return float(value) if isinstance(value, Fraction) else value

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from neuromap.files.messages import counted
 from neuromap.render.numbers import plain
-from neuromap.render.svg import drawing, element, label, line_key, number, shorten
+from neuromap.render.svg import PHONE, drawing, element, label, line_key, number, shorten
 
 MOST_LINES = 8
 """Lines that are told apart by colour and dashes."""
 _LEFT, _BETWEEN, _BELOW = 72.0, 24.0, 60.0
-_MOST_LABELS = 12
+_LABEL = 22.0
+"""Room of a value on the axis of the parameter."""
 
 
 class Point(NamedTuple):
@@ -49,8 +50,12 @@ class Plot(NamedTuple):
     radius: tuple[float, float] = (3.2, 1.3)  # of a dot, and what lines that are drawn before others add to it
 
 
-def draw_panels(plot: Plot, description: str) -> str:
+def draw_panels(plot: Plot, description: str, *, narrow: bool = False) -> str:
     """Draw all panels as one ``<svg>`` element; values of the parameter stand evenly spaced, as they were given."""
+    # narrow: for telephones, one panel below the other
+    if narrow:
+        size, every = (PHONE - _LEFT - 8, plot.size[1]), [panel for panel in plot.panels if panel is not None]
+        plot = plot._replace(size=size, panels=every, abreast=1)
     panels = [panel for panel in plot.panels if panel is not None]
     top = 52.0 if any(panel.heading for panel in panels) else 30.0
     width, height = _LEFT + plot.size[0] + _BETWEEN, top + plot.size[1] + _BELOW - 12
@@ -61,12 +66,12 @@ def draw_panels(plot: Plot, description: str) -> str:
             parts.append(element("g", *_Drawn(plot, panel, top).parts(), transform=place))
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     bottom = height * -(-len(plot.panels) // plot.abreast) + 12
-    shown = names[:MOST_LINES]
-    parts += [part for k, name in enumerate(shown) if name for part in line_key(name, k, _LEFT, bottom + 20 * k)]
+    shown, key = names[:MOST_LINES], 4.0 if narrow else _LEFT
+    parts += [part for k, name in enumerate(shown) if name for part in line_key(name, k, key, bottom + 20 * k)]
     if more := len(names) - len(shown):
         text = f"and {counted(more, plot.what)} more in the table"
-        parts.append(label(_LEFT, bottom + 20 * len(shown), text, "small", anchor="start"))
-    across = width * min(len(plot.panels), plot.abreast)
+        parts.append(label(key, bottom + 20 * len(shown), text, "small", anchor="start"))
+    across = PHONE if narrow else width * min(len(plot.panels), plot.abreast)
     return drawing(across, bottom + 20 * (len(shown) + bool(more)), parts, description)
 
 
@@ -98,7 +103,7 @@ class _Drawn:
             y = self._y(figure)
             yield element("path", d=f"M{number(_LEFT)} {number(y)}H{number(_LEFT + width)}", class_="grid")
             yield label(_LEFT - 8, y + 4, plain(figure), "small", anchor="end")
-        for value in self._values[:: -(-len(self._values) // _MOST_LABELS)]:
+        for value in self._values[:: -(-len(self._values) // int(width // _LABEL))]:
             yield label(self._x(value), floor + 18, shorten(value, 12), "small", title=value)
         yield label(_LEFT + width / 2, floor + 36, self._plot.parameter, "small")
         for place, (_, points) in enumerate(self._lines):

@@ -17,6 +17,9 @@ from pathlib import PurePath
 
 Point = tuple[float, float]
 
+PHONE = 336.0
+"""Width of a drawing that a telephone shows whole, with letters as large as elsewhere."""
+
 
 def number(value: float) -> str:
     """Write a coordinate with at most two decimals."""
@@ -50,6 +53,11 @@ def line_key(name: str, place: int, x: float, y: float) -> list[str]:
 def shorten(text: str, length: int) -> str:
     """Cut a name that would not fit; drawings put the whole name into a tooltip."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def names_width(names: Iterable[str]) -> float:
+    """Give the width of names at the left of a drawing, cut to ten letters, with what is free beside them."""
+    return max(46.0, 20 + 8.5 * max((len(shorten(name, 10)) for name in names), default=0))  # the axis has a name too
 
 
 def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **attributes: str | float) -> str:

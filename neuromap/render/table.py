@@ -102,7 +102,7 @@ class Table(Generic[Row]):
         """Columns of text that every column takes, with the gap behind it."""
         heads, cells, gap = [column.header for column in self.columns], self.cells(), 2 if self.is_edged else _GAP
         return [
-            max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in cells)]) + gap
+            max([*map(len, header.split("\n")), *(min(_width(row[k]), _LONGEST_CELL) for row in cells)]) + gap
             for k, header in enumerate(heads)
         ]
 
@@ -142,8 +142,9 @@ class Table(Generic[Row]):
         heads, lefts = [column.header for column in self.columns], [column.left for column in self.columns]
         return html_table(caption, heads, self.cells(), lefts, names)
 
-    def page(self) -> Markup:
+    def page(self, *, stacks: bool = False) -> Markup:
         """Make the markup of a table for pages: sorted and folded by their scripts, everything escaped."""
+        # stacks: whether telephones show every row as a block of lines, each with the head of its column
         from markupsafe import Markup
 
         head = "".join(f"<th{_class('left' * column.left)}>{_head(column)}</th>" for column in self.columns)
@@ -151,7 +152,7 @@ class Table(Generic[Row]):
         title = escape(self.title)
         notes = "".join(f"<p>{escape(note[:1].upper() + note[1:])}</p>\n" for note in self.notes)
         return Markup(
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+            f'<div class="scroll{" stacked" * stacks}" tabindex="0" role="region" aria-label="{title}">'
             f"<table data-sorted>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
             + (f'<div class="notes">\n{notes}</div>\n' if notes else "")
         )
@@ -162,7 +163,8 @@ class Table(Generic[Row]):
             classes = ["left"] * column.left + ["name"] * (k == 0) + ["said-cell"] * (k > 0 and len(text) > _LONG_CELL)
             classes += [column.mark(row)] if column.mark is not None else []
             tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
-            yield f"<{tag}{scope}{_class(' '.join(filter(None, classes)))}>{escape(text)}</{tag}>"
+            head = escape(_titles(column)[0])
+            yield f'<{tag}{scope}{_class(" ".join(filter(None, classes)))} data-head="{head}">{escape(text)}</{tag}>'
 
 
 def _in_blocks(widths: Sequence[int], width: int, repeated: Collection[int]) -> list[list[int]]:
@@ -180,6 +182,10 @@ def _in_blocks(widths: Sequence[int], width: int, repeated: Collection[int]) -> 
         blocks[-1].append(k)
         taken += widths[k]
     return [sorted([*repeated, *block]) for block in blocks]
+
+
+def _width(cell: str) -> int:
+    return max(map(len, cell.split("\n")))
 
 
 def text_table(
@@ -216,11 +222,17 @@ def fact_table(caption: str, facts: Iterable[tuple[str, object]]) -> str:
 
 def _head(column: Column[Any]) -> str:
     """Give the head of a column on a page: begun with a capital letter, its unit small below, linked to its meaning."""
-    found = _HEADER.fullmatch(column.header)
-    title, unit = (" ".join((part or "").split()) for part in found.groups()) if found else (column.header, "")
-    title = escape(title[:1].upper() + title[1:])
+    title, unit = _titles(column)
+    title = escape(title)
     linked = f'<a href="#def-{column.term}">{title}</a>' if column.term else title
     return linked + (f"<small>{escape(unit)}</small>" if unit else "")
+
+
+def _titles(column: Column[Any]) -> tuple[str, str]:
+    """Give the head of a column, begun with a capital letter, and its unit."""
+    found = _HEADER.fullmatch(column.header)
+    title, unit = (" ".join((part or "").split()) for part in found.groups()) if found else (column.header, "")
+    return title[:1].upper() + title[1:], unit
 
 
 def _class(names: str) -> str:

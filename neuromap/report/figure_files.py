@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
-from neuromap.render.svg import drawing, element, label, number, shorten, standalone, with_pdf
+from neuromap.render.numbers import ordinal
+from neuromap.render.svg import PHONE, drawing, element, label, names_width, number, shorten, standalone, with_pdf
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip
@@ -26,6 +27,7 @@ from neuromap.report.figure_folder import KINDS, check_figure_folder, figure_fol
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow, SpikeRaster
+from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern
 
 # All figures of a report: for the page, and as files of their own, SVG and PDF.
@@ -43,7 +45,7 @@ class RowFigures(NamedTuple):
     raster: str  # spikes of the first ticks
 
 
-def draw_row(row: ReportRow, heading: str = "") -> RowFigures | None:
+def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> RowFigures | None:
     """Draw what a row does on the chip."""
     # gives ``None`` where nothing was mapped
     if row.cores is None or row.activity is None or row.raster is None:
@@ -52,25 +54,26 @@ def draw_row(row: ReportRow, heading: str = "") -> RowFigures | None:
     def head(what: str) -> str:
         return f"{heading}: {what}" if heading else ""
 
-    cores = row.cores
+    cores, sent = row.cores, "message" if row.verification is not None and row.verification.is_graded else "spike"
     neurons, copies, spikes = (
-        draw_shade(cores, figure, head(f"cores by {figure.name}")) for figure in _core_figures(cores, row.raster)
+        draw_shade(cores, figure, head(f"cores by {figure.name}"), narrow=narrow)
+        for figure in _core_figures(cores, row.raster, sent)
     )
     return RowFigures(
-        draw_chip(cores, head("cores in use by node")),
+        draw_chip(cores, head("cores in use by node"), narrow=narrow),
         neurons,
         copies,
         spikes,
-        draw_links(cores, row.activity.traffic.peak_loads, head("load of links")),
-        draw_raster(row.raster, head("spikes over ticks")),
+        draw_links(cores, row.activity.traffic.peak_loads, head("load of links"), sent=sent, narrow=narrow),
+        draw_raster(row.raster, head(f"{sent}s over ticks"), sent=sent, narrow=narrow),
     )
 
 
-def _core_figures(cores: CoreMap, raster: SpikeRaster) -> Iterator[CoreFigure]:
+def _core_figures(cores: CoreMap, raster: SpikeRaster, sent: str) -> Iterator[CoreFigure]:
     yield CoreFigure("neurons in use", 100 * cores.neurons / cores.places, " %", f"of {cores.places} of a core")
     yield CoreFigure("neurons with copies", cores.copied, "", "on this core or others")
     ticks = max(1, raster.n_ticks)
-    yield CoreFigure("spikes per tick", raster.core_spikes / ticks, "", f"mean over the first {ticks} ticks")
+    yield CoreFigure(f"{sent}s per tick", raster.core_spikes / ticks, "", f"mean over the first {ticks} ticks")
 
 
 def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
@@ -84,7 +87,7 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
     """Make all figures of a report as SVG files."""
     found = {
         "overview.svg": draw_overview(report, f"{report.network.name} on {report.chip.name}"),
-        "accuracy.svg": draw_accuracy(report),
+        "accuracy.svg": draw_accuracy(distinct_rows(report)),
         "faults.svg": None if report.faults is None else str(form(report.faults, "drawing")),
     }
     drawn: dict[tuple[object, ...], None] = {}
@@ -161,51 +164,57 @@ def _slug(name: str) -> str:
 
 
 # Spikes over ticks, a band for every node.
-_LEFT, _TOP, _GAP = 96.0, 34.0, 8.0
-_WIDTH = 820.0
+_TOP, _GAP = 34.0, 8.0
+_WIDTH, _RATE_WIDTH = 820.0, 110.0
+"""Width of the ticks, and of what is said at their right."""
 _LOWEST, _HIGHEST = 26.0, 112.0
 _NEURON = 2.4
 """Height of a neuron's line where there is room."""
 
 
-def draw_raster(raster: SpikeRaster, heading: str = "") -> str:
-    """Draw spikes of neurons over ticks, with the ticks in which a node has a frame."""
+def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", narrow: bool = False) -> str:
+    """Draw spikes, or messages, of neurons over ticks, with the ticks in which a node has a frame."""
+    left = names_width(raster.names)
+    beside, least = (48.0, 2.0) if narrow else (_RATE_WIDTH, 4.0)
     top = _TOP + (22 if heading else 0)
-    step = max(4.0, min(28.0, round(_WIDTH / max(1, raster.n_ticks))))
-    right = _LEFT + step * raster.n_ticks
+    wide = PHONE - left - beside if narrow else _WIDTH
+    step = max(least, min(28.0, wide / max(1, raster.n_ticks) if narrow else round(wide / max(1, raster.n_ticks))))
+    right = left + step * raster.n_ticks
     parts = [label(8, 18, heading, "heading", anchor="start")] if heading else []
-    parts.append(label(_LEFT - 12, top - 8, "tick", "small", anchor="end"))
+    parts.append(label(left - 12, top - 8, "tick", "small", anchor="end"))
     every = next(k for k in (1, 2, 5, 10, 20, 50) if k * step >= 26)
     for tick in range(0, raster.n_ticks, every):
-        parts.append(label(_LEFT + step * (tick + 0.5), top - 8, str(tick), "small"))
+        parts.append(label(left + step * (tick + 0.5), top - 8, str(tick), "small"))
     y = top
     for k, name in enumerate(raster.names):
         height = min(_HIGHEST, max(_LOWEST, _NEURON * -(-raster.sizes[k] // raster.every[k])))
-        parts += _band(raster, k, name, y, height, step, right)
+        parts += _band(raster, k, name, y, height, step, left, sent, narrow)
         y += height + _GAP
-    description = f"Spikes of {counted(len(raster.names), 'node')} in {counted(raster.n_ticks, 'tick')}"
-    return drawing(right + 110, y, parts, description)
+    description = f"{sent.capitalize()}s of {counted(len(raster.names), 'node')} in {counted(raster.n_ticks, 'tick')}"
+    return drawing(right + beside, y, parts, description)
 
 
-def _band(raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, right: float) -> list[str]:
-    mine = raster.node == k
+def _band(
+    raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, left: float, sent: str, narrow: bool
+) -> list[str]:
+    mine, right = raster.node == k, left + step * raster.n_ticks
     rows = -(-raster.sizes[k] // raster.every[k])
     line = height / rows
     ticks, lines = raster.tick[mine], raster.neuron[mine] // raster.every[k]
-    parts = [element("rect", x=_LEFT, y=y, width=right - _LEFT, height=height, class_="band")]
+    parts = [element("rect", x=left, y=y, width=right - left, height=height, class_="band")]
     columns = raster.samples[k]
     if np.diff(columns).max(initial=1) > 1:
-        boxes = "".join(f"M{number(_LEFT + step * t)} {number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
+        boxes = "".join(f"M{number(left + step * t)} {number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
                         for t in columns.tolist())  # fmt: skip
         parts.append(element("path", d=boxes, class_="sampled"))
     marks = "".join(
-        f"M{number(_LEFT + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(step - 2)}"
+        f"M{number(left + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(max(1.0, step - 2))}"
         for t, n in zip(ticks.tolist(), lines.tolist(), strict=True)
     )
     shown = counted(raster.sizes[k], "neuron")
     if raster.every[k] > 1:
-        shown = f"every {_ordinal(raster.every[k])} of {shown}"
-    tip = f"{name}: {shown}, {counted(len(ticks), 'spike')} in {counted(raster.n_ticks, 'tick')}"
+        shown = f"every {ordinal(raster.every[k])} of {shown}"
+    tip = f"{name}: {shown}, {counted(len(ticks), sent)} in {counted(raster.n_ticks, 'tick')}"
     shade = " pale" if k // COLOURS % 2 else ""
     width = min(6.0, max(1.0, 0.8 * line))
     if marks:
@@ -213,19 +222,18 @@ def _band(raster: SpikeRaster, k: int, name: str, y: float, height: float, step:
             element("path", d=marks, class_=f"spike colour-{k % COLOURS + 1}{shade}", title=tip, stroke_width=width)
         )
     middle = y + height / 2
-    parts.append(label(_LEFT - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
+    parts.append(label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
     rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
-    parts.append(label(right + 10, middle - 2, f"{100 * rate:.3g} %", "small", anchor="start", title=_RATE))
-    parts.append(label(right + 10, middle + 13, "spike per tick", "small", anchor="start", title=_RATE))
+    written = f"{100 * rate:.2g} %" if narrow else f"{100 * rate:.3g} %"
+    parts.append(label(right + 6, middle - 2, written, "small", anchor="start", title=_RATE.format(sent)))
+    if not narrow:
+        parts.append(
+            label(right + 6, middle + 13, f"{sent} per tick", "small", anchor="start", title=_RATE.format(sent))
+        )
     return parts
 
 
-_RATE = "part of the neurons that are shown which spike in a tick, on average over these ticks"
-
-
-def _ordinal(n: int) -> str:
-    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
+_RATE = "part of the neurons that are shown which send a {} in a tick, on average over these ticks"
 
 
 # The cores in use, shaded by a figure: neurons, copies, spikes.
@@ -243,9 +251,9 @@ class CoreFigure(NamedTuple):
     of: str  # what it is a figure of, in a few words below the key
 
 
-def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "") -> str:
+def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow: bool = False) -> str:
     """Draw the used part of a board with its cores shaded by a figure."""
-    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
+    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
     values = np.asarray(figure.values, np.float64)
     place = (cores.coordinates - (grid.x, grid.y)) // grid.block
     square, each = np.unique(place[:, 1].astype(np.int64) * grid.columns + place[:, 0], return_inverse=True)

@@ -5,13 +5,15 @@ Every sentence compares rows of one execution only, as each execution is a time 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from neuromap.accuracy.accuracy import FrameAccuracy
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.render.numbers import ALIKE, joules, percent, plain, seconds
+from neuromap.render.numbers import ALIKE, joules, ordinal, percent, plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.text import accuracy_at, accuracy_ticks
@@ -61,7 +63,7 @@ class _Comparison(NamedTuple):
 
     # ``value`` of a row is None where it has none, ``write`` takes a value and the chip, ``{s}`` in the verb is left
     # out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what its value
-    # counts from. Where ticks were timed values are seconds, floats.
+    # counts from, ``note`` is said of all rows behind it. Where ticks were timed values are seconds, floats.
 
     kind: str
     value: Callable[[ReportRow], Time | float | None]
@@ -69,6 +71,7 @@ class _Comparison(NamedTuple):
     verb: str
     lead: str
     from_when: str = ""
+    note: Callable[[Sequence[ReportRow]], str] = lambda rows: ""
 
 
 def _first_response(row: ReportRow) -> Time | float | None:
@@ -84,6 +87,18 @@ def _cores(row: ReportRow) -> int | None:
 
 def _joules_per_frame(row: ReportRow) -> float | None:
     return None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame
+
+
+def _static(rows: Sequence[ReportRow]) -> str:
+    """Say how much of the energy of rows flows whatever the network does; empty where the chip file does not say."""
+    energies = (row.figures.energy for row in rows if row.figures is not None)
+    shares = sorted(share for energy in energies if (share := energy.static_share) is not None)
+    if not shares:
+        return ""
+    least, most = (percent(math.floor(1000 * share + 1e-9) / 1000) for share in (shares[0], shares[-1]))
+    if most == "0 %":
+        return f"; {'less than 0.1 %' if shares[-1] else 'none'} of it is static"
+    return f"; {least if least == most else f'{least} to {most}'} of it is static"
 
 
 def _frame_period(row: ReportRow) -> Time | float | None:
@@ -107,14 +122,19 @@ _COMPARISONS = (
     _Comparison("time", _frame_period, _every, "take{s} a frame", " most often:"),
     _Comparison("cost", _cores, lambda value, chip: counted(value, "core"), "take{s}", " the fewest,"),
     _Comparison(
-        "cost", _joules_per_frame, lambda value, chip: f"{joules(value)} a frame", "need{s}", " the least energy:"
+        "cost",
+        _joules_per_frame,
+        lambda value, chip: f"{joules(value)} a frame",
+        "need{s}",
+        " the least energy:",
+        note=_static,
     ),
 )
 
 
 def _of_execution(execution: str, rows: Sequence[ReportRow], chip: ChipSpec) -> list[Finding]:
-    said = [(comparison.kind, _compared(rows, comparison, chip)) for comparison in _COMPARISONS]
-    return [Finding(execution, text, kind) for kind, text in said if text]
+    said = [(by, _compared(rows, by, chip)) for by in _COMPARISONS]
+    return [Finding(execution, text + by.note(rows), by.kind) for by, text in said if text]
 
 
 def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str:
@@ -160,34 +180,44 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
         starts = [row.accuracy.frames[0].tick for row in rows if row.accuracy is not None]
         tick, end = min(starts), accuracy_ticks(report)[-1]
         early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].tick == tick]
-        best = max(early, key=lambda row: _share(row, tick))
-        text = f"at tick {tick} {best.pattern} names {_percent(_share(best, tick))} of the images rightly"
+        most = max(_share(row, tick) for row in early)
+        first = list(dict.fromkeys(row.pattern for row in early if _share(row, tick) == most))
+        text = f"at tick {tick} {_names(first)} name{'s' * (len(first) == 1)} {_percent(most)} of the images correctly"
         if len(early) < len(rows):
             late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
             text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
-        if end > tick:
-            text += f"; {_best_up_to(rows, end)}"
-        found.append(Finding(execution, text, "accuracy"))
+        frames_trained = report.network.tables.get("training", {}).get("frames")
+        best = f"; {_best_ever(rows, end, frames_trained)}"
+        again = f"; the best is {_percent(most)}, of {_names(first)} at tick {tick}"
+        if best == again or best.startswith((f"{again};", f"{again} and ")):  # it is what was just said
+            best = f", the best at any tick{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
+        found.append(Finding(execution, f"{text}{best}", "accuracy"))
     return found
 
 
-def _best_up_to(rows: Sequence[ReportRow], end: int) -> str:
-    """Say what is best at any tick up to the last that the tables show, and at that one where others are best then."""
-    frames = [
-        (frame.accuracy, frame.tick, row.pattern)
-        for row in rows
-        if row.accuracy is not None
-        for frame in row.accuracy.frames
-        if frame.tick <= end
-    ]
-    most = max(share for share, _, _ in frames)
-    when = min(tick for share, tick, _ in frames if share == most)
-    text = (
-        f"the best up to tick {end} is {_percent(most)}, of {_names(p for s, t, p in frames if (s, t) == (most, when))}"
-    )
+def _best_ever(rows: Sequence[ReportRow], end: int, trained: object) -> str:
+    """Say what is best at any tick, how far it falls later and why, and what is best at the last tick of the tables."""
+    measured = [(row.pattern, row.accuracy.frames) for row in rows if row.accuracy is not None]
+    most = max(frame.accuracy for _, frames in measured for frame in frames)
+    when = min(frame.tick for _, frames in measured for frame in frames if frame.accuracy == most)
+    best = {name: frames for name, frames in measured if (when, most) in ((f.tick, f.accuracy) for f in frames)}
+    text = f"the best is {_percent(most)}, of {_names(best)} at tick {when}"
+    end = max(end, when)
+    falls = {name: last for name, frames in best.items() if (last := _known(frames, end)).accuracy < most}
+    if not falls:
+        return text
+    name, last = min(falls.items(), key=lambda item: item[1].accuracy)
+    text += f"{' and' if len(best) == 1 else f'; {name}'} falls to {_percent(last.accuracy)} at tick {last.tick}"
+    if isinstance(trained, int) and _known(best[name], when).frame <= trained < last.frame:
+        text += f", its {ordinal(last.frame)} frame, where {trained} {'was' if trained == 1 else 'were'} trained"
     at_end = max(_share(row, end) for row in rows)
-    names = _names(row.pattern for row in rows if _share(row, end) == at_end)
-    return f"{text} at tick {when}" + (f"; at tick {end} it is {_percent(at_end)}, of {names}" if at_end < most else "")
+    leads = [row.pattern for row in rows if _share(row, end) == at_end]
+    return text if name in leads else f"{text}; at tick {end} the best is {_percent(at_end)}, of {_names(leads)}"
+
+
+def _known(frames: Sequence[FrameAccuracy], tick: int) -> FrameAccuracy:
+    """Give the last frame that is known at a tick."""
+    return next(frame for frame in reversed(frames) if frame.tick <= tick)
 
 
 def _share(row: ReportRow, tick: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.hardware.chip.tick_costs import tick_words
@@ -40,7 +40,8 @@ def at_least(row: ReportRow) -> str:
     return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
 
 
-def _verdict(row: ReportRow) -> str:
+def verdict(row: ReportRow) -> str:
+    """Say whether the chip of a row equals the reference; else what became of it."""
     if row.verified is None:
         return row.status
     return "✗ no" if not row.verified else "✓ proven" if row.proven else "✓ yes"
@@ -67,7 +68,7 @@ def _mean_tick(row: ReportRow) -> str:
 
 _NAMED: tuple[Column[ReportRow], ...] = (
     Column("pattern", lambda row: row.pattern, left=True, wraps=True, term="pattern"),
-    Column("execution", lambda row: row.execution, left=True, term="execution"),
+    Column("execution", lambda row: row.execution.replace(", ", ",\n"), left=True, term="execution"),
 )
 _COLUMNS: tuple[Column[ReportRow], ...] = (
     *_NAMED,
@@ -91,8 +92,22 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
     Column("mean\ntick\n[µs]", _mean_tick, rank=3),
     Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
-    Column("verified", lambda row: _verdict(row)),
+    Column("verified", lambda row: verdict(row)),
 )
+
+
+def distinct_rows(report: LatencyReport) -> list[ReportRow]:
+    """Give the rows; those of one pattern that differ in nothing but their execution are one, which names them all."""
+    alike: list[tuple[dict[str, Any], list[ReportRow]]] = []
+    for row, written in zip(report.rows, form(report, "dict")["rows"], strict=True):
+        # ticks of the run that verified it are no figure of the row; whether it is verified stands beside them
+        said = {key: value for key, value in written.items() if key not in ("execution", "verification")}
+        found = next((rows for other, rows in alike if other == said), None)
+        if found is None:
+            alike.append((said, [row]))
+        else:
+            found.append(row)
+    return [replace(rows[0], execution=", ".join(row.execution for row in rows)) for _, rows in alike]
 
 
 def latency_table(report: LatencyReport) -> Table[ReportRow]:
@@ -105,7 +120,7 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
         if (splits or column.header != "splitters") and (timed or not column.header.endswith("[µs]"))
     ]
     styles = {None: "yellow", True: "green", False: "bold red"}
-    return Table(columns, report.rows, "", (0, 1), lambda row: styles[row.verified], is_edged=True)
+    return Table(columns, distinct_rows(report), "", (0, 1), lambda row: styles[row.verified], is_edged=True)
 
 
 def _answer_table(report: LatencyReport) -> Table[ReportRow]:
@@ -320,17 +335,20 @@ def run_table(report: LatencyReport) -> Table[ReportRow] | None:
     found = [row.figures for row in report.rows if row.figures is not None]
     if not found:
         return None
+    sent = report.sent
     columns = [
         *_NAMED,
-        _run_column("spikes\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
-        _run_column("hops\nper spike", lambda f: plain(f.network_on_chip.hops_per_spike)),
-        _run_column("busiest link\n[spikes in one\ntick]", _busiest),
+        _run_column(f"{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
+        _run_column(f"hops\nper {sent}", lambda f: plain(f.network_on_chip.hops_per_spike)),
+        _run_column(f"busiest link\n[{sent}s in one\ntick]", _busiest),
         _run_column("shortest\ntick\n[cycles]", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
         _run_column("safe\ntick\n[cycles]", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
     ]
     if any(f.network_on_chip.late is not None for f in found):
-        columns.append(_run_column("late\nspikes\n[on the\nmesh]", _late))
-    columns.append(_run_column("host\nspikes\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame)))
+        columns.append(_run_column(f"late\n{sent}s\n[on the\nmesh]", _late))
+    columns.append(
+        _run_column(f"host\n{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame))
+    )
     if report.chip.chips != (1, 1):
         columns.append(
             _run_column("chip\ncrossings\n[per\nframe]", lambda f: plain(f.network_on_chip.crossings_per_frame))
@@ -346,7 +364,7 @@ def run_table(report: LatencyReport) -> Table[ReportRow] | None:
             _run_column("power\n[mW]", lambda f: scaled(f.energy.watts, 1e-3)),
         ]
     title = "Network-on-chip and energy"
-    return Table(columns, report.rows, title, (0, 1), is_edged=True, notes=run_lines(report))
+    return Table(columns, distinct_rows(report), title, (0, 1), is_edged=True, notes=run_lines(report))
 
 
 def _busiest(figures: RunFigures) -> str:
@@ -377,9 +395,9 @@ def run_lines(report: LatencyReport) -> list[str]:
     lines = [
         "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
         f"over {describe_stimuli(report.stimulus)}; links, ticks, ports and nodes: of the first stimulus.",
-        *(["spikes: messages, one for every value that is not 0."] if report.network.is_graded else []),
+        *(["messages: one for every value that is not 0."] if report.network.is_graded else []),
         _tick_line(report, found),
-        _port_line(found),
+        _port_line(found, report.sent),
         *_overloaded_ports(report),
         "slowest node / longest chain: the most synaptic events that one core does for a node in one tick; the maximum "
         "over the nodes, and the sum along the longest chain of sequential edges.",
@@ -389,8 +407,8 @@ def run_lines(report: LatencyReport) -> list[str]:
         late = None if row.figures is None else row.figures.network_on_chip.late
         if late is not None and late.late_spikes:
             lines.append(
-                f"{row.pattern}, {row.execution}: {late.late_spikes} late spikes, {late.overdue_spikes} of them "
-                f"overdue; first {late.first_late_spike}."
+                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of "
+                f"them overdue; first {late.first_late_spike}."
             )
     return lines
 
@@ -399,8 +417,8 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     network = found[0].network_on_chip
     hop = "1 cycle" if network.hop_cycles == 1 else f"{network.hop_cycles} cycles"
     line = (
-        "shortest tick: the worst spike's arrival in the event simulation; safe tick: the bound for any stimulus; in "
-        f"router cycles (a link passes one spike per cycle, a hop takes {hop})"
+        f"shortest tick: the worst {report.sent}'s arrival in the event simulation; safe tick: the bound for any "
+        f"stimulus; in router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
     )
     if network.cycle_seconds is not None:
         return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."
@@ -428,9 +446,9 @@ def _ports_exceed(found: Sequence[RunFigures]) -> bool:
     return any(f.network_on_chip.ports_exceed_tick for f in found)
 
 
-def _port_line(found: Sequence[RunFigures]) -> str:
+def _port_line(found: Sequence[RunFigures], sent: str) -> str:
     most = max(f.network_on_chip.port_spikes_per_tick for f in found)
-    line = f"ports: at most {most} spikes in one tick through those of one chip, host and readout included"
+    line = f"ports: at most {most} {sent}s in one tick through those of one chip, host and readout included"
     shares = [f.network_on_chip.port_share_of_tick for f in found]
     known = [share for share in shares if share is not None]
     return f"{line}; {plain(float(f'{100 * max(known):.2g}'))} % of what they carry." if known else f"{line}."
@@ -440,7 +458,7 @@ def _overloaded_ports(report: LatencyReport) -> list[str]:
     """Name the rows whose ports are too slow for the tick; no late spike of the mesh shows that."""
     return [
         f"{row.pattern}, {row.execution}: ports of a chip need {seconds(noc.port_seconds)} for the busiest tick, the "
-        f"tick is {seconds(report.chip.tick_seconds)}: spikes come too late there."
+        f"tick is {seconds(report.chip.tick_seconds)}: {report.sent}s come too late there."
         for row in report.rows
         if row.figures is not None and (noc := row.figures.network_on_chip).ports_exceed_tick
     ]
@@ -493,7 +511,7 @@ def accuracy_ticks(report: LatencyReport) -> list[int]:
 
 def accuracy_table(report: LatencyReport) -> Table[ReportRow] | None:
     """Give the accuracy at every tick of :func:`accuracy_ticks`, for rows that have one; ``None`` where none has."""
-    rows = [row for row in report.rows if row.accuracy is not None]
+    rows = [row for row in distinct_rows(report) if row.accuracy is not None]
     columns = [*_NAMED, *(_at_tick(tick) for tick in accuracy_ticks(report))]
     return Table(columns, rows, "Accuracy over ticks", (0, 1), is_edged=True) if rows else None
 

@@ -130,7 +130,7 @@ class Sessions:
             if state == entry.saved or session.is_closed:
                 return
             scene = session.stage.scene
-        if entry.saved == (-1, -1) and _is_untouched(scene, self._first):
+        if entry.saved == (-1, -1) and _is_untouched(scene, self._first, self._offer.plays):
             return  # the same name begins the same again, and nobody's work has to go for it
         entry.saved, entry.saved_at = state, time.monotonic()
         try:
@@ -149,10 +149,12 @@ class Sessions:
             entry.session.close()
 
 
-def _is_untouched(scene: Scene, first: Scene) -> bool:
-    """Whether nothing was done to a scene since it began."""
+def _is_untouched(scene: Scene, first: Scene, plays: bool) -> bool:
+    """Whether nothing was done to a scene since it began; where it ``plays`` by itself, ticks that ran are nothing."""
     whole = scene.network is first.network and scene.stimulus is first.stimulus and scene.chip == first.chip
-    return whole and (scene.runs, scene.changes, scene.ticks) == (first.runs, first.changes, first.ticks)
+    return (
+        whole and (scene.runs, scene.changes) == (first.runs, first.changes) and (plays or scene.ticks == first.ticks)
+    )
 
 
 # Sessions on disk: a scene file each, so that a server that was killed goes on with what was saved.

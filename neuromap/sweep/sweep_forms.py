@@ -165,6 +165,7 @@ def to_html(sweep: ChipSweep) -> str:
         findings=findings(sweep),
         table=sweep_table(sweep),
         picture=_drawing(sweep),
+        narrow_picture=_drawing(sweep, narrow=True),
     )
 
 
@@ -175,7 +176,7 @@ def to_notebook(sweep: ChipSweep) -> str:
     return image + sweep_table(sweep).html(headline(sweep), names=len(sweep.parameters) + len(sweep.label_titles))
 
 
-def _drawing(sweep: ChipSweep) -> str | None:
+def _drawing(sweep: ChipSweep, *, narrow: bool = False) -> str | None:
     """Draw the main figures over the first figure of the chip, a line for every combination of the others."""
     # gives one ``<svg>`` element, whose axes of figures start at 0; ``None`` where no row fits
     lines: dict[str, list[SweepRow]] = {}
@@ -193,7 +194,8 @@ def _drawing(sweep: ChipSweep) -> str | None:
     if not panels:
         return None
     titles = " and ".join(column.title for column in sweep.columns if column.is_drawn)
-    return draw_panels(Plot(sweep.parameters[0], panels, "line"), f"{titles} over {sweep.parameters[0]}")
+    plot, said = Plot(sweep.parameters[0], panels, "line"), f"{titles} over {sweep.parameters[0]}"
+    return draw_panels(plot, said, narrow=narrow)
 
 
 def _point(column: SweepColumn, name: str, row: SweepRow) -> Point:

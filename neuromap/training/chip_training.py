@@ -158,7 +158,9 @@ def train_for_chip(
         accuracy=first.accuracy,
         others=tuple(others),
     )
-    return ChipTraining(to_network(model), task.lines, result)
+    made = to_network(model)
+    told = {**made.tables.get("training", {}), "frames": task.options.frames}  # reports say why later frames are worse
+    return ChipTraining(replace(made, tables={**made.tables, "training": told}), task.lines, result)
 
 
 def _model(

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import neuromap as nm
+from neuromap.report.text import distinct_rows
+from neuromap.sweep import sweep_mappings
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +52,19 @@ def import_page(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def sweep_page(network, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "sweep.html"
+    chips = {"core.axons": [64, 128, 256], "core.neurons": [128, 256]}
+    found = sweep_mappings(nm.Rollout(network, "streaming"), "truenorth", chips)
+    path.write_text(found.to_html(), encoding="utf-8")
+    return path
+
+
+def open_all(page):
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true })")
+
+
 def assert_no_ticks_alike(page):
     """Numbers along an axis of a chart differ; some may be left out."""
     for axis in page.locator(".plot g.role-axis-label").all():
@@ -63,8 +78,7 @@ def assert_no_ticks_alike(page):
 @pytest.mark.parametrize("name", ["report_page", "exploration_page", "import_page"])
 def test_pages_fit_and_are_accessible(name, width, scheme, request, open_page, assert_fits, assert_accessible, shoot):
     page = open_page(request.getfixturevalue(name), scheme=scheme, width=width)
-    for part in page.query_selector_all("details"):
-        part.evaluate("part => { part.open = true }")
+    open_all(page)
     assert request.getfixturevalue(name).stat().st_size < 2_000_000
     page.wait_for_function("[...document.querySelectorAll('.plot summary')].every(part => part.ariaLabel)")
     assert_fits(page)
@@ -79,8 +93,54 @@ def test_pages_fit_and_are_accessible(name, width, scheme, request, open_page, a
         shoot(page, name, for_docs=True, full_page=False)
 
 
+CUT = """() => [...document.querySelectorAll("main *")].filter((part) => part.checkVisibility()).flatMap((part) => {
+  const box = part.getBoundingClientRect(), svg = part.closest("svg");
+  if (!box.width) return [];
+  if (svg && part.tagName !== "svg") {
+    const whole = svg.getBoundingClientRect(), out = box.right > whole.right + 1 || box.left < whole.left - 1;
+    return part.tagName === "text" && (out || box.bottom > whole.bottom + 2) ? [part.textContent] : [];
+  }
+  const scrolls = part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflowX !== "visible";
+  return part.clientWidth && (scrolls || box.right > innerWidth + 1) ? [`${part.tagName}.${part.className}`] : [];
+})"""
+"""What is wider than its place: parts that scroll or stand out, letters outside their drawing."""
+
+
+@pytest.mark.parametrize(("width", "most"), [(1440, 5000), (390, 8000)])
+def test_a_report_is_short_and_nothing_is_cut(width, most, report_page, open_page):
+    page = open_page(report_page, width=width)
+    assert page.locator("details[open]").count() == 1  # the first pattern
+    assert page.evaluate("document.documentElement.scrollHeight") <= most
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = false })")
+    assert page.evaluate("document.documentElement.scrollHeight") <= most / 1.5
+    open_all(page)
+    assert page.evaluate(CUT) == []
+
+
+@pytest.mark.parametrize("name", ["exploration_page", "sweep_page"])
+def test_telephones_see_other_pages_whole(name, request, open_page):
+    page = open_page(request.getfixturevalue(name), width=390)
+    assert page.evaluate(CUT) == []
+
+
+def test_the_summary_says_what_the_report_says(report, report_page, open_page):
+    page = open_page(report_page)
+    rows = page.locator(".summary tbody tr").all()
+    said = [[cell.inner_text() for cell in row.locator("th, td").all()] for row in rows]
+    assert [(line[0], line[1]) for line in said] == [(row.pattern, row.execution) for row in distinct_rows(report)]
+    for line, row in zip(said, distinct_rows(report), strict=True):
+        for text, ticks in zip(
+            line[2:5],
+            (row.measured.first_response_ticks, row.worst_case_reaction_ticks, row.frame_period_ticks),
+            strict=True,
+        ):
+            assert text == f"{ticks} tick{'s' * (ticks != 1)} ({ticks} ms)"
+        assert line[5] == str(row.usage.cores)
+
+
 def test_the_window_goes_step_by_step(report, report_page, open_page):
     page = open_page(report_page)
+    open_all(page)
     for k, name in enumerate(("streaming", "sequential", "hybrid")):
         pattern = nm.RolloutPattern.named(report.network, name)
         tableau = pattern.tableau(3)
@@ -111,6 +171,7 @@ def cone(edges, start, frames, sign):
 
 def test_cones_of_influence_follow_the_pointer_and_the_focus(report, report_page, open_page):
     page = open_page(report_page)
+    open_all(page)
     names = list(report.network.nodes)
     figure = page.locator("figure[data-stepped]").nth(1)
     edges = json.loads(figure.get_attribute("data-edges"))
@@ -131,6 +192,7 @@ def test_cones_of_influence_follow_the_pointer_and_the_focus(report, report_page
 
 def test_data_are_saved_and_tables_sorted(report, report_page, open_page, tmp_path):
     page = open_page(report_page)
+    page.locator("#tables summary").first.click()
     for what, wanted in (("the data as JSON", report.to_json()), ("all rows as CSV", report.to_csv())):
         with page.expect_download() as download:
             page.get_by_role("button", name=f"Save {what}").click()
@@ -144,11 +206,12 @@ def test_data_are_saved_and_tables_sorted(report, report_page, open_page, tmp_pa
     for descending in (False, True):
         table.locator("thead th").nth(column).get_by_role("button").click()
         found = [int(row.locator("th, td").nth(column).inner_text()) for row in table.locator("tbody tr").all()]
-        assert found == sorted((row.worst_case_reaction_ticks for row in report.rows), reverse=descending)
+        assert found == sorted((row.worst_case_reaction_ticks for row in distinct_rows(report)), reverse=descending)
 
 
 def test_every_head_leads_to_its_definition(report_page, open_page):
     page = open_page(report_page)
+    page.locator("#tables summary").first.click()
     page.locator("#tables thead a").first.click()
     assert page.locator("#def-pattern").is_visible()
     assert page.evaluate("location.hash") == "#def-pattern"

@@ -61,7 +61,7 @@ def test_what_runs_is_what_the_library_runs(server, open_page, assert_accessible
         now = tick(page)
         page.keyboard.press("t")
         wait_tick(page, now + 1)
-    page.click("text=One frame")
+    page.click("text=Next frame")
     wait_tick(page, 6)
     page.select_option("#speed", "100")
     page.evaluate("document.activeElement.blur()")
@@ -83,7 +83,7 @@ def test_what_runs_is_what_the_library_runs(server, open_page, assert_accessible
         votes = out.spikes.reshape(10, 4).sum(axis=1)
         named = f"class {votes.argmax()} ({votes.max()} of {votes.sum()} spikes)" if votes.any() else "0 spikes"
         assert page.inner_text(f"#answer-{k}") == f"O, frame {out.frame}, tick {out.tick}: {named}"
-        page.locator(f"#run-{k} summary", has_text="The same as numbers").click()
+        page.locator(f"#run-{k} summary", has_text="Spikes as a table").click()
         rows = page.locator(f"#numbers-{k} tr").all_inner_texts()[1:4]
         last = [line.split("\t")[:2] for line in rows]
         counts = run.labels.by_node(run.live.history[-1:])[1:]
@@ -153,7 +153,7 @@ def test_drawing_reaches_the_chip_by_mouse_and_by_keys(server, open_page, until)
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.wait_for_timeout(400)
-    page.click("text=One tick")
+    page.click("text=Next tick")
     until(page, "document.getElementById('sampled').getAttribute('aria-label').includes('4 of 64')")
     picture = scene_of(page, server).shown_at(9).pictures["I"][..., 0]
     assert sorted(zip(*(axis.tolist() for axis in np.nonzero(picture)), strict=True)) == [

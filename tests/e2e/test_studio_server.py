@@ -18,6 +18,26 @@ def leave(server):
         time.sleep(0.2)
 
 
+def test_it_begins_with_an_image_that_plays_and_its_output_beside(open_page, until, tmp_path):
+    server = Server(tmp_path, "--plays")
+    try:
+        page = open_page(server.url)
+        page.allowed.append("WebSocket")  # the server ends before its pages
+        until(page, f"{TICK} > 3")
+        assert page.locator("#play").inner_text() == "Pause"
+        assert page.locator("#shown-label").inner_text().startswith("input: digits test image 0, label ")
+        drawn, output = (page.locator(name).bounding_box() for name in ("#drawing", "#votes-0"))
+        assert output["x"] > drawn["x"] + drawn["width"]
+        assert output["y"] + output["height"] < 500  # beside its controls, in sight without scrolling
+        narrow = open_page(server.url, width=390)
+        narrow.allowed.append("WebSocket")
+        until(narrow, f"{TICK} > 3")
+        above = narrow.locator("#h-share").bounding_box()["y"]
+        assert narrow.locator("#drawing").bounding_box()["y"] < narrow.locator("#votes-0").bounding_box()["y"] < above
+    finally:
+        server.end()
+
+
 def test_a_scene_travels_as_a_file_and_bad_files_are_one_line(server, open_page, tmp_path, until):
     page = ready(open_page(server.url))
     page.click("text=Next image")
@@ -28,7 +48,7 @@ def test_a_scene_travels_as_a_file_and_bad_files_are_one_line(server, open_page,
     with page.expect_download() as found:
         page.click("#download")
     scene = Path(found.value.path()).read_bytes()
-    page.click("text=Start again")
+    page.click("text=Restart")
     other = ready(open_page(server.url))
     other.allowed.append("400")
     other.set_input_files("#scene-file", {"name": "scene.json", "mimeType": "application/json", "buffer": scene})

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import jsonschema
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.exchange.perfetto_trace import events_of, shown_ticks
+from neuromap.exchange.perfetto_trace import events_of, export_perfetto, shown_ticks
+from neuromap.exchange.spike_traces import export_neo, export_sonata
 
 SCHEMA = {
     "type": "object",
@@ -133,3 +135,24 @@ def test_cores_stand_on_their_chips_where_the_program_is_given(tmp_path):
     with pytest.raises(InputError, match="is not that of the trace"):
         nm.to_perfetto(trace, tmp_path / "other.json", program=other)
     assert not (tmp_path / "other.json").exists()
+
+
+def test_ticks_without_a_duration_are_told_in_one_note(tmp_path):
+    """On chips with a barrier a tick lasts as long as its work, which no trace records: exports give a unit."""
+    graded = nm.network.GradedNeuron(0, 9)
+    network = nm.network.build_network({"I": (2, graded), "O": (1, graded)}, {("I", "O"): [[1, 1]]})
+    traces = {}
+    for chip in ("loihi2", replace(nm.load_chip("loihi2"), is_timed=False, barrier_seconds=())):
+        program = nm.map_rollout(nm.Rollout(network, "streaming"), chip)
+        trace = nm.simulate(program, nm.random_frames(network, 4))
+        traces[trace.is_timed] = trace
+    assert set(traces) == {True, False}
+    for is_timed, trace in traces.items():
+        for suffix in ("safetensors", "h5"):
+            trace.save(tmp_path / f"t.{suffix}")
+            kept = nm.load_trace(tmp_path / f"t.{suffix}")
+            assert kept.is_timed == is_timed
+            for export in (export_perfetto, export_sonata, export_neo):
+                told = [note for note in export(tmp_path / f"t.{suffix}").refused if note.about == "ticks"]
+                assert len(told) == is_timed
+                assert all("every tick is written as 1 ms" in note.text for note in told)

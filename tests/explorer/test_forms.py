@@ -122,6 +122,28 @@ def explorations(draw):
     return explored(rows)
 
 
+@pytest.mark.parametrize(
+    ("n_patterns", "whom"),
+    [((1,), "1 pattern (#1)"), ((3, 4), "7 patterns (#1 to #2)"), ((4, 4), "all 8 patterns (#1 to #2)")],
+)
+def test_a_refusal_is_told_once_with_the_patterns_it_concerns(n_patterns, whom):
+    why, other = "node A: 300 sources, bound 256", "node B: 301 sources, bound 256"
+    values = list(product((0, 1), (0, 1), (0, 1), (1,)))
+    refused = [
+        make_row(v, status="does not fit", message=why, n_patterns=n) for v, n in zip(values, n_patterns, strict=False)
+    ]
+    last = make_row(values[-1], status="does not fit", message=other, first_response_ticks=5)
+    gap = Gap(False, 0, math.inf, 0, 0, f"no row fits: {why}", nothing_fits=True)
+    exploration = explored([*refused, last], gap=gap)
+    text = " ".join(exploration.to_text(300).split())
+    assert f"{whom}: {why} " in text
+    assert re.search(rf"1 pattern \(#\d\): {other} ", text)
+    for told in (text, exploration.to_html().split("<script")[0]):
+        assert told.count(other) == 1
+    assert text.count(why) == 1
+    assert text.endswith("No row fits.")
+
+
 # JSON and CSV.
 
 

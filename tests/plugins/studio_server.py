@@ -33,7 +33,9 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.folder, self.words, self.environment = folder, words, environment
+        self.folder, self.environment = folder, environment
+        self.words = words if "--plays" in words else ("--paused", *words)  # what is tested begins at tick 0
+        self.words = tuple(word for word in self.words if word != "--plays")
         self.start()
 
     def start(self):

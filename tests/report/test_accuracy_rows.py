@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,13 +68,28 @@ def test_every_form_has_it(report):
     assert f"{first.frames[0].accuracy:.3f}" in text.split("at tick")[-1]
     page = report.to_html()
     assert "<h2>Accuracy over ticks</h2>" in page
-    assert page.count('class="accuracy line1"') == 2
+    assert page.count('class="accuracy line1"') == 2 * 2  # the curve and what names it; one picture for telephones
 
 
-def test_rows_that_are_not_drawn_are_counted(report):
-    many = replace(report, rows=report.rows * 5)
-    assert "and 2 rows more in the table" in draw_accuracy(many)
-    assert "more in the table" not in draw_accuracy(report)
+@pytest.mark.parametrize("narrow", [False, True])
+def test_four_curves_are_lit_and_the_others_grey(report, narrow):
+    row = report.rows[0]
+
+    def scaled(part, name):
+        frames = tuple(replace(frame, accuracy=part) for frame in row.accuracy.frames)
+        return replace(row, pattern=name, accuracy=replace(row.accuracy, frames=frames))
+
+    rows = [scaled(0.5 + k / 100, f"p{k}") for k in range(6)]
+    drawn = draw_accuracy(rows, narrow=narrow)
+    assert "grey: 2 curves more, in the table" in drawn
+    assert [f">p{k}, windowed<" in drawn.replace("<title>", "") for k in range(6)] == [
+        True
+    ] * 6  # grey ones at the pointer
+    lit = re.findall(r'<path d="[^"]*" class="accuracy line(\w+)"><title>(\w+)', drawn)
+    assert sorted(lit) == [("0", "p2"), ("1", "p3"), ("2", "p4"), ("3", "p5"), ("other", "p0"), ("other", "p1")]
+    assert "grey" not in draw_accuracy(rows[:4], narrow=narrow)
+    twins = [rows[0], replace(rows[0], pattern="twin")]
+    assert ">p0 and twin, windowed<" in draw_accuracy(twins, narrow=narrow)
 
 
 def test_without_images_there_is_none(net):

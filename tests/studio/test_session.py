@@ -6,10 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import neuromap as nm
 from neuromap.datasets.tracks import ImageSet
+from neuromap.errors import DoesNotFitError
 from neuromap.studio.messages import Viewer
-from neuromap.studio.scene.commands import Offer, Session, act
-from neuromap.studio.scene.scene import Change
+from neuromap.studio.scene.commands import Offer, Session, act, with_input
+from neuromap.studio.scene.player import require_mappable
+from neuromap.studio.scene.scene import Change, SceneRun
 from neuromap.studio.scene.scene_file import Document
 from neuromap.studio.scene.shown import Shown
 
@@ -84,3 +87,40 @@ def test_ticks_as_long_as_their_work_have_no_time_that_nobody_measured(scene, be
     assert " ms" not in head["parts"]["figures-0"]
     (look,) = (one for one in Viewer(begin(scene)).news() if one["kind"] == "look")
     assert look["time"] == "0 s"
+
+
+IMAGES = ImageSet("some", "test", np.full((4, 3, 3, 1), 200, np.uint8), np.zeros(4, np.int64), ("a", "b"))
+
+
+@pytest.mark.parametrize("images", [IMAGES, replace(IMAGES, images=np.zeros((4, 5, 5, 1), np.uint8)), None])
+def test_a_session_begins_with_something_to_see_that_plays(scene, begin, images):
+    shown = with_input(scene, images).shown_at(0)
+    if images is IMAGES:  # what no input takes is not shown
+        assert shown.label == "some test image 0, label a"
+        assert (shown.pictures["I"] == 200).all()
+    else:
+        assert shown.kind == "random"
+    session = begin(with_input(scene, images), Offer({}, images, plays=True))
+    deadline = time.monotonic() + 10
+    while session.stage.now < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    session.pause()
+    assert not begin(scene, Offer({}, images)).is_playing
+
+
+def test_a_session_that_was_kept_waits_where_it_was(scene, begin):
+    first = begin(scene)
+    first.step(3)
+    session = begin(first.stage.scene, Offer({}, None, plays=True))
+    assert (session.is_playing, session.stage.now) == (False, 3)
+
+
+def test_what_cannot_be_mapped_is_refused_before_anything_is_served(scene):
+    require_mappable(scene)
+    small = nm.load_chip("truenorth", {"core.axons": 4})
+    with pytest.raises(DoesNotFitError, match="axons") as refused:
+        require_mappable(replace(scene, chip=small))
+    assert refused.value.exit_code == 3
+    invalid = SceneRun(nm.RolloutPattern.from_values(scene.network, (0, 0, 0, 0)), "windowed")
+    require_mappable(replace(scene, chip=small, runs=(invalid,)))  # there to be edited

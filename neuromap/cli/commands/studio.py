@@ -52,6 +52,7 @@ def studio(
         "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]",
         group="serving",
     ),
+    paused: bool = option("Begin at tick 0 and wait; a new session else plays an image.", False),
     token: str | None = option("TOKEN  Refused: others can read it.", hidden=True),
     folder: Path | None = option(
         "--sessions FOLDER  Where sessions are kept.  [default: neuromap/studio in $XDG_STATE_HOME or ~/.local/state]"
@@ -65,7 +66,8 @@ def studio(
     import neuromap as nm
     from neuromap.studio.guard import Address
     from neuromap.studio.run_server import run_server
-    from neuromap.studio.scene.commands import Offer, example_network
+    from neuromap.studio.scene.commands import Offer, example_network, with_input
+    from neuromap.studio.scene.player import require_mappable
     from neuromap.studio.scene.scene import Scene, SceneRun
     from neuromap.studio.sessions import KeptSessions, default_folder
 
@@ -84,8 +86,10 @@ def studio(
         raise InputError(f"--pattern {words[2]}: is the third; at most two run side by side")
     runs = tuple(SceneRun(read_pattern(network, word), execution) for word in words)
     first = Scene(network, nm.load_chip(chosen_chip(chip)), runs)
-    kept = KeptSessions(folder or default_folder())
-    run_server(address, kept, Offer(found, _images(data)), first, lambda text: print_line(text_console(), text))
+    require_mappable(first)
+    kept, offer = KeptSessions(folder or default_folder()), Offer(found, _images(data), not paused)
+    first = first if paused else with_input(first, offer.images)
+    run_server(address, kept, offer, first, lambda text: print_line(text_console(), text))
 
 
 def _token(file: Path | None) -> str:

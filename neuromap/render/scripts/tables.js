@@ -7,6 +7,15 @@
   };
   const compare = (a, b) =>
     typeof a === "number" && typeof b === "number" ? a - b : typeof a === typeof b ? String(a).localeCompare(String(b)) : typeof a === "number" ? -1 : 1;
+  // Telephones show a short table as a block of lines for every row: each cell says the head of its column.
+  const MOST_STACKED = 24;
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    if (!table.tHead || table.tBodies[0].rows.length > MOST_STACKED || table.tHead.rows.length > 1) continue;
+    const heads = [...table.tHead.rows[0].cells].map((head) => [...head.childNodes].map((part) => part.textContent.trim()).join(" ").trim());
+    for (const row of table.tBodies[0].rows)
+      [...row.cells].forEach((cell, k) => { if (cell.dataset.head === undefined) cell.dataset.head = heads[k] ?? ""; });
+    table.parentNode.classList.add("stacked");
+  }
   for (const table of document.querySelectorAll("table[data-sorted]")) {
     const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
     heads.forEach((head, k) => {

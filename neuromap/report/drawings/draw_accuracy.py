@@ -1,79 +1,148 @@
-"""Accuracy of all rows over ticks: which rollout is right first."""
+"""Accuracy of rows over ticks: which rollout is right first, and which most often."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from neuromap.accuracy.accuracy import Accuracy
+from neuromap.accuracy.accuracy import FrameAccuracy
 from neuromap.files.messages import counted
-from neuromap.render.svg import drawing, element, label, number, shorten
-from neuromap.report.figures.latency_report import LatencyReport
+from neuromap.render.svg import PHONE, drawing, element, label, number, shorten
+from neuromap.report.drawings.draw_network import spread
+from neuromap.report.figures.row import ReportRow
 
-_LEFT, _TOP, _WIDTH, _HEIGHT = 64.0, 24.0, 600.0, 240.0
-_LEGEND = 250.0
-_MOST_ROWS = 8
-"""Rows that are told apart by colour and dashes."""
+_TOP, _HEIGHT, _LINE = 24.0, 250.0, 18.0
+_CARD, _LONGEST = 1290.0, 44
+"""Width of a card of a page, and letters of a name beside a curve."""
+MOST_LIT = 4
+"""Curves with a colour and a name; the others are grey: more than a few nobody tells apart."""
 
 
-def draw_accuracy(report: LatencyReport) -> str | None:
-    """Draw one staircase per row: a frame's accuracy holds until the next frame is known."""
-    # gives one ``<svg>`` element; ``None`` where no accuracy was measured
-    measured = [row for row in report.rows if row.accuracy is not None]
-    rows = measured[:_MOST_ROWS]
-    found = [row.accuracy for row in rows if row.accuracy is not None]
-    if not found:
+class _Curve(NamedTuple):
+    """Rows whose accuracy is the same at every tick."""
+
+    frames: tuple[FrameAccuracy, ...]
+    name: str
+
+    @property
+    def best(self) -> FrameAccuracy:
+        return max(self.frames, key=lambda frame: frame.accuracy)
+
+
+def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | None:
+    """Draw a staircase for every curve, the best ones lit: a frame's accuracy holds until the next frame is known."""
+    # gives one ``<svg>`` element, as wide as a card or as a telephone; ``None`` where no accuracy was measured
+    curves = _curves(rows)
+    if not curves:
         return None
-    all_known = max(min(f.frames[-1].tick for f in found), max(f.frames[0].tick for f in found))
-    least = min(frame.accuracy for f in found for frame in f.frames)
-    axes = _Axes(all_known + 1, max(0, math.ceil(least * 10) - 2))
-    parts = list(axes.drawn())
-    for place, (row, accuracy) in enumerate(zip(rows, found, strict=True)):
-        parts += _staircase(f"{row.pattern}, {row.execution}", accuracy, place, axes)
-    if len(measured) > _MOST_ROWS:
-        more = f"and {counted(len(measured) - _MOST_ROWS, 'row')} more in the table"
-        parts.append(label(_LEFT + _WIDTH + 20, _TOP + 18 * _MOST_ROWS + 12, more, "small", anchor="start"))
-    height = _TOP + _HEIGHT + 44
-    return drawing(_LEFT + _WIDTH + _LEGEND, height, parts, "Accuracy of all rows over ticks since stimulus onset")
+    last = max(min(c.frames[-1].tick for c in curves), max(c.frames[0].tick for c in curves)) + 1
+    least = min(frame.accuracy for c in curves for frame in c.frames)
+    lit = sorted(sorted(range(len(curves)), key=lambda k: -curves[k].best.accuracy)[:MOST_LIT])
+    beside = 44 + 6.8 * min(_LONGEST, max([26, *(len(curves[k].name) for k in lit)]))
+    left, width = (32.0, PHONE - 48.0) if narrow else (48.0, _CARD - 48.0 - beside)
+    axes = _Axes(left, width, last, max(0, math.ceil(least * 10) - 2))
+    parts = list(axes.drawn(6 if narrow else 12))
+    parts += [p for k, c in enumerate(curves) if k not in lit for p in _staircase(c, "other", axes)]
+    parts += [p for place, k in enumerate(lit) for p in _staircase(curves[k], str(place), axes)]
+    shown, height = [curves[k] for k in lit], _TOP + _HEIGHT + 46
+    parts += _best(shown, axes)
+    parts += _key(shown, height) if narrow else _names(shown, axes)
+    if narrow:
+        height += _LINE * len(shown)
+    if len(curves) > len(lit):
+        said = f"grey: {counted(len(curves) - len(lit), 'curve')} more, in the table"
+        at = (0.0, height + 8) if narrow else (left + width + 34, _TOP + _HEIGHT + 18)
+        parts.append(label(*at, said, "small", anchor="start"))
+        height += _LINE * narrow
+    description = "Accuracy of all rows over ticks since stimulus onset"
+    return drawing(PHONE if narrow else _CARD, height, parts, description)
+
+
+def _curves(rows: Sequence[ReportRow]) -> list[_Curve]:
+    alike: dict[tuple[tuple[int, float], ...], list[ReportRow]] = {}
+    for row in rows:
+        if row.accuracy is not None:
+            alike.setdefault(tuple((f.tick, f.accuracy) for f in row.accuracy.frames), []).append(row)
+    return [_Curve(same[0].accuracy.frames, _name(same)) for same in alike.values() if same[0].accuracy is not None]
+
+
+def _name(rows: Sequence[ReportRow]) -> str:
+    """Name rows by pattern and execution; the execution once where it is the same."""
+    executions = {row.execution for row in rows}
+    if len(executions) > 1:
+        return ", ".join(f"{row.pattern} ({row.execution})" for row in rows)
+    return f"{' and '.join(row.pattern for row in rows)}, {' and '.join(executions.pop().split(', '))}"
 
 
 class _Axes(NamedTuple):
     """Ticks to the right, accuracy upwards."""
 
+    left: float
+    width: float
     last: int  # tick at the right end
     low: int  # tenths at the lower end; 10 at the upper one
 
     def x(self, tick: int) -> float:
-        return _LEFT + _WIDTH * min(tick, self.last) / self.last
+        return self.left + self.width * min(tick, self.last) / self.last
 
     def y(self, accuracy: float) -> float:
         return _TOP + _HEIGHT * (1 - (10 * accuracy - self.low) / (10 - self.low))
 
-    def drawn(self) -> Iterator[str]:
-        cut = "" if self.low == 0 else "; the axis does not start at 0"
-        yield label(_LEFT, 14, f"accuracy of the last known frame, fraction of images{cut}", "small", anchor="start")
+    def drawn(self, most: int) -> Iterator[str]:
+        cut = "" if self.low == 0 else f", from {self.low / 10:g} on"
+        yield label(0, 12, f"fraction of images named correctly{cut}", "small", anchor="start")
         for tenth in range(self.low, 11):
             y = self.y(tenth / 10)
-            yield element("path", d=f"M{number(_LEFT)} {number(y)}H{number(_LEFT + _WIDTH)}", class_="grid")
-            yield label(_LEFT - 8, y + 4, f"{tenth / 10:g}", "small", anchor="end")
-        for tick in range(0, self.last + 1, max(1, -(-self.last // 12))):
+            yield element("path", d=f"M{number(self.left)} {number(y)}h{number(self.width)}", class_="grid")
+            yield label(self.left - 8, y + 4, f"{tenth / 10:g}", "small", anchor="end")
+        for tick in range(0, self.last + 1, max(1, -(-self.last // most))):
             yield label(self.x(tick), _TOP + _HEIGHT + 18, str(tick), "small")
-        yield label(_LEFT + _WIDTH / 2, _TOP + _HEIGHT + 38, "ticks since stimulus onset", "small")
+        yield label(self.left + self.width / 2, _TOP + _HEIGHT + 36, "ticks since stimulus onset", "small")
 
 
-def _staircase(name: str, accuracy: Accuracy, place: int, axes: _Axes) -> list[str]:
-    first, *others = (frame for frame in accuracy.frames if frame.tick < axes.last)
+def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
+    first, *others = (frame for frame in curve.frames if frame.tick < axes.last)
     path = f"M{number(axes.x(first.tick))} {number(axes.y(first.accuracy))}"
     for frame in others:
         path += f"H{number(axes.x(frame.tick))}V{number(axes.y(frame.accuracy))}"
     path += f"H{number(axes.x(axes.last))}"
-    y, left = _TOP + 18 * place + 8, _LEFT + _WIDTH + 20
-    class_ = f"accuracy line{place}"
     dot = {"cx": axes.x(first.tick), "cy": axes.y(first.accuracy), "r": 3.5}
     return [
-        element("path", d=path, class_=class_, title=name),
-        element("circle", class_=f"dot{place}", title=name, **dot),
-        element("path", d=f"M{number(left)} {number(y)}H{number(left + 28)}", class_=class_),
-        label(left + 36, y + 4, shorten(name, 30), "small", anchor="start", title=name),
+        element("path", d=path, class_=f"accuracy line{class_}", title=curve.name),
+        element("circle", class_=f"dot{class_}", title=curve.name, **dot),
     ]
+
+
+def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
+    """Write the greatest accuracy that is drawn over its step."""
+    drawn = [frame for curve in curves for frame in curve.frames if frame.tick < axes.last]
+    best = max(drawn, key=lambda frame: (frame.accuracy, -frame.tick))
+    text = f"{100 * best.accuracy:.1f} % at tick {best.tick}"
+    near_end = axes.x(best.tick) > axes.left + axes.width - 110
+    at = axes.left + axes.width if near_end else axes.x(best.tick)
+    return [label(at, axes.y(best.accuracy) - 7, text, "small halo", anchor="end" if near_end else "start")]
+
+
+def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
+    """Write names where the curves end, moved apart where they would cover each other."""
+    ends = [axes.y(next(f for f in reversed(c.frames) if f.tick < axes.last).accuracy) for c in curves]
+    order = sorted(range(len(curves)), key=lambda k: ends[k])
+    right, parts = axes.left + axes.width, []
+    for k, y in zip(order, spread([ends[k] for k in order], [_LINE] * len(order)), strict=True):
+        way = f"M{number(right)} {number(ends[k])}L{number(right + 22)} {number(y)}h6"
+        parts.append(element("path", d=way, class_=f"accuracy line{k}"))
+        parts.append(
+            label(right + 34, y + 4, shorten(curves[k].name, _LONGEST), "small", anchor="start", title=curves[k].name)
+        )
+    return parts
+
+
+def _key(curves: Sequence[_Curve], top: float) -> list[str]:
+    """Write names below each other, each behind a piece of its curve."""
+    parts = []
+    for k, curve in enumerate(curves):
+        y = top + _LINE * k + 6
+        parts.append(element("path", d=f"M0 {number(y)}h28", class_=f"accuracy line{k}"))
+        parts.append(label(36, y + 4, shorten(curve.name, _LONGEST), "small", anchor="start", title=curve.name))
+    return parts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuromap.files.messages import counted
-from neuromap.render.svg import Point, drawing, element, label, number, shorten
+from neuromap.render.svg import PHONE, Point, drawing, element, label, number, shorten
 from neuromap.report.figures.core_map import CoreMap
 
 COLOURS = 12
@@ -21,13 +21,13 @@ _LINE = 20.0
 _NAMED_SIDE = 30.0
 
 
-def draw_chip(cores: CoreMap, heading: str = "") -> str:
+def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str:
     """Draw the used part of a board, core by core."""
     # gives one ``<svg>`` element. A core has the colour of the node with most neurons in it, and in its lower corner
     # that of the next one; a bar marks relays, a diamond splitters. A part of more than
     # :data:`neuromap.report.drawings.draw_chip.MOST_SQUARES` cores is drawn in squares of several cores, each with the
     # node that most of its cores hold
-    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
+    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
     parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     parts += grid.frame()
     parts += _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
@@ -208,6 +208,7 @@ class BoardGrid:
     rows: int
     side: float  # length of a square's side
     top: float = _TOP  # upper edge of the uppermost squares
+    narrow: bool = False  # whether it is drawn for a telephone, with the key below
 
     @property
     def left(self) -> float:
@@ -227,12 +228,12 @@ class BoardGrid:
     @property
     def key(self) -> Point:
         """Upper left corner of the place for the key."""
-        return max(self.right, _LEFT + 200) + 34, self.top
+        return (8.0, self.bottom + _BOTTOM + 8) if self.narrow else (max(self.right, _LEFT + 200) + 34, self.top)
 
     @property
     def width(self) -> float:
         """Width of the picture."""
-        return self.key[0] + _KEY
+        return PHONE if self.narrow else self.key[0] + _KEY
 
     def height(self, key: float) -> float:
         """Height of a picture whose key takes ``key``."""
@@ -336,7 +337,12 @@ class BoardGrid:
 
 
 def board_grid(
-    region: tuple[int, int, int, int], board: tuple[int, int], chip: tuple[int, int], *, heading: bool = False
+    region: tuple[int, int, int, int],
+    board: tuple[int, int],
+    chip: tuple[int, int],
+    *,
+    heading: bool = False,
+    narrow: bool = False,
 ) -> BoardGrid:
     """Lay out a picture of a part of a board."""
     # gives with at most :data:`MOST_SQUARES` squares
@@ -345,8 +351,9 @@ def board_grid(
     while -(-columns // block) * -(-rows // block) > MOST_SQUARES:
         block += 1
     across, up = -(-columns // block), -(-rows // block)
-    side = min(_LARGEST, max(_SMALLEST, _SIDE / max(across, up)))
-    return BoardGrid(board, chip, x, y, block, across, up, side, _TOP + (30 if heading else 0))
+    room = PHONE - _LEFT - 6 if narrow else _SIDE
+    side = min(_LARGEST, max(_SMALLEST, room / max(across, up)))
+    return BoardGrid(board, chip, x, y, block, across, up, side, _TOP + (30 if heading else 0), narrow)
 
 
 def _labels(first: int, count: int, step: int) -> list[int]:

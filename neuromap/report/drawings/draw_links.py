@@ -31,23 +31,26 @@ def load_bounds(most: int) -> list[int]:
     return [-(-most * (k + 1) // count) for k in range(count)]
 
 
-def draw_links(cores: CoreMap, peaks: NDArray[Any], heading: str = "") -> str:
+def draw_links(
+    cores: CoreMap, peaks: NDArray[Any], heading: str = "", *, sent: str = "spike", narrow: bool = False
+) -> str:
     """Draw every link of the used part of a board, coloured by the most spikes that it carries in a tick."""
     # shapes: peaks (6, rows, columns)
-    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading))
+    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
     loads = _of_squares(np.asarray(peaks), grid)
     most = int(loads[:4].max(initial=0))
     bounds = load_bounds(most)
-    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts += grid.frame(squares=grid.side >= _ARROW_SIDE)
+    above = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
+    parts = grid.frame(squares=grid.side >= _ARROW_SIDE)
     parts += _routers(cores, loads, grid)
     parts += _links(loads, grid, bounds)
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
         parts += _mark(busiest, most, grid)
     key, bottom = _key(bounds, busiest, most, grid)
-    description = "Load of links: most spikes in one tick"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key], description)
+    parts = [part.replace("spike", sent) for part in (*parts, *key)]  # no name of a user is among them
+    description = f"Load of links: most {sent}s in one tick"
+    return drawing(grid.width, grid.height(bottom - grid.top), [*above, *parts], description)
 
 
 def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:

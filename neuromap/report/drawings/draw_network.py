@@ -38,78 +38,104 @@ def _delay_title(network: Network, source: str, target: str) -> str:
     return f"{source} -> {target}: delay {span}"
 
 
-def draw_network(network: Network, pattern: RolloutPattern | None) -> str:
-    """Draw a network with its streaming and sequential edges."""
+@dataclass(frozen=True)
+class _Way:
+    """Which way a network goes: layers to the right, or down the page. Places are (along the way, across it)."""
+
+    down: bool = False
+
+    @property
+    def along(self) -> float:
+        """Half of a node along the way."""
+        return (_HEIGHT if self.down else _WIDTH) / 2
+
+    @property
+    def across(self) -> float:
+        """Half of a node across the way."""
+        return (_WIDTH if self.down else _HEIGHT) / 2
+
+    def centre(self, layer: int, across: float, top: float) -> Point:
+        """Give the middle of a node, or the bend of an edge."""
+        step, room = (_HEIGHT + 40.0, 1.5) if self.down else (_COLUMN, 1.0)  # nodes are wider than high
+        return _MARGIN + self.along + step * layer, top + room * across
+
+    def point(self, place: Point) -> Point:
+        """Give a place on paper."""
+        return place[::-1] if self.down else place
+
+    def path(self, start: Point, *pieces: str | Point) -> str:
+        """Write a path: letters with the places behind them."""
+        text = "M" + self._pair(start)
+        for piece in pieces:
+            if isinstance(piece, str):
+                text += piece
+            else:
+                text += ("" if text[-1].isalpha() else " ") + self._pair(piece)
+        return text
+
+    def _pair(self, place: Point) -> str:
+        return " ".join(map(number, self.point(place)))
+
+
+def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool = False) -> str:
+    """Draw a network with its streaming and sequential edges; ``down`` the page for telephones."""
     # pattern: any pattern of it, valid or not; ``None`` draws the structure alone
-    places = layout(network)
+    places, way = layout(network), _Way(down)
     loops = any(u == v for u, v in network.edges)
-    top = _MARGIN + _HEIGHT / 2 + (_LOOP if loops else 0)
-    floor = top + places.height + _HEIGHT / 2
-    centre = {
-        name: (_MARGIN + _WIDTH / 2 + _COLUMN * places.layer[name], top + places.y[name]) for name in network.nodes
-    }
+    top = _MARGIN + way.across + (_LOOP if loops else 0)
+    centre = {name: way.centre(places.layer[name], places.y[name], top) for name in network.nodes}
+    floor = way.centre(0, places.height, top)[1] + way.across
     edges = []
     n_back = 0
     for (u, v), r in dict.fromkeys(network.edges, 0).items() if pattern is None else pattern.items():
         if u == v:
-            path, before, end = _loop(centre[u])
+            path, before, end = _loop(centre[u], way)
         elif (u, v) in places.back_edges:
             n_back += 1
-            path, before, end = _back(centre[u], centre[v], floor + 26.0 * n_back)
+            path, before, end = _back(centre[u], centre[v], floor + 26.0 * n_back, way)
         else:
-            points = [(_bend_x(places.layer[u] + k), top + y) for k, y in enumerate(places.bends[u, v], start=1)]
-            path, before, end = _forward(centre[u], centre[v], points)
+            bends = [way.centre(places.layer[u] + k, y, top) for k, y in enumerate(places.bends[u, v], start=1)]
+            path, before, end = _forward(centre[u], centre[v], bends, way)
         if network.is_spiking:
             title = _delay_title(network, u, v)
         else:
             title = f"{u} -> {v}" if pattern is None else edge_title(u, v, r)
-        edges.append(arrow(path, before, end, edge_class(r), title, data_source=u, data_target=v))
-    nodes = [_node(network, name, centre[name]) for name in network.nodes]
-    width = 2 * _MARGIN + _WIDTH + _COLUMN * max(places.layer.values())
-    height = floor + _MARGIN + 26.0 * n_back
+        ends = way.point(before), way.point(end)
+        edges.append(arrow(path, *ends, edge_class(r), title, data_source=u, data_target=v))
+    nodes = [_node(network, name, way.point(centre[name])) for name in network.nodes]
+    length = way.centre(max(places.layer.values()), 0, top)[0] + way.along + _MARGIN
     said = "" if pattern is None else f" with the edges of pattern {pattern.name}"
-    return drawing(width, height, [*edges, *nodes], f"Network {network.name}{said}")
+    size = way.point((length, floor + _MARGIN + 26.0 * n_back))
+    return drawing(*size, [*edges, *nodes], f"Network {network.name}{said}")
 
 
-def _bend_x(layer: int) -> float:
-    return _MARGIN + _WIDTH / 2 + _COLUMN * layer
-
-
-def _forward(start: Point, end: Point, bends: list[Point]) -> tuple[str, Point, Point]:
-    first = (start[0] + _WIDTH / 2, start[1])
-    tip = (end[0] - _WIDTH / 2, end[1])
-    path = f"M{number(first[0])} {number(first[1])}"
-    before = first
+def _forward(start: Point, end: Point, bends: list[Point], way: _Way) -> tuple[str, Point, Point]:
+    first, tip = (start[0] + way.along, start[1]), (end[0] - way.along, end[1])
+    pieces: list[str | Point] = []
     here = first
     for x, y in bends:
         # level over the width of a node, so that the edge keeps clear of the nodes of this layer
-        path += _curve(here, (x - _WIDTH / 2, y)) + f"L{number(x + _WIDTH / 2)} {number(y)}"
-        here = (x + _WIDTH / 2, y)
-    path += _curve(here, tip)
-    before = (tip[0] - 10, tip[1])
-    return path, before, tip
+        pieces += [*_curve(here, (x - way.along, y)), "L", (x + way.along, y)]
+        here = (x + way.along, y)
+    pieces += _curve(here, tip)
+    return way.path(first, *pieces), (tip[0] - 10, tip[1]), tip
 
 
-def _curve(start: Point, end: Point) -> str:
+def _curve(start: Point, end: Point) -> list[str | Point]:
     middle = (start[0] + end[0]) / 2
-    return "C" + " ".join(number(c) for c in (middle, start[1], middle, end[1], *end))
+    return ["C", (middle, start[1]), (middle, end[1]), end]
 
 
-def _back(start: Point, end: Point, depth: float) -> tuple[str, Point, Point]:
-    first = (start[0] - 12, start[1] + _HEIGHT / 2)
-    tip = (end[0] + 12, end[1] + _HEIGHT / 2)
-    controls = (first[0], depth, tip[0], depth, *tip)
-    path = f"M{number(first[0])} {number(first[1])}C" + " ".join(number(c) for c in controls)
-    return path, (tip[0], tip[1] + 10), tip
+def _back(start: Point, end: Point, depth: float, way: _Way) -> tuple[str, Point, Point]:
+    first, tip = (start[0] - 12, start[1] + way.across), (end[0] + 12, end[1] + way.across)
+    return way.path(first, "C", (first[0], depth), (tip[0], depth), tip), (tip[0], tip[1] + 10), tip
 
 
-def _loop(centre: Point) -> tuple[str, Point, Point]:
-    x, y = centre[0], centre[1] - _HEIGHT / 2
-    tip = (x + 16, y)
-    path = f"M{number(x - 16)} {number(y)}C" + " ".join(
-        number(c) for c in (x - 26, y - _LOOP - 6, x + 26, y - _LOOP - 6, *tip)
-    )
-    return path, (tip[0] + 4, tip[1] - 10), tip
+def _loop(centre: Point, way: _Way) -> tuple[str, Point, Point]:
+    x, y = centre[0], centre[1] - way.across
+    first, tip = (x - 16, y), (x + 16, y)
+    out = y - _LOOP - 6
+    return way.path(first, "C", (x - 26, out), (x + 26, out), tip), (tip[0] + 4, tip[1] - 10), tip
 
 
 def _node(network: Network, name: str, centre: Point) -> str:
@@ -240,7 +266,7 @@ def _place(
                 for item in column
             }
             column.sort(key=lambda item: wish[item])
-            for item, y in zip(column, _spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
+            for item, y in zip(column, spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
                 place[item] = y
     for column in columns:  # last: between both sides
         wish = {
@@ -249,7 +275,7 @@ def _place(
             else place[item]
             for item in column
         }
-        for item, y in zip(column, _spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
+        for item, y in zip(column, spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
             place[item] = y
     top = min(place.values())
     return {item: y - top for item, y in place.items()}
@@ -259,7 +285,7 @@ def _room(item: _Item) -> float:
     return _GAP[len(item) == 1]
 
 
-def _spread(wish: list[float], room: list[float]) -> list[float]:
+def spread(wish: list[float], room: list[float]) -> list[float]:
     """Places nearest to those wished for (least squares) that keep the order and the room between neighbours."""
     offset = [0.0]
     for a, b in pairwise(room):

@@ -15,14 +15,16 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import EdgeKey
 from neuromap.render.numbers import seconds
-from neuromap.render.svg import arrow, drawing, element, label, number, shorten
+from neuromap.render.svg import PHONE, arrow, drawing, element, label, names_width, number, shorten
 from neuromap.report.drawings.draw_network import layout
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern
 
 MOST_TICKS = 240
 """Ticks that a timeline shows at most; longer ones are not drawn."""
-_LEFT, _TOP = 96.0, 58.0
+_TOP = 58.0
+_NARROWEST = 23.0
+"""Width of a tick in which the number of a frame can be read."""
 _ROW, _CELL = 32.0, 22.0
 _X: TypeAlias = Callable[[float], float]
 
@@ -54,28 +56,33 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     start = -min(clock.gap, 4) - 1
     if end - start > MOST_TICKS:
         return None
+    order = layout(row.rollout.network).order
+    left = names_width(order)
     width = max(15.0, min(34.0, 900.0 / (end - start)))
+    on_phones = (PHONE - 12 - left) / (end - start)
+    if on_phones >= _NARROWEST:
+        width = min(width, on_phones)
 
     def x(tick: float) -> float:
-        return _LEFT + (tick - start) * width
+        return left + (tick - start) * width
 
-    order = layout(row.rollout.network).order
     height = _TOP + _ROW * len(order)
     parts = _grid(start, end, x, width, height)
     parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
     for k, name in enumerate(order):
         y = _TOP + _ROW * k + (_ROW - _CELL) / 2
-        parts.append(label(_LEFT - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
+        parts.append(label(left - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
         parts += _cells(clock, name, y, start, end, x, width)
     if row.seconds is not None:
         parts += _lengths(clock, start, end, x, height + 4)
         height += 66
+    whole = max(PHONE, x(end) + 12, *(6.9 * len(span.words) + 8 for span in spans))
     for k, span in enumerate(spans):
-        y = height + 24 + 30 * k
-        parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span))
+        y = height + 22 + 38 * k
+        parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span, whole - 6.9 * len(span.words)))
     return drawing(
-        max(x(end) + 12, *(x(span.end + 0.5) + 16 + 6.9 * len(span.words) for span in spans)),
-        height + 24 + 30 * len(spans),
+        whole,
+        height + 20 + 38 * len(spans),
         parts,
         f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks",
     )
@@ -184,7 +191,7 @@ def _signed(tick: int) -> str:
 
 def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]:
     every = next(step for step in (1, 2, 5, 10, 20, 50) if step * width >= 26 or step == 50)
-    parts = [label(_LEFT - 12, 46, "tick", "small", anchor="end")]
+    parts = [label(x(start) - 12, 46, "tick", "small", anchor="end")]
     for tick in range(start, end):
         if tick % every == 0:
             parts.append(label(x(tick + 0.5), 46, _signed(tick), "small"))
@@ -203,7 +210,7 @@ def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
     for length in each:
         edges.append(edges[-1] + length * scale)
     top, bottom = y + 30, y + 46
-    parts = [label(_LEFT - 12, bottom - 3, "time", "small", anchor="end")]
+    parts = [label(x(start) - 12, bottom - 3, "time", "small", anchor="end")]
     for k, edge in enumerate(edges):
         line = f"M{number(x(start + k))} {number(y)}L{number(edge)} {number(top)}V{number(bottom)}"
         parts.append(element("path", d=line, class_="onset" if start + k == 0 else "grid"))
@@ -232,7 +239,7 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
         shift = frame - clock.onset_frame
         relative = "n" + (f"+{shift}" if shift > 0 else f"−{-shift}" if shift < 0 else "")
         box = element("rect", x=x(tick) + 1.5, y=y, width=width - 3, height=_CELL, rx=4.0, class_="box")
-        text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= 30 or len(relative) < 3 else ""
+        text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= _NARROWEST or len(relative) < 3 else ""
         title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
         at = f"{frame}.{number_of}"
         parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at))
@@ -254,13 +261,14 @@ def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x
     return parts
 
 
-def _bracket(start: float, end: float, y: float, span: _Span) -> str:
+def _bracket(start: float, end: float, y: float, span: _Span, last: float) -> str:
+    """Draw a span with its words below, which begin at ``last`` at the latest."""
     line = f"M{number(start)} {number(y - 6)}V{number(y + 6)}M{number(start)} {number(y)}H{number(end)}"
     ends = f"M{number(end)} {number(y - 6)}V{number(y + 6)}"
     return element(
         "g",
         element("path", d=line + ends, class_="line"),
-        label(end + 8, y + 4, span.words, "small", anchor="start"),
+        label(min(start, last), y + 18, span.words, "small", anchor="start"),
         class_=f"span {span.class_}",
     )
 

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from neuromap.network.network import Network
-from neuromap.render.svg import Point, arrow, drawing, element, inline_image, label, number, shorten, standalone
+from neuromap.render.svg import (
+    Point,
+    arrow,
+    drawing,
+    element,
+    inline_image,
+    label,
+    names_width,
+    number,
+    shorten,
+    standalone,
+)
 from neuromap.render.table import fact_table
 from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network, edge_class, edge_title, layout
 from neuromap.rollout.pattern import RolloutPattern
@@ -11,8 +22,8 @@ from neuromap.rollout.pattern import RolloutPattern
 WINDOW = 3
 """Size of the rollout window that reports draw."""
 _RADIUS = 14.0
-_COLUMN, _ROW = 128.0, 52.0
-_LEFT, _TOP = 112.0, 40.0
+_COLUMN, _ROW = 74.0, 52.0
+_TOP = 40.0
 
 
 def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> str:
@@ -22,14 +33,15 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
     tableau = pattern.tableau(window)
     order = layout(network).order
     row = {name: k for k, name in enumerate(order)}
+    left = names_width(order) + 4
     number_of = {name: k for k, name in enumerate(network.nodes)}
 
     def centre(frame: int, name: str) -> Point:
-        return (_LEFT + _RADIUS + _COLUMN * frame, _TOP + _RADIUS + _ROW * row[name])
+        return (left + _RADIUS + _COLUMN * frame, _TOP + _RADIUS + _ROW * row[name])
 
-    parts = [label(_LEFT + _RADIUS + _COLUMN * frame, 18, f"frame {frame}", "heading") for frame in range(window + 1)]
+    parts = [label(left + _RADIUS + _COLUMN * frame, 18, f"frame {frame}", "heading") for frame in range(window + 1)]
     parts += [
-        label(_LEFT - 22, centre(0, name)[1] + 4.5, shorten(name, 10), "name", anchor="end", title=name)
+        label(left - 22, centre(0, name)[1] + 4.5, shorten(name, 10), "name", anchor="end", title=name)
         for name in order
     ]
     for frame in range(window + 1):
@@ -49,7 +61,7 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
         shown = {"data_at": f"{frame}.{number_of[name]}", "data_step": str(step)}
         text = label(x, y + 4.5, str(step), "name")
         parts.append(element("g", circle, text, title=title, class_=f"node {role}", **shown))
-    width = _LEFT + 2 * _RADIUS + _COLUMN * window + 16 + 5 * len(order)
+    width = left + 2 * _RADIUS + _COLUMN * window + 16 + 5 * len(order)
     height = _TOP + 2 * _RADIUS + _ROW * (len(order) - 1) + 14
     return drawing(width, height, parts, f"Rollout window of size {window} of pattern {pattern.name} with its tableau")
 

@@ -72,6 +72,11 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
         }
 
     @property
+    def sent(self) -> str:
+        """What neurons send: spikes, or messages where they are graded; one of them."""
+        return "message" if self.network.is_graded else "spike"
+
+    @property
     def verified(self) -> bool:
         """Whether all rows were mapped and in all of them chip equals reference."""
         return all(row.verified for row in self.rows)

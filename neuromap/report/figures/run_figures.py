@@ -134,6 +134,14 @@ class EnergyFigures(ReadOnly, Card):
     average_joules_per_synaptic_event: float | None
 
     @property
+    def static_share(self) -> float | None:
+        """The part of the sum that is static power; ``None`` where there is no sum, or static power is not known."""
+        static = self.terms.get("static_watts")
+        if static is None or static.joules_per_frame is None or static.included_in or not self.joules_per_frame:
+            return None
+        return static.joules_per_frame / self.joules_per_frame
+
+    @property
     def active_joules_per_frame(self) -> float | None:
         """The sum without static power; ``None`` where no other term is known."""
         parts = [

@@ -73,6 +73,7 @@ def prepare_run(
         neuron=nothing,
         value=None if program.value_ranges is None else nothing,
         tick_seconds=program.chip.tick_seconds,
+        is_timed=program.chip.is_timed,
     )
     return RecordedRun(
         header,

@@ -184,6 +184,7 @@ def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
         **run_labels(trace),
         "tick_seconds": trace.tick_seconds,
         "nodes_are_whole": trace.nodes_are_whole,
+        **({"is_timed": True} if trace.is_timed else {}),
         "potential_nodes": [_port(port, trace.period) for port in potential_nodes],
     }
     return json.dumps(labels)

@@ -153,8 +153,9 @@ def _check_labels(labels: dict[str, Any]) -> None:
         raise ValueError(f"period, n_frames and n_ticks must be integers from 0 to {_MOST - 1}, the period 1 or more")
     if not all(isinstance(labels[key], str) for key in ("name", "pattern", "execution")):
         raise ValueError("name, pattern and execution must be text")
-    if type(labels["nodes_are_whole"]) is not bool:
-        raise ValueError("nodes_are_whole must be true or false")
+    for key in ("nodes_are_whole", "is_timed"):
+        if type(labels.get(key, False)) is not bool:
+            raise ValueError(f"{key} must be true or false")
     seconds = labels["tick_seconds"]
     if type(seconds) not in (float, int, NoneType) or (seconds is not None and not 0 < seconds < math.inf):
         raise ValueError("tick_seconds must be a number above 0")

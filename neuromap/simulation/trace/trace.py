@@ -232,6 +232,9 @@ class Trace(ReadOnly, RunLabels):
         files of version 1 and 2.
     value : ndarray of int32, shape (M,), or None
         What each carries where neurons send values, never 0: every event is a message. None of spikes.
+    is_timed : bool
+        Whether ticks last as long as their work, which a trace does not record: ``tick_seconds`` is the chip file's
+        then.
     """
 
     _forms = ("neuromap.simulation.trace.trace_file",)
@@ -246,6 +249,7 @@ class Trace(ReadOnly, RunLabels):
     tick_seconds: float | None = None
     nodes_are_whole: bool = True
     value: NDArray[np.int32] | None = None
+    is_timed: bool = False
 
     def spikes(self, name: str) -> NDArray[np.int64]:
         """All spikes of a recorded node, or its messages; copies of a neuron spike as one.

@@ -10,6 +10,7 @@ from threading import Event, RLock, Thread
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -25,6 +26,7 @@ from neuromap.studio.scene.player import EXECUTIONS, Stage
 from neuromap.studio.scene.scene import MOST_EDITS, Change, Scene, SceneRun
 from neuromap.studio.scene.scene_file import Document, read_edit
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown
+from neuromap.studio.scene.world import World
 
 
 def act(session: Session, command: Document) -> None:
@@ -41,6 +43,17 @@ def scene_of_network(network: Network, before: Scene) -> Scene:
     """Put another network into a scene: streaming in place of its runs, nothing recorded."""
     streaming = SceneRun(RolloutPattern.streaming(network))
     return Scene(network, before.chip, (streaming,) * len(before.runs))
+
+
+def with_input(scene: Scene, images: ImageSet | None) -> Scene:
+    """Let a scene begin with something to see: the first image where an input takes it, else random frames."""
+    world = World(scene.network)
+    takes = [name for name in scene.network.inputs if images is not None and world.takes(name, images.shape)]
+    shown = Shown(kind="random", label="random frames")
+    if images is not None and takes:
+        picture, label = _picture_of(images, 0)
+        shown = Shown(pictures={takes[0]: picture}, label=label)
+    return replace(scene, changes=(Change(0, shown=shown),))
 
 
 def with_runs(scene: Scene, runs: tuple[SceneRun, ...]) -> Scene:
@@ -164,9 +177,15 @@ def _image(session: Session, command: Document) -> None:
         raise InputError("image: no set of images fits an input of this network; draw, or give --data")
     if not 0 <= number < len(images.images):
         raise InputError(f"image {number}: {images.name} has images 0 to {len(images.images) - 1}")
+    picture, label = _picture_of(images, number)
+    _show(session, kind="picture", pictures={takes[0]: picture}, label=label)
+
+
+def _picture_of(images: ImageSet, number: int) -> tuple[NDArray[np.uint8], str]:
+    """Give an image as it is shown, and what it is called."""
     picture = (images.images[number].astype(np.uint32) * 255 // images.white).astype(np.uint8)
     label = f"{images.name} {images.part} image {number}, label {images.classes[images.labels[number]]}"
-    _show(session, kind="picture", pictures={takes[0]: picture}, label=label[:200])
+    return picture, label[:200]
 
 
 def _random(session: Session, command: Document) -> None:
@@ -236,6 +255,7 @@ class Session:
         self._is_playing = self._is_mapping = False
         self._wake, self._is_closed = Event(), False
         self._is_behind = scene.ticks > 0
+        self._is_to_play = self.offer.plays and scene.ticks == 0
         self._clock = Thread(target=self._run, name=f"studio {name[:8]}", daemon=True)
         self._mapper: Thread | None = None
         self._clock.start()
@@ -265,7 +285,7 @@ class Session:
     def set_scene(self, scene: Scene) -> None:
         """Put another scene on the stage, paused, and map it."""
         with self.lock:
-            self._is_playing = False
+            self._is_playing = self._is_to_play = False
             self.stage.set_scene(scene)
             self._is_behind = scene.ticks > 0
             self.changed()
@@ -300,6 +320,10 @@ class Session:
         while self._is_behind and self.stage.is_ready and not self._is_closed:
             self._is_behind = not self.stage.catch_up(_CATCH_UP, _BEAT)
         self.changed(self.line)
+        with self.lock:
+            if self._is_to_play and self.stage.is_ready:
+                self._is_to_play = False
+                self.play()
 
     def play(self) -> None:
         """Let ticks run by the clock."""
@@ -388,3 +412,4 @@ class Offer(ReadOnly, Card):
 
     networks: Mapping[str, Network] = field(default_factory=dict)  # by the names that people choose from
     images: ImageSet | None = None  # shown to inputs that they fit
+    plays: bool = False  # whether a session that begins plays as soon as it is mapped

@@ -18,6 +18,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
+from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
@@ -366,6 +367,18 @@ def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str | No
         return Mapped("", mapped.rollout, mapped.program, chip_figures(mapped.rollout, mapped.program))
     except NeuromapError as error:
         return Mapped(str(error))
+
+
+def require_mappable(scene: Scene) -> None:
+    """Refuse a scene a run of which does not fit; one without weights, or with an invalid pattern, is there to edit."""
+    try:
+        require_weights(scene.network)
+    except NeuromapError:
+        return
+    for run in scene.runs:
+        if run.pattern.is_valid:
+            rollout = Rollout(scene.network, run.pattern, run.execution)
+            map_with_stages(rollout, scene.chip, MappingOptions(seconds=_SECONDS))
 
 
 class PlayedRun:

@@ -279,7 +279,7 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     NetworkError
         If the table has a key or a value that is not allowed.
     """
-    top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges"))
+    top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges", "frames"))
     given = top.table("nodes")
     found = {}
     for name in network.nodes:

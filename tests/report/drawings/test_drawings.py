@@ -97,6 +97,26 @@ def test_network_drawing_tells_streaming_from_sequential():
     assert titles(svg, "node input") == ["u: input node"]
 
 
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_network_is_the_same_down_the_page_and_inside_its_picture(networks, patterns, data):
+    network = data.draw(networks())
+    pattern = data.draw(patterns(network))
+    right, down = draw_network(network, pattern), draw_network(network, pattern, down=True)
+    for kind in ("edge streaming", "edge sequential", "node"):
+        assert titles(right, kind) == titles(down, kind)
+    layers = len(set(layout(network).layer.values()))
+    for svg, along in ((right, 2), (down, 3)):
+        drawn = ElementTree.fromstring(svg)
+        size = [float(value) for value in drawn.get("viewBox").split()]
+        for box in drawn.iter("rect"):
+            left, top, width, height = (float(box.get(name)) for name in ("x", "y", "width", "height"))
+            assert 0 <= left <= size[2] - width
+            assert 0 <= top <= size[3] - height
+        places = {float(box.get("x" if along == 2 else "y")) for box in drawn.iter("rect")}
+        assert len(places) == layers  # nodes of a layer stand beside each other, layers along the way
+
+
 def test_edges_of_spiking_networks_tell_their_delays():
     network = load_network(Path(__file__).resolve().parents[3] / "examples" / "spiking" / "current.toml")
     svg = draw_network(network, RolloutPattern.streaming(network))
