@@ -81,7 +81,7 @@ def _archive_within(path: Path) -> Path:
         if not path.exists():
             raise InputError(f"{show_name(str(path))} does not exist; give a folder or an archive")
         if not path.is_dir() and not path.is_file():
-            raise InputError(f"{show_name(str(path))} is no regular file; give a folder or an archive")
+            raise InputError(f"{show_name(str(path))} is not a regular file; give a folder or an archive")
         if path.is_file():
             return path
         inside = list(path.iterdir())

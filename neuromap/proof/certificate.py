@@ -76,10 +76,12 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
         metadata = metadata_of(data)
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(
-            f"{origin}: is no whole certificate ({' '.join(str(error).split())[:100]}); make it anew"
+            f"{origin}: is not a complete certificate ({' '.join(str(error).split())[:100]}); make it anew"
         ) from None
     if metadata.get(KIND_KEY) != KIND or seal_of(data, metadata) is not Seal.WHOLE:
-        raise InputError(f"{origin}: is no certificate, or was changed after it was made; make it with neuromap prove")
+        raise InputError(
+            f"{origin}: is not a certificate, or was changed after it was made; make it with neuromap prove"
+        )
     state = {name.removeprefix("state."): array for name, array in tensors.items() if name.startswith("state.")}
     nodes = [[port.name, port.kind] for port in program.nodes]
     wrong = "" if metadata.get("nodes") == json.dumps(nodes) else "its nodes are others"

@@ -382,7 +382,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
         function = FUNCTIONS.get(one.setting("function", ""))
         if function is None:
             raise NotSupportedError(
-                f"{one.called} is no sum, bound, factor or shift, which graded neurons have; leave it out"
+                f"{one.called} is not a sum, bound, factor or shift, which graded neurons have; leave it out"
             )
         found = function.compute(first, *one.constants)
     elif one.kind in _MOVES:
@@ -406,7 +406,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     elif one.kind == "max_pool" and one.setting("axes") is not None:
         found = first.max(axis=tuple(one.settings["axes"]))
     else:
-        raise NotSupportedError(f"{one.called} is no sum of values")
+        raise NotSupportedError(f"{one.called} is not a sum of values")
     result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
     return result
 

@@ -47,7 +47,7 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
         return _greatest(one, first)
     if one.kind == "add":
         return _sum(one, read)
-    raise NotSupportedError(f"{one.called} is no sum")
+    raise NotSupportedError(f"{one.called} is not a sum")
 
 
 def _joined(read: list[SpikeSums]) -> SpikeSums:
@@ -105,7 +105,7 @@ def _sum(one: Operator, read: list[SpikeSums]) -> SpikeSums:
 def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
     """Take the greatest of windows of spikes that are worth the same: an OR, or an AND where silence is worth more."""
     if read.pending or read.spikes_per_element().min(initial=1) < 1 or read.spikes_per_element().max(initial=1) > 1:
-        raise NotSupportedError("it takes the greatest of what are no spikes")
+        raise NotSupportedError("it takes the greatest of what are not spikes")
     step = np.concatenate([matrix.data for matrix in read.weights.values()])
     if len(np.unique(step)) != 1 or len(np.unique(read.offset)) != 1:
         raise NotSupportedError("it takes the greatest of spikes that are not worth the same")

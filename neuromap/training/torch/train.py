@@ -240,7 +240,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if metadata["format"] != _FORMAT or not _is_whole(about):
             raise ValueError
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"checkpoint {path}: is no checkpoint of a training run; name another file") from None
+        raise InputError(f"checkpoint {path}: is not a checkpoint of a training run; name another file") from None
     seal = seal_of(data, metadata)
     if seal is Seal.DAMAGED:
         raise InputError(
