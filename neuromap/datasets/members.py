@@ -143,7 +143,7 @@ def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(
             f"{show(info.filename)}: is packed by method {info.compress_type} of zip; allowed are 0 (stored) and 8 "
-            "(deflated), pack it anew"
+            "(deflated), pack it again"
         )
     with archive.open(info) as stream:
         data = stream.read(info.file_size) if info.file_size else b""

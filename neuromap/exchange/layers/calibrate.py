@@ -284,7 +284,7 @@ class _Quantising:
     def _integers(self, one: Operator) -> Operator:
         """Round weights, each output feature in units of its own; those that leave the network in one unit."""
         if not one.constants or (one.setting("biased") and len(one.constants) < 2):
-            raise NotSupportedError(f"node {one.name}: its weights are not at hand; export the model with them")
+            raise NotSupportedError(f"node {one.name}: its weights are missing; export the model with them")
         held = self._scales.get(one.reads[0])
         if held is None:
             raise NotSupportedError(f"node {one.name}: reads what is not quantised; export the model without it")

@@ -71,7 +71,7 @@ def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
     if len(one.constants) < 2:
         if len(one.constants) == 1 or not one.setting("biased"):
             return found
-        raise NotSupportedError("its bias is not at hand")
+        raise NotSupportedError("its bias is unknown")
     along = [1] * len(found.shape)
     along[axis] = -1
     bias = one.constants[1]
@@ -135,7 +135,7 @@ MOST_ENTRIES = 2**26
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
     """Build the matrix of a convolution: (n_target, n_source) of float64."""
     if not one.constants:
-        raise NotSupportedError("its weights are not at hand")
+        raise NotSupportedError("its weights are unknown")
     kernel = one.constants[0].astype(np.float64)
     groups = int(one.setting("groups", 1))
     n_target, n_source = target[1], source[1]
@@ -194,7 +194,7 @@ def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
     """Build the matrix of a constant that the last axis is multiplied by, row by row."""
     if not one.constants or one.constants[0].ndim != 2 or one.constants[0].shape[1] != source[-1]:
-        raise NotSupportedError("its weights are not at hand, or no matrix for its last axis")
+        raise NotSupportedError("its weights are unknown, or not a matrix for its last axis")
     rows = math.prod(source[:-1])
     weights = csr_array(one.constants[0].astype(np.float64))
     if weights.nnz * rows > MOST_ENTRIES:

@@ -361,7 +361,7 @@ class _Walk(GradedNodes):
             bias = one.constants[1].astype(np.float64) if exact is None else exact[0] * exact[1].astype(np.float64)
             offset = np.broadcast_to(bias.reshape(along) if bias.size > 1 else bias.ravel()[0], shape).ravel().copy()
         elif one.setting("biased"):
-            raise NotSupportedError("its bias is not at hand")
+            raise NotSupportedError("its bias is unknown")
         return Sums(shape, (Part(node, link, found),), offset, np.ones(len(found), np.int64), first=first, made=one)
 
     @staticmethod

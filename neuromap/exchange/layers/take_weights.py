@@ -155,7 +155,7 @@ class _Taking:
 
     def _add(self, one: Operator) -> None:
         if any(tensor not in self._tensors for tensor in one.reads):
-            raise NotSupportedError(f"operator {one.name}: reads an input of which nothing is known")
+            raise NotSupportedError(f"operator {one.name}: reads an unknown input")
         if self._opaque.intersection(one.reads):
             self._leave(one)
             return

@@ -195,7 +195,7 @@ class _Reader:
         offset = None if data.chunks else data.id.get_offset()
         is_beyond = offset is not None and offset + wanted > self._size
         if is_beyond or stored > self._size or wanted > stored * (_TIGHTEST if data.chunks else 1):
-            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file anew")
+            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file again")
 
     def _texts(self, data: Any, where: str, count: int) -> Any:
         """Read a text, or pairs of names."""

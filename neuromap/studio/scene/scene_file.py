@@ -71,7 +71,7 @@ def read_scene(data: bytes, what: str = "scene") -> Scene:
     """Read the bytes of a scene file."""
     top = Document(parse_json(data, what, MOST_BYTES), what)
     if top.of("format", str) != FORMAT or top.of("version", int) != VERSION:
-        raise InputError(f"{what}: is not a {FORMAT} of version {VERSION}; save it anew from this studio")
+        raise InputError(f"{what}: is not a {FORMAT} of version {VERSION}; save it again from this studio")
     top.allow(("format", "version", "network", "chip", "runs", "ticks", "checksums", "stimulus", "changes"))
     network = _network(top.inner("network"), what)
     return Scene(
@@ -115,7 +115,7 @@ def _chip(top: Document) -> ChipSpec:
     try:
         return chip_from_document(top.of("chip", dict), f"{top.path}.chip")
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise ChipError(f"{top.path}.chip: is not a chip ({str(error)[:80]}); save it anew from this studio") from None
+        raise ChipError(f"{top.path}.chip: is not a chip ({str(error)[:80]}); save it again from this studio") from None
 
 
 def _run(network: Network, run: Document) -> SceneRun:

@@ -221,7 +221,7 @@ def load_checkpoint(
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
     if wrong := _not_finite(tensors):
         raise InputError(
-            f"checkpoint {path}: {wrong} holds NaN or infinity, no run can go on from it; remove it, and start anew "
+            f"checkpoint {path}: {wrong} holds NaN or infinity, no run can go on from it; remove it, and start again "
             "with a lower learning rate"
         )
     with torch.no_grad():
@@ -244,11 +244,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     seal = seal_of(data, metadata)
     if seal is Seal.DAMAGED:
         raise InputError(
-            f"checkpoint {path}: is damaged, it does not fit its digest; take a copy, or remove it and start anew"
+            f"checkpoint {path}: is damaged, it does not fit its digest; take a copy, or remove it and start again"
         )
     if seal is Seal.ABSENT:
         raise InputError(
-            f"checkpoint {path}: has no digest, an older version of neuromap has written it; remove it and start anew"
+            f"checkpoint {path}: has no digest, an older version of neuromap has written it; remove it and start again"
         )
     return about, tensors
 

@@ -214,7 +214,7 @@ def resize_node(file, size):
         (lambda f: change_labels(f, period=0), "period 1 or more"),
         (lambda f: change_labels(f, tick_seconds="1"), "tick_seconds"),
         (lambda f: change_labels(f, nodes=[]), "does not exist"),
-        (lambda f: change_labels(f, nodes=[{"name": "O", "size": "3", "kind": "", "sample_tick": 0}]), "not an integer"),
+        (lambda f: change_labels(f, nodes=[{"name": "O", "size": "3", "kind": "", "sample_tick": 0}]), "an integer"),
         (lambda f: f["spikes/neurons/node_ids"].__setitem__(0, 99), "not in the table"),
         (lambda f: f["spikes/neurons/ticks"].__setitem__(0, 500), "order of their ticks"),
         (lambda f: shorten(f, "spikes/neurons/ticks"), "same length"),
