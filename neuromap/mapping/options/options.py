@@ -198,8 +198,8 @@ class MappingOptions(Card):
     )
     phases: Phases = option(
         "WHICH  When to compute nodes between inputs and outputs: least (as early as possible), cheapest (on the "
-        "fewest cores, with the same frame period and responses) or fastest (with the least sum of first responses over all "
-        "inputs and outputs, none later).",
+        "fewest cores, with the same frame period and responses) or fastest (with the least sum of first responses "
+        "over all inputs and outputs, none later).",
         "least",
         choices=PHASES,
     )
