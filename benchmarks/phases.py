@@ -49,10 +49,9 @@ PAPER_TEXT = """
 ## The paper's networks
 
 `examples/on_chip`. Under the streaming and the sequential pattern no node of DSR0 to DSR6 can move, in either
-execution: every node lies on a longest path, so least and cheapest phases are the same. So it is with all of the
-[mapping benchmark](mapping-benchmarks.md): in a streaming rollout every delay is 1. Elsewhere nodes can move: of
-{drawn} hybrid patterns of each, drawn with seed 0 (every edge streams with probability 1/2), so many promise fewer
-neurons. Search: CPU milliseconds that the phases take, mean and longest, weights read once before.
+execution, and none in the [mapping benchmark](mapping-benchmarks.md). Elsewhere nodes can move: of {drawn} hybrid
+patterns of each, drawn with seed 0 (every edge streams with probability 1/2), the table counts those that promise
+fewer neurons. Search: CPU milliseconds that the phases take, mean and longest, weights read once before.
 """
 MAPPED_TEXT = """
 Of each network the windowed one of these that promises most was mapped. *Promised*: neurons that the delays take at
@@ -62,13 +61,11 @@ RANDOM_TEXT = """
 ## Random networks
 
 Neurons read 5 to 40 neighbours of every source, with the source's sign. *Shallow*: 8 to 14 nodes, few delays beyond the
-longest of the chip. *Deep*: 26 to 32 nodes, with skips over many of them. Patterns: sequential, and one
-drawn edge by edge. Rollouts in which phases promise nothing are counted, and not mapped. Sums over the others:"""
+longest of the chip. *Deep*: 26 to 32 nodes, with skips over many of them. Patterns: sequential, and one drawn edge by
+edge. Sums over the rollouts in which phases promise something:"""
 MEANING = """
 *Kept*: rollouts of which the mapping with phases at least cost was the smaller one. A relay saved is a neuron saved. A
-delay that two readers share saves a copy only where they share a core: what is promised is a bound, no forecast. That
-is why both are mapped. It is why `least` is the default, too: where phases promise something, `cheapest` takes up to
-twice the time for it; and what is published here (reports, explorations, the paper's networks) is of the least.
+delay that two readers share saves a copy only where they share a core: what is promised is a bound, so both are mapped.
 """
 
 

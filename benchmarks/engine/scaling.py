@@ -34,9 +34,8 @@ _HEAD = """\
 
 <!-- Written by `python -m benchmarks.engine.scaling`; edit benchmarks/engine/scaling.py instead. -->
 
-How the time of a tick grows with cores, rate and threads, and what it costs when most cores are at rest. The programs
-are characterisation networks ([bench](bench.md)) of 128 synapses per axon and delay 1; a tick is 1 ms of network time,
-and a real-time factor above 1 means that the simulation is faster than the chip.
+How the time of a tick grows with cores, rate and threads, and what it costs when most cores are at rest, on
+[characterisation networks](bench.md#the-characterisation-network) of 128 synapses per axon and delay 1; a tick is 1 ms.
 
 ![Milliseconds per tick over cores and over rate](img/benchmarks-scaling.svg)
 """
@@ -149,11 +148,8 @@ def page_text(found: list[dict[str, Any]]) -> str:
     rows = [_row(run, timing) for document in found for run in document["runs"] for timing in run["timings"]]
     lines = [_line(_COLUMNS), "|" + " ---: |" * len(_COLUMNS), *(_line(row) for row in rows)]
     note = (
-        "At rest: the fraction of the cores that is silent. Rate: of the active cores, as asked for. Events: synaptic "
-        "events per second of wall clock. Limit: set by memory, the bytes that a tick moves over the bandwidth that as "
-        "many threads reach in the same rounds; a tick can be faster where its memory fits into a cache. In cache: "
-        "what computing alone takes, by the time of a visit in a network of this kind that stays in the near cache, on "
-        "one thread, over the threads; n/a where figures are older than that."
+        "At rest: the fraction of the cores that is silent. Rate: of the active cores. Events: synaptic events per "
+        "second of wall clock. Limit: by memory; in cache: by computing alone ([figures](bench.md#figures))."
     )
     return "\n".join([_HEAD, when + "\n", *lines, "", note, ""])
 

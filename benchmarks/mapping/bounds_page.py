@@ -9,15 +9,12 @@ __all__ = ["bounds_text"]
 _HEAD = """\
 ## Found and bound
 
-Cores of the best mapping beside the [lower bound](lower-bounds.md), as it was (before) and as it is (after).
-Family 1 to 20 are random convolution networks, sign-fixed or ternary, with groups, strides, self-edges and skips, drawn
-from their seed (`benchmarks/mapping/family.py` says how; fixed before the first was mapped, none left out); streaming,
-packed, on TrueNorth. The bound after is with prices where there are up to twelve parts: there it is the
-solver's (HiGHS), not certified.
-Rows marked * were not computed anew.
+Cores of the best mapping beside the [lower bound](lower-bounds.md). Family 1 to 20 are random convolution networks,
+sign-fixed or ternary, with groups, strides, self-edges and skips (`benchmarks/mapping/family.py`; fixed before the
+first was mapped, none left out); streaming, packed, on TrueNorth. The bound is with prices where there are up to twelve
+parts: there it is the solver's (HiGHS), not certified. [Below](#which-side-is-stuck) is every network that was bounded
+whole; rows marked * were not recomputed.
 
-| network | found | before | after | found / after |
-|---|---:|---:|---:|---:|
 """
 
 
@@ -32,24 +29,21 @@ def bounds_text(rows: list[dict[str, Any]]) -> str:
     Returns
     -------
     str
-        Markdown, a line for every network, then means.
+        Markdown, a line for every network that the next table lacks, then means of all.
     """
-    lines = [_line(row) for row in rows]
+    lines = [_line(row) for row in rows if "crop" in row or "read" not in row]
     family = [row for row in rows if row["network"].startswith("family")]
     others = [row for row in rows if row not in family]
-    for name, some in (("the family", family), ("the others", others)):
-        before, after = (_mean(some, key) for key in ("before", "after"))
-        lines.append(f"\nMean of found / bound, {name}: {before:.2f} before, {after:.2f} after.\n")
+    means = ", ".join(f"{_mean(some):.2f} {name}" for name, some in (("the family", family), ("the others", others)))
+    lines.append(f"\nMean of found / bound: {means}.\n")
     return _HEAD + "".join(lines)
 
 
 def _line(row: dict[str, Any]) -> str:
     after = row["after"] or row["before"]
     mark = "" if row["after"] else " *"
-    return (
-        f"| {row['network']}{mark} | {row['found']:,} | {row['before']:,} | {after:,} | {row['found'] / after:.2f} |\n"
-    )
+    return f"- {row['network']}{mark}: {row['found']:,} found, {after:,} bound, {row['found'] / after:.2f}\n"
 
 
-def _mean(rows: list[dict[str, Any]], key: str) -> float:
-    return sum(row["found"] / (row[key] or row["before"]) for row in rows) / max(1, len(rows))
+def _mean(rows: list[dict[str, Any]]) -> float:
+    return sum(row["found"] / (row["after"] or row["before"]) for row in rows) / max(1, len(rows))

@@ -11,10 +11,10 @@ __all__ = ["many_targets_text"]
 _TEXT = """\
 ## Many-target cores
 
-Cores that keep lists of synapses, as Loihi's do, send a spike to any number of cores and hold no copies. Beside ours
-stands AxonFlow (Ronzani and Silvano, "A Case for Hypergraphs to Model and Map SNNs on Neuromorphic Hardware",
-arXiv 2601.16118), the newest published mapper of such cores, on its families of networks with its limits: neurons of a
-core, and distinct neurons that a core reads. Inputs are neurons here, as they are there; all rates are 1.
+Cores that keep lists of synapses, as Loihi's do, send a spike to any number of cores and hold no copies. AxonFlow
+(Ronzani and Silvano, "A Case for Hypergraphs to Model and Map SNNs on Neuromorphic Hardware", arXiv 2601.16118) is the
+newest published mapper of such cores. These are its families of networks with its limits: neurons of a core, and
+distinct neurons that a core reads. Inputs are neurons, all rates are 1.
 
 | network | what it is | neurons of a core | axons of a core |
 |---|---|---:|---:|
@@ -29,42 +29,18 @@ deliveries. One counter of ours counted all mappings, and found that all keep th
 {rows}
 
 CPU time is a multiple of our partition of the LeNet-like network, which took {unit:.2f} CPU seconds; compiled code was
-loaded before, in {compile:.1f} CPU seconds (from the cache, or compiled where there was none). Taken on {date} on
-{cpu}, {cpus} CPUs, one thread each, while others used the machine. Pairs of a neuron and a core, which a placer is
-given, were not timed for either. {earlier}
+loaded before, in {compile:.1f} CPU seconds. Taken on {date} on {cpu}, {cpus} CPUs, one thread each, while others used
+the machine. {earlier}
 
-Ours takes at most as many cores, deliveries and hops everywhere. Partition and placement together took so many times
-the CPU time of those of AxonFlow with the fewest hops:
-{ratios}.
+Ours takes at most as many cores, deliveries and hops everywhere. CPU time of our partition and placement over that of
+AxonFlow's with the fewest hops: {ratios}.
 {turns}
 Our partition alone took {partitions} times that of the overlap partitioner, in the order of the table.
-Filling cores in order takes less time than our partition of the LeNet-like network and of random 4k and 16k, and more
-on the other two; it has more deliveries everywhere.
-{in_order}
+Filling cores in order takes less time than our partition of the LeNet-like network and of random 4k and 16k, with more
+deliveries everywhere. {in_order}
 Ours knows rows and columns of the layers; AxonFlow sees neurons and edges alone.
 
-How AxonFlow was run: its functions `partitionSequential` on the order of the neurons (ordered) and after
-`feedForwardOrder` (sequential), `partitionHyperedgeHidingOnlyInbound` (overlap) and `partitionHMETIS` (hierarchical),
-`hilbertPlacement` after `feedForwardOrder`, `spectralPlacement` (NetworkX), and `forceDirectedRefinement` on top with
-and without `fixes`, copied by hand from the versions of its files that could be read in November 2026, in a folder
-outside the project. Four departures: the refinement walks the whole rectangle of the layout (as found, it passes the
-corners in an order in which its helper walks one line); hyperedges that reach one other partition are kept (as found,
-they were dropped); the hierarchical refinement counts what a coarse node reads by its neurons (as found, by hyperedges
-that the limits did not know); and its priority queue, of which only an earlier version was to be had, is one of the
-same contract with stale entries dropped. Partitioners had 900 CPU seconds each and refinements 60 (120 for 16,384
-neurons), after which what they had reached counts; at 65,536 neurons none ended in 300. On the random networks only
-the placer that is shown was run again for this table. Rows without a mark were run with a second copy, made in the same
-way, which gave the same cores, deliveries and hops as the first. On the earlier machine, with a cache eight times as
-large, the first copy took 0.88 CPU seconds for the LeNet-like network and 15 for random 64k, where the second took 1.2
-and 24: ours took 0.13 and 5.9 in turns with it.
-
-For every partition that was placed, the placer that took the fewest hops is shown. Not placed, because they took more
-cores and deliveries than in order: overlap on the random networks, and sequential (320 and 1,728 cores; 319,085 and
-3,401,070 deliveries on 4,096 and 16,384 neurons, not run for this table and not on the largest; nor VGG-like, 41 cores
-and 89,661 deliveries).
-`partitionHMETIS` did not end in 400 CPU seconds on 4,096 random neurons and was not run on the larger networks. Its
-set-list partitioner, whose hash forest was not to be had, did not run, and neither did `partitionEdgeHiding`, the swap
-partitioner, and the particle-swarm and TrueNorth placers.
+`benchmarks/README.md` says how AxonFlow was run, and which of its partitioners and placers did not end.
 """
 _WHAT = {
     "LeNet-like": "5x5 convolutions, 2x2 pools and dense layers on a 32x32x3 image: 11,166 neurons",

@@ -18,8 +18,9 @@ _HEAD = """\
 
 <!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping/page.py instead. -->
 
-How many cores, deliveries and hops the [mapper](mapping.md) needs, and how long it takes. Every program is
-legal: it passed the checker, which shares no code with the mapper. `benchmarks/README.md` explains how to run this.
+How many cores, deliveries and hops the [mapper](mapping.md) needs, and how long it takes. Every program passed the
+checker, which shares no code with the mapper. `benchmarks/README.md` explains how to run this; `benchmarks/results`
+has every figure, those without packing too.
 
 ## Networks
 
@@ -30,7 +31,7 @@ legal: it passed the checker, which shares no code with the mapper. `benchmarks/
 1; with zeros, -1, 0 or 1 |
 | ten-fold | the same on a 152x152 image, on the board of 16 chips |
 | irregular | 32 nodes of 32 to 1024 neurons, fan-in by a power law, mostly from near places, with cycles \
-(`irregular_network` says how it is drawn) |
+(`irregular_network`) |
 | grouped DSR4 | `examples/on_chip/dsr4.toml`: the paper's sizes |
 | 16 chips | 592x512 image of 4 features; depthwise convolutions with skips that add up, pools; 16-chip board |
 
@@ -38,15 +39,16 @@ Patterns are streaming, in windowed execution, unless the row says otherwise.
 """
 _BUSY = 0.5
 """Load average above which times are not trusted."""
-_CORES = ("network", "packing", "cores", "bound", "neurons in use", "axons in use", "CPU time", "peak MB")
-_HOPS = ("network", "neurons", "synapses", "packing", "deliveries", "copies", "relays", "weighted hops")
+_COLUMNS = (
+    *("network", "neurons", "synapses", "cores", "not packed", "bound", "neurons in use", "axons in use"),
+    *("deliveries", "copies", "weighted hops", "CPU time", "peak MB"),
+)
 _PUBLISHED = """\
 ## Compared with others
 
 Deliveries are distinct pairs of a source neuron, inputs included, and a core that reads it. A part is illegal if it has
-more than 256 neurons or reads more than 256 sources; partitioners that bound neither say little about cores. Copies
-are not counted for them: a neuron of TrueNorth has one target, so legal cores hold copies too. Rows marked * were
-measured earlier, with other code.
+more than 256 neurons or reads more than 256 sources. Copies are not counted for the partitioners, while legal cores
+hold them too. Rows marked * were measured earlier, with other code.
 
 | method | network | cores or parts | illegal | deliveries |
 |---|---|---:|---:|---:|
@@ -56,9 +58,9 @@ measured earlier, with other code.
 | exhaustive rectangle tiler * | convolution, ternary | 2,880 | 0 | 340,000 |
 """
 _NOTES = """\
-Bound: no mapping of this rollout takes fewer cores. CPU time: as a multiple of the first row's, measured in the same
-run, with one thread, without building the network. Neurons and axons in use: of those of the cores in use. Neurons and
-synapses of the network: with its inputs, before mapping.
+Bound: no mapping of this rollout takes fewer cores. Neurons and axons in use: of those of the cores in use. Neurons
+and synapses of the network: with its inputs, before mapping. CPU time: as a multiple of the first row's, measured in
+the same run, with one thread, without building the network.
 """
 
 
@@ -100,12 +102,13 @@ def page_text(
         f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
         f"{machine['numpy']}; the first row took {reference['cpu_seconds']:.1f} CPU seconds{busy}."
     )
-    cores = _table(_CORES, [_cores(row, reference, bounds) for row in rows])
-    hops = _table(_HOPS, [_hops(row) for row in rows])
+    plain = {row["case"]: row.get("cores") for row in rows if not row["packing"]}
+    packed = [row for row in rows if row["packing"]]
+    figures = _table(_COLUMNS, [_figures(row, reference, bounds, plain) for row in packed])
     refused = [f"- {row['case']}, {_packing(row)}: {row['refused']}" for row in rows if "refused" in row]
     ours = [
-        _line((f"neuromap, {_packing(row)}", row["case"], _n(row["cores"]), "0", _n(row["deliveries"])))
-        for row in rows
+        _line(("neuromap", row["case"], _n(row["cores"]), "0", _n(row["deliveries"])))
+        for row in packed
         if row["case"].startswith(("convolution, ", "irregular")) and "cores" in row
     ]
     metis = [
@@ -115,7 +118,7 @@ def page_text(
     ]
     earlier = {row["case"]: row["taken"] for row in rows if "taken" in row}
     when += "".join(f" Rows marked *: {case}, taken on {day}." for case, day in earlier.items())
-    parts = [_HEAD, when, "", "## Figures", "", *cores, "", *hops, "", _NOTES]
+    parts = [_HEAD, when, "", "## Figures", "", *figures, "", _NOTES]
     if refused:
         parts += ["Refused:", "", *refused, ""]
     more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
@@ -133,25 +136,24 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return [_line(header), "|---|" + "---:|" * (len(header) - 1), *map(_line, lines)]
 
 
-def _cores(row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int]) -> tuple[str, ...]:
-    head = (row["case"] + (" *" if "taken" in row else ""), "yes" if row["packing"] else "no")
+def _figures(
+    row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int], plain: dict[str, int | None]
+) -> tuple[str, ...]:
+    head = (row["case"] + (" *" if "taken" in row else ""), _n(row.get("neurons_with_input")))
     if "cores" not in row:
-        return (*head, *("-" for _ in range(len(_CORES) - len(head))))
+        return (*head, *("-" for _ in range(len(_COLUMNS) - len(head))))
     return (
         *head,
+        _n(row["network_synapses"]),
         f"**{_n(row['cores'])}**",
+        _n(plain.get(row["case"])),
         _n(bounds.get(row["case"])),
         f"{row['neurons']:.0%}",
         f"{row['axons']:.0%}",
+        *(_n(row[key]) for key in ("deliveries", "copies", "weighted_hops")),
         f"{row['cpu_seconds'] / reference['cpu_seconds']:.2g}",
         _n(round(row["peak_mb"])),
     )
-
-
-def _hops(row: dict[str, Any]) -> tuple[str, ...]:
-    size = (_n(row.get("neurons_with_input")), _n(row.get("network_synapses")))
-    counted = (_n(row.get(key)) for key in ("deliveries", "copies", "relays", "weighted_hops"))
-    return (row["case"], *size, "yes" if row["packing"] else "no", *counted)
 
 
 def _n(number: int | None) -> str:

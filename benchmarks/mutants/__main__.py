@@ -30,29 +30,27 @@ _SHOWN_FOR = 3
 """Kinds of faults that are named for a reason, the most frequent first."""
 
 HEAD = """\
-# Mutants, held against proofs
+# Mutants against proofs
 
 <!-- Written by `python -m benchmarks.mutants`; edit benchmarks/mutants/__main__.py instead. -->
 
 A checker that accepts everything would accept every program of the mapper, too. So programs are broken: {programs}
-random networks of {kinds} kinds, mapped onto both kinds of cores, {each} mutants of each, in each of which one value is
-changed: a weight, a bit, a delay, a target, a row of the host, a label, a clock. {total} mutants (seed {seed}).
+random networks of {kinds} kinds, mapped onto both kinds of cores, {each} mutants of each, with one value changed: a
+weight, a bit, a delay, a target, a row of the host, a label, a clock. {total} mutants (seed {seed}).
 
 - *Refused*: indices point outside the program, or its frames cannot be simulated.
 - *Shown*: not proven, and a [counterexample](cli.md#prove) was found: by random frames, sequences aimed at the fault,
   or an integer programme.
-- *Not shown*: not proven, and no input was found for which an output differs; below stands why.
-- *Proven*: the mutant computes the network all the same. Each was run on all sequences of as many frames as make
-  12 bits, and on {sequences} random ones; every value and every stray spike was compared.
+- *Not shown*: not proven, and no input was found for which an output differs.
+- *Proven*: the mutant computes the network all the same: on all sequences of as many frames as make 12 bits, and on
+  {sequences} random ones, every value and every stray spike was equal.
 - *Wrong*: proven, although some input differs: **{wrong}**.
 
-The first run with neurons of several currents found 5 that were wrong: wires from the place of a further current, which
-never spikes, were taken for wires from its neuron. The checker was mended by that, and the run repeated.
-
-Rules that only say what a chip can hold are left out here: what breaks nothing but such a rule has to be proven and to
-compute the network.
+Rules that only say what a chip can hold are left out: what breaks nothing but such a rule has to be proven.
 
 ## By kind of program
+
+`benchmarks/results/mutants.json` has the counts by kind of fault, too.
 """
 
 
@@ -99,7 +97,6 @@ def page(found: Mapping[str, Any]) -> str:
         wrong=every[WRONG],
     )
     lines = [head, *table({**_by(rows, "family"), "all": every}, "program")]
-    lines += ["", "## By kind of fault", "", *table(_by(rows, "fault"), "fault")]
     lines += ["", "## Not proven, and no counterexample", ""]
     lines += [NOT_SHOWN, *_reasons(rows, UNSHOWN, "what the checker finds")]
     lines += ["", "## Proven", "", PROVEN_TEXT, *_reasons(rows, PROVEN, "what shows it")]

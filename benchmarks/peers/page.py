@@ -21,25 +21,23 @@ _HEAD = """\
 How long one tick takes in neuromap and in other simulators of spiking neurons: the same network, the same start, one
 thread each, in turn, and with equal spike counts, without which a figure is refused.
 
-The network is the characterisation network: C cores of 256 neurons and 256 axons, every neuron feeds one axon of a
-random permutation with delay 1, every axon has 128 synapses at random places, half of the axons excite (+1) and half
-inhibit (-1), leak +1, threshold 50, reset to 0, potentials uniform from 0 to 49 at the start. A neuron fires at 20 Hz
-if a tick is 1 ms; at C = 4096, a whole TrueNorth chip, a tick has 2.7 million synaptic events. All simulators are
-given the arrays of one neuromap program. `benchmarks/README.md` explains how to run this.
+The network is the [characterisation network](bench.md#the-characterisation-network) of 256 neurons a core at 20 Hz,
+delay 1, 128 synapses an axon; at 4096 cores, a whole TrueNorth chip, a tick has 2.7 million synaptic events. All
+simulators are given the arrays of one neuromap program. `benchmarks/README.md` explains how to run this.
 """
 
 _FAIRNESS = """\
 ## How each is used, and what the figures do not say
 
 - The other simulators are more general: real-valued potentials and weights, any neuron model, plasticity, any
-  connectivity. neuromap knows that it runs a chip of crossbars and small integers; most of its lead comes from that.
-  RANC and SANA-FE are simulators of such chips too; both keep more detail of the hardware (routers, energy).
-- Time is CPU time of the whole process between two ticks, the first {warm} left out, building and compiling left out.
-  {rounds} rounds, in each of which every simulator has its turn in a new process; medians. Where a turn takes
-  minutes to build, there are fewer.
-- Brian2: C++ from `cpp_standalone` with its own compiler flags (-O3 -ffast-math -march=native), no OpenMP; two groups
-  of synapses of constant weight, one scalar delay. One group with a weight per synapse was slower, single precision
-  no faster.
+  connectivity. Most of neuromap's lead comes from knowing that it runs a chip of crossbars and small integers. RANC and
+  SANA-FE simulate such chips too, in more detail (routers, energy).
+- Time is CPU time of the whole process between two ticks, without the first {warm}, building and compiling; medians of
+  {rounds} rounds, in each of which every simulator has its turn in a new process (fewer where a turn takes minutes to
+  build).
+- Brian2: `cpp_standalone` with its own compiler flags (-O3 -ffast-math -march=native), no OpenMP; two groups of
+  synapses of constant weight, one scalar delay. One group with a weight per synapse was slower, single precision no
+  faster.
 - GeNN: single-threaded CPU backend, `-O3 -ffast-math -march=native`, sparse connectivity, a constant weight per
   population. GeNN is made for GPUs.
 - NEST: `iaf_psc_delta` with a time constant of 10^9 ms, `static_synapse_hom_w`, 1 ms resolution, one thread.

@@ -46,18 +46,19 @@ _HEAD = """\
 
 <!-- Written by `python -m benchmarks.placement`; edit benchmarks/placement/__main__.py instead. -->
 
-Which core of the chip holds which part of the network changes nothing in what is computed, but how far spikes travel.
-*Weighted hops* are the links that one spike per wire crosses: first along x, then along y; a wire is a neuron with its
-target. Every placer keeps dead cores vacant and pinned cores in their regions; where its layout has targets out of
-reach, or routes that meet a dead router or link, cores are exchanged until it has none, or it is refused.
+Which core holds which part of the network decides how far spikes travel, not what is computed. *Weighted hops* are
+the links that one spike per wire crosses, along x, then along y; a wire is a neuron with its target. Every placer
+keeps dead cores vacant and pinned cores in their regions. Where a layout has targets out of reach, or routes that
+meet a dead router or link, cores are exchanged until it has none, or all are laid on one side of what is dead, or it
+is refused. The refusal says how many cores cannot be reached by all that feed them, and how many places the best
+place reaches.
 
 %s
 
-`exchange` looks at a core's neighbours only, so a proposal costs its degree, whatever the number of cores. Up to 64
-cores it runs in NumPy; beyond, it is compiled once. A seed gives the same layout on every machine; with a limit in
-seconds the layout depends on how fast the machine is. Where chips of a board are joined, `boundary_hops` of the chip's
-router is what crossing costs beyond the hop; no such figure is published for TrueNorth, so there it is absent and costs
-nothing.
+A proposal of `exchange` costs the degree of a core, whatever the number of cores. Up to 64 cores it runs in NumPy;
+beyond, it is compiled once. A seed gives the same layout on every machine, but not with a limit in seconds. Where chips
+of a board are joined, `boundary_hops` of the chip's router is what crossing costs beyond the hop; absent, as for
+TrueNorth, it costs nothing.
 
 ## Measured
 

@@ -14,9 +14,8 @@ _TEXT = """\
 <!-- Written by `python -m benchmarks.waiting`; edit benchmarks/waiting/page.py instead. -->
 
 How long commands take in a fresh process, how much of it is importing, what first use costs, and how long whole
-batches take. A command runs {rounds} times, {turns}; the least time counts. Of the clock it also holds what other
-programs took; of the processor it is that of all threads and child processes together. `benchmarks/README.md`
-explains how to run this.
+batches take. A command runs {rounds} times, {turns}; the least time counts. CPU time is that of all threads and child
+processes. `benchmarks/README.md` explains how to run this.
 
 {taken}
 
@@ -32,9 +31,8 @@ First use: neither Python's files nor the kernels are compiled. All else is warm
 seed, and thresholds of 1; `benchmarks/waiting/cases.py` says what the networks are, `irregular` is that of the
 [mapping benchmark](mapping-benchmarks.md).
 
-What these times are made of: importing (below); where ticks run, half a second for Numba itself and for loading
-compiled kernels (small maps, and refusals, do without them); then the search. `report` verifies and measures every
-row, of which rollouts that cores cannot tell apart are mapped once.
+These times are importing (below); where ticks run, half a second for Numba and loading compiled kernels (not for small
+maps and refusals); then the search. `report` verifies and measures every row.
 
 {slow}
 
@@ -63,10 +61,9 @@ are run.
 
 ## Others
 
-No other tool maps a rolled-out network onto cores, proves it and tells its latency, so that there is nothing to hold
-these commands against as wholes. Parts stand elsewhere: partition and placement beside AxonFlow ([mapping
-benchmarks](mapping-benchmarks.md#many-target-cores)), and the seconds from arrays to the first tick, compilers
-included, beside Brian2, GeNN, NEST, Nengo, SANA-FE and RANC ([benchmarks](benchmarks.md#memory-and-preparation)).
+No other tool does as a whole what these commands do. Partition and placement stand beside
+[AxonFlow](mapping-benchmarks.md#many-target-cores), and the seconds from arrays to the first tick beside [other
+simulators](benchmarks.md#memory-and-preparation).
 """
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import neuromap as nm
@@ -42,8 +42,19 @@ fewer cores. *First*, *full*: first and full response, measured on the program; 
 def table(reports: Sequence[LatencyReport]) -> str:
     """Make the table of all rows, in Markdown."""
     lines = [COLUMNS, ("---",) * 3 + ("---:",) * (len(COLUMNS) - 3)]
-    lines += [(report.network.name, *cells(row)) for report in reports for row in report.rows]
+    lines += [
+        line for report in reports for line in merged([(report.network.name, *cells(row)) for row in report.rows])
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def merged(lines: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Join the executions of rows that are equal in all else."""
+    executions: dict[tuple[str, ...], list[str]] = {}
+    for name, pattern, execution, *figures in lines:
+        executions.setdefault((name, pattern, *figures), []).append(execution)
+    for (name, pattern, *figures), of in executions.items():
+        yield name, pattern, " and ".join(of), *figures
 
 
 def cells(row: ReportRow) -> tuple[str, ...]:

@@ -13,23 +13,32 @@ _HEAD = """\
 Found over the bound is the product of three factors. *Read*: axons that cores read over those of the bound. *Room*:
 axons of the cores in use over those that are read. *Counted*: the part of the bound's axons that it shows to be
 read; below 1, something else set the bound. Then neurons of cores in use, the part of them that are copies, and axons
-per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond its bound:
-neurons per core, as tiled and as is not excluded. *Apart*: cores of the bound if no two nodes share one. A side is
-called stuck by these figures, by the nodes below whose tiles were sought in all shapes, and by the crops below them, in
-which the fewest cores are known.
-
+per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond its bound: neurons per
+core, as tiled and as is not excluded. *Apart*: cores of the bound if no two nodes share one. These figures, and the
+nodes and crops below whose fewest cores are known, say which side is stuck. Within a tenth of the bound, neither is.
 """
 _COLUMNS = (
-    *("network", "found / bound", "read", "room", "counted", "neurons", "copies", "axons per delivery"),
+    *(
+        "network",
+        "found",
+        "bound",
+        "found / bound",
+        "read",
+        "room",
+        "counted",
+        "neurons",
+        "copies",
+        "axons per delivery",
+    ),
     *("node: held, not excluded", "apart", "stuck", "why"),
 )
 _CROPS_HEAD = """\
 ### Crops
 
-Small layers of the same kinds, read from the host alone, on cores with fewer axons (the other figures are
-TrueNorth's); `benchmarks/mapping/gaps/crops.py` says what they are. An integer program (HiGHS) says of a number of
-cores that no mapping takes so few, taking for granted that two axons of a source make any weights; and of another that
-a legal mapping does. Where the solver did not end in time the fewest lie between two numbers.
+Small layers of the same kinds, read from the host alone, on cores with fewer axons
+(`benchmarks/mapping/gaps/crops.py`). An integer program (HiGHS) excludes a number of cores, taking for granted that
+two axons of a source make any weights, and finds a legal mapping for another. Where the solver did not end in time
+the fewest lie between two numbers.
 
 | crop | axons of a core | found | bound | fewest there are | stuck |
 |---|---:|---:|---:|---:|---|
@@ -38,13 +47,13 @@ _TILES_HEAD = """\
 ### Tiles of any shape
 
 Nodes whose sources have one axon each, cut into sets of places of any shape by column generation (HiGHS). Least: no
-mapping has the node's neurons in fewer cores, whatever it copies and however cores are shared, shown by prices at which
-no set of places that fits is worth more than a core. Most: so many tiles exist, with room for the copies that the
-mapper's tiles hold. Where the solver did not end in time, least is what the bound says.
+mapping has the node's neurons in fewer cores, whatever it copies or shares. Most: a tiling with that many exists,
+with room for the copies that the mapper's tiles hold. Where the solver did not end in time, least is the bound.
 
 | network | node | tiles | bound | fewest there are | stuck |
 |---|---|---:|---:|---:|---|
 """
+_NEITHER = ("-", "-")
 _NEAR = 1.1
 """Found / proven up to which nothing is said to be stuck."""
 
@@ -74,7 +83,7 @@ def gaps_text(
         Markdown, three sections.
     """
     lines = [_line(row, reasons) for row in rows if "read" in row]
-    header = f"| {' | '.join(_COLUMNS)} |\n|---{'|---:' * (len(_COLUMNS) - 3)}|---|---|\n"
+    header = f"\n| {' | '.join(_COLUMNS)} |\n|---{'|---:' * (len(_COLUMNS) - 3)}|---|---|\n"
     of_nodes = _TILES_HEAD + "".join(_tiles(row) for row in tiles)
     return "\n".join([_HEAD + header + "".join(lines), of_nodes, _CROPS_HEAD + "".join(_crop(row) for row in crops)])
 
@@ -83,13 +92,11 @@ def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
     name, counted_on = row["network"], row.get("crop", row)
     found, proven = counted_on["found"], counted_on["after"]
     ratio = found / proven
-    stuck, why = (
-        reasons.get(name, ("-", "within a tenth of the bound"))
-        if ratio > _NEAR
-        else ("-", "within a tenth of the bound")
-    )
+    stuck, why = reasons.get(name, _NEITHER) if ratio > _NEAR else _NEITHER
     cells = (
         f"{name}, crop of 64x64" if "crop" in row else name,
+        f"{found:,}",
+        f"{proven:,}",
         f"{ratio:.2f}",
         f"{row['read']:.2f}",
         f"{1 / row['axons']:.2f}",

@@ -9,7 +9,7 @@ __all__ = ["REASONS"]
 _BOTH, _BOUND, _MAPPER = "both", "bound", "mapper"
 _SIGNS = (
     "the bound counts sources with one axon position by position; the mapper gives nearly all an axon for each sign, "
-    "where crops of this kind take fewer cores with types that are opposite in every neuron"
+    "where crops take fewer cores with opposite types"
 )
 _SHARING = (
     "C1 takes 57 cores at least (tiles of any shape), as many as the bound of the whole; found is what nodes apart "
@@ -45,8 +45,8 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "the bound lets all readers of a node share its axons (apart they take more); "
         "the mapper crowds the cores of nodes that are read twice with copies",
     ),
-    "family 2": (_BOTH, _SIGNS),
-    "family 4": (_BOTH, "as family 2"),
+    "family 2": (_BOTH, "as ternary"),
+    "family 4": (_BOTH, "as ternary"),
     "family 8": (
         _BOTH,
         "C2 reads two nodes with random signs: cores hold four or five features of one position, as their patterns "
@@ -55,7 +55,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "family 15": (
         _BOTH,
-        "as family 2, and C3 and C4 read two nodes: two axons a source leave a core one position of them, "
+        "as ternary, and C3 and C4 read two nodes: two axons a source leave a core one position of them, "
         "the bound several, as if their types agreed",
     ),
     "family 9": (
@@ -72,6 +72,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "C1: 36 tiles of other shapes exist where the mapper cuts 37; no sets that were found allow fewer, "
         "the bound says 33",
     ),
-    "family 20": (_BOUND, _EDGES),
+    "family 20": (_BOUND, "as family 5"),
 }
 """By network; those that are proven to a tenth need none."""

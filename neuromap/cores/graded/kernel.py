@@ -374,20 +374,26 @@ def make_image(program: GradedProgram) -> Image:
 
 def _patterns(table: SynapseTable, lanes: Ints) -> dict[str, Any]:
     """Find the lists that share patterns and weights: the fields of an image from ``pattern`` to ``weight``."""
-    length, number = np.diff(table.lists), table.synapse_list
-    block, delay = (table.neuron // BLOCK).astype(np.int64), table.delay.astype(np.int64)
-    order: Any = slice(None)
-    key = number << 24 | delay << 16 | block
-    if (np.diff(key) < 0).any():
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-    head = np.flatnonzero(np.diff(key, prepend=-1))  # where a block of a list begins
-    of = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(key))))
-    weight = np.zeros((len(head), BLOCK), np.int32)
-    np.add.at(weight.reshape(-1), of * BLOCK + table.neuron[order] % BLOCK, table.weight[order])
-    if len(weight) == 0 or (weight.min() >= -128 and weight.max() <= 127):
-        weight = weight.astype(np.int8)
-    number, delay, block = key[head] >> 24, key[head] >> 16 & 255, key[head] & 65535
+    length, begin = np.diff(table.lists), table.lists[table.axons]
+    keys: list[Ints] = [np.zeros(0, np.int64)]
+    weights: list[NDArray[np.integer]] = [np.zeros((0, BLOCK), np.int8)]
+    for core in range(len(table.axons) - 1):  # no array is as long as all synapses
+        mine, lists = slice(begin[core], begin[core + 1]), slice(table.axons[core], table.axons[core + 1])
+        key = np.repeat(np.arange(lists.start, lists.stop), length[lists]) << 24
+        key |= table.delay[mine].astype(np.int64) << 16 | table.neuron[mine] // BLOCK
+        neuron, weight = table.neuron[mine], table.weight[mine]
+        if (np.diff(key) < 0).any():
+            order = np.argsort(key, kind="stable")
+            key, neuron, weight = key[order], neuron[order], weight[order]
+        head = np.flatnonzero(np.diff(key, prepend=-1))  # where a block of a list begins
+        of = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(key))))
+        block = np.zeros((len(head), BLOCK), np.int32)
+        np.add.at(block.reshape(-1), of * BLOCK + neuron % BLOCK, weight)
+        keys.append(key[head])
+        is_narrow = int(block.min(initial=0)) >= -128 and int(block.max(initial=0)) <= 127
+        weights.append(block.astype(np.int8) if is_narrow else block)
+    key, weight = np.concatenate(keys), np.concatenate(weights)
+    number, delay, block = key >> 24, key >> 16 & 255, key & 65535
     start = np.searchsorted(number, np.arange(len(length) + 1))
     base = np.zeros(len(length), np.int64)
     some = np.flatnonzero(np.diff(start))

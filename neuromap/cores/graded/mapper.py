@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,11 @@ from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, wa
 from neuromap.cores.synapse_list.list_network import ListNetwork, digit_of, list_network
 from neuromap.cores.synapse_list.mapper import core_bound, listed, most_axons, regions_of, require_memory
 from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
-from neuromap.cores.synapse_list.program import powers_needed
+from neuromap.cores.synapse_list.program import one_run_holds, powers_needed
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
+from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
@@ -127,12 +129,18 @@ def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
     # Digits have the bits of weights without the sign, but for the last, which is what is left.
-    wide = powers_needed(lists.weight, np.arange(len(lists.weight)), len(lists.weight), chip) == 0
+    least, greatest = int(lists.weight.min(initial=0)), int(lists.weight.max(initial=0))
+    if greatest - least < len(lists.weight):  # each value is looked at once
+        known = np.arange(least, greatest + 1)
+        wide = ~one_run_holds(known, known, known, chip)[lists.weight - least]
+    else:
+        wide = ~one_run_holds(lists.weight, lists.weight, lists.weight, chip)
     if not wide.any():
         return lists
     bits = chip.weight_bits - 1
     cut = np.flatnonzero(wide)
-    rest, step, synapse, digits = lists.weight[cut], 0, [np.flatnonzero(~wide)], [lists.weight[~wide]]
+    rest, step = lists.weight[cut].astype(np.int64), 0
+    synapse, digits = [np.flatnonzero(~wide)], [lists.weight[~wide]]
     while rest.any():
         if step > chip.lists.weight_shifts[1]:
             raise _refuse_weight(lists, cut, chip)
@@ -174,21 +182,20 @@ def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) ->
             text = f"its values reach {found}; messages of {chip.name} carry {least} to {greatest}"
             advice = Remedy("neuron", None, "narrower bounds (low, high) would do")
             raise refuse("potential", node.name, abs(found), greatest, text, [advice])
-    sent = high[lists.signal]
-    if (wrong := np.flatnonzero(sent > greatest)).size:  # of a bias: those of nodes are narrower
-        text = f"its bias takes a message of {sent[wrong[0]]}; those of {chip.name} carry {least} to {greatest}"
+    too_high = high > greatest  # of a bias: those of nodes are narrower
+    if too_high.any() and (wrong := np.flatnonzero(too_high[lists.signal])).size:
+        sent = int(high[lists.signal[wrong[0]]])
+        text = f"its bias takes a message of {sent}; those of {chip.name} carry {least} to {greatest}"
         name = lists.node_of(int(lists.target[wrong[0]]))
         advice = Remedy("neuron", None, "scale its weights and bias down, and its multiplier up, by one factor")
-        raise refuse("potential", name, int(sent[wrong[0]]), greatest, text, [advice])
+        raise refuse("potential", name, sent, greatest, text, [advice])
     maximum = [n.neuron.maximum for n in lists.neurons if isinstance(n.neuron, GradedNeuron)]
     if any(maximum) and not chip.lists.joins_maximum:
         name = lists.network.populations[int(np.argmax(maximum))].name
         text = f"its neurons take the greatest input, which those of {chip.name} do not"
         raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "maximum = 0, a sum or mean, would do")])
-    one, other = lists.weight * low[lists.signal], lists.weight * high[lists.signal]
-    ends = []
-    for most in (np.minimum(np.minimum(one, other), 0), np.maximum(np.maximum(one, other), 0)):
-        ends.append(np.bincount(lists.target, most, lists.n_neurons))
+    ends = np.zeros((2, lists.n_neurons), np.int64)
+    compiled_for(_sum_ends, len(lists.weight))(lists.start, lists.signal, lists.weight, low, high, ends)
     wrong = np.flatnonzero((ends[0] < narrow) | (ends[1] > wide))
     if len(wrong):
         worst = int(wrong[np.argmax(np.maximum(-ends[0][wrong], ends[1][wrong]))])
@@ -196,6 +203,15 @@ def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) ->
         text = f"a sum of its neurons can reach {found}; those of {chip.name} hold {narrow} to {wide}"
         advice = Remedy("weights", None, "scale its weights and bias down, and its multiplier up, by one factor")
         raise refuse("potential", lists.node_of(worst), abs(found), wide, text, [advice])
+
+
+def _sum_ends(start: Any, signal: Any, weight: Any, low: Any, high: Any, ends: Any) -> None:
+    """Add up the least and the greatest that every synapse of a neuron may add."""
+    for row in range(len(start) - 1):
+        for s in range(start[row], start[row + 1]):
+            one, other = weight[s] * low[signal[s]], weight[s] * high[signal[s]]
+            ends[0, row] += min(one, other, 0)
+            ends[1, row] += max(one, other, 0)
 
 
 def _signal_ranges(lists: ListNetwork, network: Network) -> tuple[Ints, Ints]:

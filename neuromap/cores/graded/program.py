@@ -147,14 +147,17 @@ class GradedProgram(SynapseProgram):
         only raw events feed the axon: none by default.
         """
         table, (low, high) = self.synapses, self.axon_ranges(raw)
-        number, weight = table.synapse_list, table.weight.astype(np.int64)
-        one, other = weight * low[number], weight * high[number]
-        at = table.list_core[number] * self.chip.neurons + table.neuron
-        ends = []
-        for most in (np.minimum(np.minimum(one, other), 0), np.maximum(np.maximum(one, other), 0)):
-            # sums of integers below 2^53 are exact in the doubles that bincount adds
-            ends.append(np.bincount(at, most, self.neuron_node.size).astype(np.int64).reshape(self.shape))
-        return ends[0], ends[1]
+        least, greatest = np.zeros((2, *self.shape), np.int64)
+        begin = table.lists[table.axons]
+        for core in range(self.n_cores):
+            mine, lists = slice(begin[core], begin[core + 1]), slice(table.axons[core], table.axons[core + 1])
+            length = np.diff(table.lists[lists.start : lists.stop + 1])
+            weight = table.weight[mine].astype(np.int64)
+            ends = weight * np.repeat(low[lists], length), weight * np.repeat(high[lists], length)
+            for sums, some in ((least, np.minimum(*ends).clip(None, 0)), (greatest, np.maximum(*ends).clip(0))):
+                # sums of integers below 2^53 are exact in the doubles that bincount adds
+                sums[core] = np.bincount(table.neuron[mine], some, self.shape[1])
+        return least, greatest
 
     def require_sums(self, least: int, greatest: int) -> None:
         """Refuse raw events of such values if they can lead sums beyond what engines add up exactly."""

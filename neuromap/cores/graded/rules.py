@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
+from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.hardware.check import common_rules
 from neuromap.hardware.check.violation import Finding, Place, Rules, find
 from neuromap.hardware.program.ports import BIAS
@@ -100,28 +101,31 @@ def values(program: GradedProgram) -> Iterator[Finding]:
 
 def weights(program: GradedProgram) -> Iterator[Finding]:
     """``weight-range``: a weight is a mantissa times a power of two; a list has a run for each that it needs."""
-    lists, chip, weight = program.chip.lists, program.chip, program.synapses.weight.astype(np.int64)
-    fits = np.zeros(len(weight), np.bool_)
+    lists, chip, weight = program.chip.lists, program.chip, program.synapses.weight
+    known = np.unique(weight)
+    fits = np.zeros(len(known), np.bool_)
     for shift in range(lists.weight_shifts[0], lists.weight_shifts[1] + 1):
-        fits |= _is_mantissa(program, weight, shift)
-    number = program.synapses.synapse_list
+        fits |= _is_mantissa(program, known, shift)
+    wrong = np.zeros(len(weight), np.bool_) if fits.all() else np.isin(weight, known[~fits])
     bound = (
         f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times 2^k, k {lists.weight_shifts[0]} to "
         f"{lists.weight_shifts[1]}"
     )
-    yield find(
-        "weight-range",
-        ~fits,
-        lambda s: (list_rules.axon_place(program, int(number[s])), int(weight[s]), bound, f"weight of synapse {s}"),
-    )
+    yield find("weight-range", wrong, lambda s: (_axon_of(program, s), int(weight[s]), bound, f"weight of synapse {s}"))
+
+
+def _axon_of(program: GradedProgram, synapse: int) -> Place:
+    """Say where a synapse is."""
+    return list_rules.axon_place(program, int(np.searchsorted(program.synapses.lists, synapse, side="right")) - 1)
 
 
 def memory(program: GradedProgram) -> Iterator[Finding]:
     """``synapse-memory``: lists, neurons in use and their program fit the memory of every core."""
     table, limits = program.synapses, program.chip.lists
     used = (program.neuron_node >= 0) | (np.diff(program.targets.start).reshape(program.shape) > 0)
-    here = (table.neuron >= 0) & (table.neuron < program.chip.neurons)
-    used[table.list_core[table.synapse_list[here]], table.neuron[here]] = True
+    for core, _, mine in _of_cores(program):
+        neuron = table.neuron[mine]
+        used[core, neuron[(neuron >= 0) & (neuron < program.chip.neurons)]] = True
     other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
     runs, synapses = _runs(program), np.diff(table.lists) * limits.synapse_bits
     some = np.flatnonzero(synapses)
@@ -177,22 +181,38 @@ def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
 
 def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding]:
     """Say which neurons' sums can leave a range, if every axon carries what its source may send."""
-    table, chip = program.synapses, program.chip
+    table, n = program.synapses, program.chip.neurons
     number, low, high = _sources(program)
     bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are held to sums when they are fed
     np.minimum.at(bottom, number, low)
     np.maximum.at(top, number, high)
-    here = (table.neuron >= 0) & (table.neuron < chip.neurons)
-    axon, weight = table.synapse_list[here], table.weight[here].astype(np.int64)
-    at = table.list_core[axon] * chip.neurons + table.neuron[here]
-    products = np.stack([weight * bottom[axon], weight * top[axon]])
-    for ends, is_low in ((products.min(axis=0).clip(None, 0), True), (products.max(axis=0).clip(0), False)):
-        found = np.bincount(at, ends, program.neuron_node.size).reshape(program.shape).astype(np.int64)
-        wrong, what = found < least if is_low else found > greatest, "least" if is_low else "greatest"
-        yield _of_neurons("sum-range", found, wrong, f"{least} to {greatest}", f"{what} sum of its inputs")
+    lowest, highest = np.zeros((2, *program.shape), np.int64)
+    for core, lists, mine in _of_cores(program):
+        of, neuron = _lists_of(table, lists), table.neuron[mine]
+        here = (neuron >= 0) & (neuron < n)
+        neuron, weight = neuron[here], table.weight[mine][here].astype(np.int64)
+        products = np.stack([weight * bottom[lists][of[here]], weight * top[lists][of[here]]])
+        lowest[core] = np.bincount(neuron, products.min(axis=0).clip(None, 0), n)
+        highest[core] = np.bincount(neuron, products.max(axis=0).clip(0), n)
+    bound = f"{least} to {greatest}"
+    yield _of_neurons("sum-range", lowest, lowest < least, bound, "least sum of its inputs")
+    yield _of_neurons("sum-range", highest, highest > greatest, bound, "greatest sum of its inputs")
 
 
-def _is_mantissa(program: GradedProgram, weight: Ints, shift: int) -> NDArray[np.bool_]:
+def _of_cores(program: GradedProgram) -> Iterator[tuple[int, slice, slice]]:
+    """Go through the cores, so that no array is as long as all synapses: lists and synapses of each."""
+    axons, begin = program.synapses.axons, program.synapses.lists[program.synapses.axons]
+    for core in range(program.n_cores):
+        yield core, slice(axons[core], axons[core + 1]), slice(begin[core], begin[core + 1])
+
+
+def _lists_of(table: SynapseTable, lists: slice) -> Ints:
+    """Give the list of every synapse of some lists, counted from the first of them."""
+    length = np.diff(table.lists[lists.start : lists.stop + 1])
+    return np.repeat(np.arange(len(length)), length)
+
+
+def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> NDArray[np.bool_]:
     """Say which weights are mantissas of the chip times a power of two."""
     low, high = program.chip.weight_range
     fits: NDArray[np.bool_] = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
@@ -203,16 +223,17 @@ def _runs(program: GradedProgram) -> Ints:
     """Count the fewest powers of two that the weights of every list are mantissas of; one at least."""
     # A weight is a mantissa for some powers in a row. From the least power on, one is needed wherever a weight still
     # without one is a mantissa for the last time.
-    table, weight = program.synapses, program.synapses.weight.astype(np.int64)
-    number = table.synapse_list
-    runs, left = np.zeros(len(table.lists) - 1, np.int64), np.ones(len(weight), np.bool_)
+    table, runs = program.synapses, np.zeros(len(program.synapses.lists) - 1, np.int64)
     least, greatest = program.chip.lists.weight_shifts
-    fits = [_is_mantissa(program, weight, shift) for shift in range(least, greatest + 1)]
-    for k, now in enumerate(fits):
-        ends = now & left & (~fits[k + 1] if k + 1 < len(fits) else True)
-        needs = np.bincount(number[ends], minlength=len(runs)) > 0
-        runs += needs
-        left &= ~(now & needs[number])
+    for _, lists, mine in _of_cores(program):
+        number, weight, mine_runs = _lists_of(table, lists), table.weight[mine], runs[lists]
+        fits = [_is_mantissa(program, weight, shift) for shift in range(least, greatest + 1)]
+        left = np.ones(len(weight), np.bool_)
+        for k, now in enumerate(fits):
+            ends = now & left & (~fits[k + 1] if k + 1 < len(fits) else True)
+            needs = np.bincount(number[ends], minlength=len(mine_runs)) > 0
+            mine_runs += needs
+            left &= ~(now & needs[number])
     return np.maximum(runs, 1)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.packed_rows import distinct
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
 from neuromap.cores.synapse_list.kernel_blocks import boxes
@@ -27,6 +26,7 @@ from neuromap.cores.synapse_list.list_network import (
 )
 from neuromap.cores.synapse_list.move_groups import move_groups
 from neuromap.cores.synapse_list.pinned import Fixed, free_groups, require_held
+from neuromap.cores.synapse_list.synapse_rows import readers_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
@@ -91,7 +91,7 @@ def fill_cores(
             return settle(number_order(some), some, room)[0]
         return partition_groups(some, room, _layers(lists, some), budget)
 
-    label = boxes(lists, groups, _layers(lists, groups), chip) if in_boxes else None
+    label = boxes(lists, groups, chip) if in_boxes else None
     if fixed is not None:
         label = fixed.label[groups.neuron]
     core = fill(groups) if label is None else _around(groups, label, fill)
@@ -199,10 +199,9 @@ def ways(parts: ListPartition) -> tuple[Ints, Ints]:
     """List the pairs of a neuron and a core that reads it, each once, ordered by neuron."""
     # shapes: neuron, core (w,)
     lists = parts.lists
-    on_chip = lists.signal < lists.n_neurons
-    pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]
-    neuron, core = np.divmod(distinct(pair), parts.n_cores)
-    return neuron, core
+    signal, core = readers_of(lists.start, lists.signal, parts.core, parts.n_cores, lists.n_signals)
+    sent = slice(int(np.searchsorted(signal, lists.n_neurons)))
+    return signal[sent], core[sent]
 
 
 def wires_of(parts: ListPartition) -> tuple[Ints, Ints]:

@@ -36,7 +36,7 @@ def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     return replace(lists, start=start, signal=lists.signal[at], weight=cut, delay=lists.delay[at])
 
 
-def held(group: Ints, weight: Ints, chip: ChipSpec) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Say of the weights of every group whether one run holds them, and whether one of each sign does."""
     # shapes: group, weight (s,); groups are numbered from 0, and none is empty
     size = int(group.max(initial=-1)) + 1

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
-from neuromap.mapping.tile.cut_order import compiled_for
+from neuromap.loops import compiled_for
 
 Ints = NDArray[np.int64]
 POOL = 12

@@ -8,16 +8,14 @@ then the one with the fewest axons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.cores.synapse_list.grow_order import Layer
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
-from neuromap.cores.synapse_list.program import SynapseTable
+from neuromap.cores.synapse_list.synapse_rows import in_lists
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 Ints = NDArray[np.int64]
@@ -25,15 +23,21 @@ _MOST_TRIED = 200
 """Ways to cut a layer that are looked at."""
 
 
-def boxes(lists: ListNetwork, groups: NeuronGroups, layers: Sequence[Layer], chip: ChipSpec) -> Ints:
+def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
     """Give the groups of layers that can be cut into boxes a core each, numbered from 0; -1 for all others."""
     # shapes: returns (g,)
     core, used = np.full(len(groups), -1, np.int64), 0
-    for first, shape in reversed(layers):  # so that the cores that read a layer are mostly known
-        mine = first + np.arange(shape[0] * shape[1] * shape[2])
+    layers = list(zip(lists.network.populations, lists.offset.tolist(), strict=False))
+    for population, begin in reversed(layers):  # so that the cores that read a layer are mostly known
+        shape = population.shape
+        if shape is None or shape[0] * shape[1] == 1:
+            continue
+        first, end = np.searchsorted(groups.neuron, (begin, begin + len(population.neurons))).tolist()
+        mine = np.arange(first, end)  # of a layer that is read in part, the neurons that are
+        inside = groups.neuron[mine] - begin
         ways = _readers(core, groups)[mine]
-        for sizes in _cuts(mine, shape, groups, chip):
-            box = _box_of(shape, sizes)
+        for sizes in _cuts(mine, inside, shape, groups, chip):
+            box = _box_of(shape, sizes, inside)
             if int(np.bincount(box, ways).max()) > chip.lists.output_axons:
                 continue
             if all(_fits(mine[box == one], lists, groups, chip) for one in _hardest_first(int(box.max()) + 1)):
@@ -50,31 +54,38 @@ def _readers(core: Ints, groups: NeuronGroups) -> Ints:
     return np.bincount(sender[sender >= 0], minlength=len(groups))
 
 
-def _cuts(mine: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: ChipSpec) -> Iterator[tuple[int, ...]]:
+def _cuts(
+    mine: Ints, inside: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: ChipSpec
+) -> Iterator[tuple[int, ...]]:
     """List the sizes of boxes whose neurons and axons fit a core, those with the fewest cores first."""
+    if not len(mine):
+        return
     sizes = [sorted({-(-length // parts) for parts in range(1, length + 1)}) for length in shape]
     load = int(groups.load[mine].max())
     found = []
     for size in product(*sizes):
-        if size[0] * size[1] * size[2] * load <= chip.neurons:
-            box = _box_of(shape, size)
-            found.append((int(box.max()) + 1, size))
+        held = np.bincount(_box_of(shape, size, inside))
+        if int(held.max()) * load <= chip.neurons:
+            found.append((len(held), size))
     found.sort()
     tried = []
     for n_boxes, size in found[:_MOST_TRIED]:
-        some = mine[_box_of(shape, size) == n_boxes // 2]
-        axons = len(np.unique(groups.read_by(some)))
+        is_read = np.zeros(groups.n_signals, np.bool_)
+        is_read[groups.read_by(mine[_box_of(shape, size, inside) == n_boxes // 2])] = True
+        axons = int(is_read.sum())
         if axons <= chip.axons:
             tried.append((n_boxes, axons, size))
     yield from (size for _, _, size in sorted(tried))
 
 
-def _box_of(shape: tuple[int, int, int], size: tuple[int, ...]) -> Ints:
-    """Give every neuron the number of its box, shape (rows * columns * features,)."""
-    at = np.indices(shape).reshape(3, -1)
+def _box_of(shape: tuple[int, int, int], size: tuple[int, ...], inside: Ints) -> Ints:
+    """Give some neurons of a layer the numbers of their boxes, counted from 0 without those that hold none."""
+    at = np.unravel_index(inside, shape)
     parts = [-(-length // one) for length, one in zip(shape, size, strict=True)]
     row, column, feature = (axis // one for axis, one in zip(at, size, strict=True))
-    return ((row * parts[1] + column) * parts[2] + feature).astype(np.int64)
+    number = (row * parts[1] + column) * parts[2] + feature
+    found: Ints = (np.cumsum(np.bincount(number) > 0) - 1)[number]
+    return found
 
 
 def _hardest_first(n_boxes: int) -> list[int]:
@@ -87,17 +98,11 @@ def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) 
     soma = groups.neuron[some]
     if lists.n_neurons > lists.n_somas:
         soma = np.flatnonzero(np.isin(lists.soma, soma))
-    each = np.diff(lists.start)[soma]
-    synapse = ragged_ranges(lists.start[soma], each)
-    slot = np.repeat(np.arange(len(soma)), each)
-    order = np.lexsort((slot, lists.delay[synapse], lists.signal[synapse]))
-    signal, first = np.unique(lists.signal[synapse[order]], return_index=True)
-    table = SynapseTable(
-        np.array([0, len(signal)]),
-        np.append(first, len(order)).astype(np.int64),
-        slot[order].astype(np.int32),
-        lists.weight[synapse[order]].astype(np.int32),
-        lists.delay[synapse[order]].astype(np.uint8),
-    )
+    core = np.full(lists.n_neurons, -1, np.int64)
+    core[soma] = 0
+    slot = np.zeros(lists.n_neurons, np.int64)
+    slot[soma] = np.arange(len(soma))
+    columns = lists.signal, lists.weight, lists.delay
+    table, signal = in_lists(lists.start, columns, core, slot, 1, lists.n_signals)
     other = chip.lists.other_memory(len(soma))
     return len(signal) <= chip.axons and int(table.bits(chip, other)[0]) + other <= chip.lists.synapse_memory_bits

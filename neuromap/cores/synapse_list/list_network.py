@@ -11,23 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
-from neuromap.arrays.packed_rows import distinct, entries_of_rows, grouped_by, rank_in_run
+from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.neuron_scale import scaled
+from neuromap.cores.synapse_list.synapse_rows import in_rows, narrow, readers_of, signals_read
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
+from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.tile.cut_order import compiled_for
 from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
 
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
+Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+"""Targets, signals, weights and delays."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,7 @@ class NeuronGroups(Value):
     def read_in(self, core: Ints) -> tuple[Ints, Ints]:
         """List the distinct pairs of a signal and a core that reads it, by signal."""
         # shapes: core (g,); signal, core (pairs,)
-        n_cores = int(core.max(initial=0)) + 1
-        pairs = distinct(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
-        signal, reader = np.divmod(pairs, n_cores)
-        return signal, reader
+        return readers_of(self.start, self.signal, core, int(core.max(initial=0)) + 1, self.n_signals)
 
 
 def _alike(start: Any, signal: Any, first: Any) -> int:
@@ -128,25 +128,17 @@ def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None, *, is_dense:
     neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
     group_of = np.full(lists.n_somas, -1, np.int64)
     group_of[neuron] = np.arange(len(neuron))
-    compartment = group_of[lists.soma[lists.is_computed]]
-    reader = group_of[lists.soma[lists.target]]
-    pairs = distinct(reader * lists.n_signals + lists.signal)
-    group, signal = np.divmod(pairs, max(1, lists.n_signals))
+    label = np.where(lists.is_computed, group_of[lists.soma], -1)
+    compartment, degree = label[lists.is_computed], np.diff(lists.start)[lists.is_computed]
+    start, signal = signals_read(lists.start, lists.signal, label, len(neuron), lists.n_signals)
     sender = np.full(lists.n_signals, -1, np.int64)
     sender[: lists.n_somas] = group_of
     load = np.bincount(compartment, minlength=len(neuron)).astype(np.int64)
-    n_synapses = np.bincount(reader, minlength=len(neuron)).astype(np.int64)
+    n_synapses = np.bincount(compartment, degree, len(neuron)).astype(np.int64)
     if chip is not None and (each := _neuron_memory(chip)):
         bits = chip.lists.dense_bits if is_dense else chip.lists.synapse_bits
         n_synapses = n_synapses * bits + load * each
-    return NeuronGroups(
-        neuron,
-        np.searchsorted(group, np.arange(len(neuron) + 1)).astype(np.int64),
-        signal.astype(np.int32),
-        load,
-        n_synapses,
-        sender,
-    )
+    return NeuronGroups(neuron, start, signal, load, n_synapses, sender)
 
 
 def room_of(chip: ChipSpec, runs: int = 1, *, is_dense: bool = False) -> Room:
@@ -316,10 +308,10 @@ class ListNetwork(Value):
     # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
     start: Ints
     # signal, weight, delay: (s,): what a synapse reads, what it adds to the current, and ticks from the axon to the
-    # neuron
-    signal: Ints
-    weight: Ints
-    delay: Ints
+    # neuron; in 32 bits where weights fit
+    signal: SmallInts
+    weight: NDArray[np.integer]
+    delay: NDArray[np.uint8]
     host: HostSignals  # signals n, n + 1,
 
     def __post_init__(self) -> None:
@@ -369,15 +361,17 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
     target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
+    del parts
     target = rows.apart(target)
-    sent = signal < offset[-1]
-    is_computed = computed_neurons(network, offset, rows.soma[target[sent]], signal[sent])[rows.soma]
-    is_computed[int(offset[-1]) :] &= np.bincount(target, minlength=n)[int(offset[-1]) :] > 0
-    kept = is_computed[target]
-    target, signal, weight, delay = target[kept], signal[kept], weight[kept], delay[kept]
-    order = np.lexsort((delay, signal, target))
-    start = np.searchsorted(target[order], np.arange(n + 1))
-    columns = (signal[order], weight[order], delay[order])
+    start, order = in_rows(target, signal, delay, n)
+    signal = signal[order]
+    is_computed = computed_neurons(network, rows.soma, start, signal)[rows.soma]
+    is_computed[int(offset[-1]) :] &= np.diff(start)[int(offset[-1]) :] > 0
+    if not is_computed.all():
+        kept = np.repeat(is_computed, np.diff(start))
+        start = np.append(0, np.cumsum(np.where(is_computed, np.diff(start), 0)))
+        signal, order = signal[kept], order[kept]
+    columns = (signal, weight[order], delay[order])
     return ListNetwork(
         network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals(network.period)
     )
@@ -437,21 +431,19 @@ class _Compartments:
         return found
 
 
-def _of_link(
-    link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints, least: int
-) -> tuple[Ints, Ints, Ints, Ints]:
+def _of_link(link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints, least: int) -> Synapses:
     matrix = link.matrix.tocoo()
-    target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
-    signal = matrix.col.astype(np.int64) + offset[link.source]
-    weight = matrix.data.astype(np.int64) * neurons.scale
-    return target, signal, weight, np.full(len(target), link.delay - least, np.int64)
+    target = matrix.row + np.int32(rows.first(link.target, link.current))
+    signal = matrix.col + np.int32(offset[link.source])
+    weight = narrow(matrix.data.astype(np.int64) * neurons.scale)
+    return target, signal, weight, np.full(len(target), link.delay - least, np.uint8)
 
 
 DIGIT_BITS = 7
 """Width of a digit of a bias: digits -127 to 127 are weights of 8 bits."""
 
 
-def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
+def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, NDArray[np.integer]]]:
     """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
     # bits: width of a digit without its sign; shapes: bias (n,); digits (n,), of magnitude below 2^bits
     found, rest, value = [], bias.astype(np.int64), 1
@@ -463,9 +455,9 @@ def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, Ints]]:
     return found
 
 
-def digit_of(rest: Ints, bits: int) -> Ints:
+def digit_of(rest: NDArray[np.integer], bits: int) -> NDArray[np.integer]:
     """Give the last digit of every number, with its sign: so no sum of digits goes beyond that of the numbers."""
-    digit: Ints = np.sign(rest) * (np.abs(rest) & ((1 << bits) - 1))
+    digit: NDArray[np.integer] = np.sign(rest) * (np.abs(rest) & ((1 << bits) - 1))
     return digit
 
 
@@ -478,27 +470,25 @@ class _HostNumbers:
         # node, first frame, first neuron or value, arrival, number of that neuron's signal
         self._known: list[tuple[int, int, int, Time, int]] = []
 
-    def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> tuple[Ints, Ints, Ints, Ints]:
+    def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> Synapses:
         matrix = link.matrix.tocoo()
         arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
-        target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
-        weight = matrix.data.astype(np.int64) * neurons.scale
-        delay = np.full(len(target), int(link.arrival - arrival), np.int64)
-        return target, matrix.col.astype(np.int64) + first, weight, delay
+        target = matrix.row + np.int32(rows.first(link.target, link.current))
+        weight = narrow(matrix.data.astype(np.int64) * neurons.scale)
+        return target, matrix.col + np.int32(first), weight, np.full(len(target), int(link.arrival - arrival), np.uint8)
 
-    def of_bias(
-        self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints
-    ) -> tuple[Ints, Ints, Ints, Ints]:
+    def of_bias(self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints) -> Synapses:
         tick = network.populations[population].sample_tick
-        parts = [(0, neurons.bias)]
+        parts: list[tuple[int, NDArray[np.integer]]] = [(0, neurons.bias)]
         if isinstance(neurons.neuron, GradedNeuron):
             parts = bias_digits(neurons.bias, self._digit_bits)
         found = []
         for value, bias in parts:
             arrival, first = self._place(BIAS, 1, tick, 1, value)
-            target = np.flatnonzero(bias)
-            signal, delay = np.full(len(target), first), np.full(len(target), int(tick - arrival))
-            found.append((target + offset[population], signal, bias[target] * neurons.scale, delay))
+            target = np.flatnonzero(bias).astype(np.int32)
+            signal, delay = np.full(len(target), first, np.int32), np.full(len(target), int(tick - arrival), np.uint8)
+            weight = narrow(bias[target] * neurons.scale)
+            found.append((target + np.int32(offset[population]), signal, weight, delay))
         target, signal, weight, delay = (np.concatenate(column) for column in zip(*found, strict=True))
         return target, signal, weight, delay
 

@@ -15,6 +15,7 @@ from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, floors_of, list_network
 from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
+from neuromap.cores.synapse_list.synapse_rows import in_lists
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, OutputTable
@@ -241,18 +242,9 @@ def listed(rollout: Rollout, parts: ListPartition, where: Ints, chip: ChipSpec) 
 
 def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:
     """Make the lists of all cores, and the signal that each reads, shape (L,)."""
-    lists, target = parts.lists, parts.lists.target
-    order = np.lexsort((parts.slot[target], lists.delay, lists.signal, parts.core[target]))
-    pair, first = np.unique(parts.core[target[order]] * lists.n_signals + lists.signal[order], return_index=True)
-    list_core, list_signal = np.divmod(pair, max(1, lists.n_signals))
-    table = SynapseTable(
-        axons=np.searchsorted(list_core, np.arange(parts.n_cores + 1)).astype(np.int64),
-        lists=np.append(first, len(order)).astype(np.int64),
-        neuron=parts.slot[target[order]].astype(np.int32),
-        weight=lists.weight[order].astype(np.int32),
-        delay=lists.delay[order].astype(np.uint8),
-    )
-    return table, list_signal
+    lists = parts.lists
+    columns = lists.signal, lists.weight, lists.delay
+    return in_lists(lists.start, columns, parts.core, parts.slot, parts.n_cores, lists.n_signals)
 
 
 class _Labels:

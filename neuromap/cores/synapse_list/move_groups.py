@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
+from neuromap.loops import compiled_for
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.tile.cut_order import compiled_for
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

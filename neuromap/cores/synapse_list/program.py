@@ -32,11 +32,12 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.loops import compiled_for
 from neuromap.render.value import Card
 
 
 def one_run_holds(
-    low: NDArray[np.int64], high: NDArray[np.int64], unit: NDArray[np.int64], chip: ChipSpec
+    low: NDArray[np.integer], high: NDArray[np.integer], unit: NDArray[np.integer], chip: ChipSpec
 ) -> NDArray[np.bool_]:
     """Say of sets of weights whether one power of two makes mantissas of them all; ``unit`` divides them all."""
     lists, found = chip.lists, np.zeros(np.shape(low), np.bool_)
@@ -48,29 +49,40 @@ def one_run_holds(
 
 
 def powers_needed(
-    weight: NDArray[np.integer], number: NDArray[np.int64], n_lists: int, chip: ChipSpec
+    weight: NDArray[np.integer], number: NDArray[np.integer], n_lists: int, chip: ChipSpec
 ) -> NDArray[np.int64]:
     """Count the powers of two that the weights of every list need, at least one; 0 where some are no mantissas."""
-    # A mantissa times 2^s for s from ``first`` to ``last``: as many powers as it takes to have one in every interval.
-    # The least ``last`` of those without one is the best next choice.
     # shapes: weight, number (s,): list of each weight; returns (n_lists,)
     least, greatest = chip.lists.weight_shifts
-    weight = weight.astype(np.int64)
-    last = np.full(len(weight), greatest, np.int64)
-    some = weight != 0
-    last[some] = np.minimum(np.bitwise_count((weight[some] & -weight[some]) - 1), greatest)
-    first = np.full(len(weight), least, np.int64)
-    for shift in range(least, greatest + 1):
-        first += (weight >> shift > chip.weight_range[1]) | (weight >> shift < chip.weight_range[0])
-    powers, left = np.zeros(n_lists, np.int64), np.flatnonzero(first <= last)
-    while len(left):
-        chosen = np.full(n_lists, greatest, np.int64)
-        np.minimum.at(chosen, number[left], last[left])
-        powers[np.unique(number[left])] += 1
-        left = left[first[left] > chosen[number[left]]]
-    powers[np.bincount(number, minlength=n_lists) == 0] = 1
-    powers[number[first > last]] = 0
+    first = np.full((n_lists, greatest - least + 1), -1, np.int8)
+    powers = np.ones(n_lists, np.int64)
+    compiled_for(_powers, len(weight))(weight, number, least, greatest, *chip.weight_range, first, powers)
     return powers
+
+
+def _powers(weight: Any, number: Any, least: int, greatest: int, low: int, high: int, first: Any, powers: Any) -> None:
+    # A weight is a mantissa for the powers from ``begin`` to ``end``. In ``first`` stands, for every list and end, the
+    # latest beginning: where it comes after the last power that was taken, the end is the best next one.
+    for s in range(len(weight)):
+        one = weight[s]
+        end, begin = least, least
+        while end < greatest and (one >> end) & 1 == 0:
+            end += 1
+        while begin <= end and not low <= one >> begin <= high:
+            begin += 1
+        if begin > end or (least > 0 and one & ((1 << least) - 1)):
+            powers[number[s]] = 0
+        elif first[number[s], end - least] < begin:
+            first[number[s], end - least] = begin
+    for row in range(len(powers)):
+        if powers[row] == 0:
+            continue
+        count, taken = 0, -1
+        for end in range(least, greatest + 1):
+            if first[row, end - least] > taken:
+                count += 1
+                taken = end
+        powers[row] = max(count, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +141,13 @@ class SynapseTable(Card):
         """Count the runs of every list, shape (L,): one, or one for each sign where no power of two suits both."""
         some = np.flatnonzero(np.diff(self.lists))
         runs = np.ones(len(self.lists) - 1, np.int64)
+        if chip.lists.cuts_weights:
+            number = np.repeat(np.arange(len(runs), dtype=np.int32), np.diff(self.lists))
+            return powers_needed(self.weight, number, len(runs), chip)
         if len(some):
             start, weight = self.lists[some], self.weight.astype(np.int64)
             low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
             unit = np.gcd.reduceat(weight, start)
-            if chip.lists.cuts_weights:
-                return powers_needed(self.weight, self.synapse_list, len(runs), chip)
             runs[some[(low < 0) & (high > 0) & ~one_run_holds(low, high, unit, chip)]] = 2
         return runs
 
@@ -276,7 +289,9 @@ class SynapseProgram(ChipProgram):
         """Neurons that bear a node's label, have a synapse or a bias, or send spikes: shape (C, N)."""
         table = self.synapses
         used: NDArray[np.bool_] = (self.neuron_node >= 0) | self.has_bias
-        used[table.list_core[table.synapse_list], table.neuron] = True
+        begin = table.lists[table.axons]
+        for core in range(self.n_cores):  # an array as long as all synapses would be large
+            used[core, table.neuron[begin[core] : begin[core + 1]]] = True
         used |= np.diff(self.targets.start).reshape(used.shape) > 0
         return used
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -225,14 +224,20 @@ def core_bound(
 # may have so much memory. So neurons, different sources and synapses are counted, over all cores and for every
 # population, and held against what one core has. Relays are left out and sources told by node and neuron, so the counts
 # are those of every schedule.
-class _Reads(NamedTuple):
-    """Synapses of neurons that are no relays; all of shape (s,)."""
+@dataclass(frozen=True, eq=False)
+class _Reads:
+    """What a population reads through one link; sources and neurons are numbered by node and index."""
 
-    population: Ints
-    target: Ints
-    """Number of the neuron, by node and index."""
-    source: Ints
-    """Number of what it reads, by node and index."""
+    population: int
+    targets: Ints  # (rows,)
+    sources: Ints  # (columns,)
+    matrix: Any
+
+    def of(self, rows: Bools) -> Ints:
+        """List the sources that some of the neurons read, synapse by synapse."""
+        read = np.repeat(rows, np.diff(self.matrix.indptr)) & (self.matrix.data != 0)
+        found: Ints = self.sources[self.matrix.indices[read]]
+        return found
 
 
 def counted_cores(network: Legalised, chip: ChipSpec, memory: Memory | None = None) -> CoreBound:
@@ -241,25 +246,32 @@ def counted_cores(network: Legalised, chip: ChipSpec, memory: Memory | None = No
     span = max((port.size for port in network.ports), default=0)
     reads = _reads_of(network, span)
     needed = _needed(network, reads, span)
-    used = needed[reads.target]
-    populations, totals = [], _cores_for(int(needed.sum()), reads.source[used], chip, memory)
+    populations, any_read, n_synapses = [], np.zeros(len(needed), np.bool_), 0
     for index, population in enumerate(network.populations):
         mine = int(needed[_numbers(network, index, span)].sum())
         if population.is_relay or not mine:
             continue
-        best = _cores_for(mine, reads.source[used & (reads.population == index)], chip, memory)
+        is_read, synapses = np.zeros(len(needed), np.bool_), 0
+        for link in reads:
+            if link.population == index:
+                sources = link.of(needed[link.targets])
+                is_read[sources] = True
+                synapses += len(sources)
+        best = _cores_for(mine, int(is_read.sum()), synapses, chip, memory)
         populations.append(PopulationBound(population.name, *best))
+        any_read |= is_read
+        n_synapses += synapses
+    n_neurons, axons = int(needed.sum()), int(any_read.sum())
+    totals = _cores_for(n_neurons, axons, n_synapses, chip, memory)
     total, by = max([totals, *((p.cores, p.by) for p in populations)], key=lambda found: found[0])
-    axons = len(np.unique(reads.source[used]))
-    return CoreBound(total, by, int(needed.sum()), axons, tuple(populations))
+    return CoreBound(total, by, n_neurons, axons, tuple(populations))
 
 
-def _cores_for(neurons: int, sources: Ints, chip: ChipSpec, memory: Memory | None) -> tuple[int, str]:
+def _cores_for(neurons: int, axons: int, synapses: int, chip: ChipSpec, memory: Memory | None) -> tuple[int, str]:
     """Say how many cores hold so many neurons with these synapses at least, and which resource asks for them."""
-    axons = len(np.unique(sources))
     asked = [(neurons, chip.neurons, "neurons"), (axons, chip.axons, "axons")]
     if memory is not None:
-        asked.append((*memory(axons, len(sources)), "synapses"))
+        asked.append((*memory(axons, synapses), "synapses"))
     return max(((-(-demand // room), by) for demand, room, by in asked), key=lambda found: found[0])
 
 
@@ -270,31 +282,31 @@ def _numbers(network: Legalised, population: int, span: int) -> Ints:
     return numbers
 
 
-def _reads_of(network: Legalised, span: int) -> _Reads:
+def _reads_of(network: Legalised, span: int) -> list[_Reads]:
     links = [(link.target, link.matrix, _numbers(network, link.source, span)) for link in network.links]
     links += [(h.target, h.matrix, h.node * span + np.arange(h.matrix.shape[1])) for h in network.host_links]
-    parts = [np.zeros((3, 0), np.int64)]
-    for target, matrix, sources in links:
-        if not network.populations[target].is_relay:
-            row, column = matrix.nonzero()
-            own = _numbers(network, target, span)
-            parts.append(np.stack([np.full(len(row), target), own[row], sources[column]]))
-    return _Reads(*np.concatenate(parts, axis=1))
+    return [
+        _Reads(target, _numbers(network, target, span), sources, matrix)
+        for target, matrix, sources in links
+        if not network.populations[target].is_relay
+    ]
 
 
-def _needed(network: Legalised, reads: _Reads, span: int) -> Bools:
+def _needed(network: Legalised, reads: list[_Reads], span: int) -> Bools:
     """Mark the neurons that are read out or kept, and those that they depend on; by number."""
-    from scipy.sparse.csgraph import breadth_first_order  # slow to import
-
     needed = np.zeros(len(network.ports) * span, np.bool_)
-    asked = [_numbers(network, k, span)[p.own_copies > 0] for k, p in enumerate(network.populations)]
-    asked_for = np.concatenate([np.zeros(0, np.int64), *asked])
-    everything = len(needed)  # a node from which all that is asked for is one step away
-    start = np.concatenate([reads.target, np.full(len(asked_for), everything)])
-    end = np.concatenate([reads.source, asked_for])
-    ways = csr_array((np.ones(len(start), np.int8), (start, end)), shape=(everything + 1, everything + 1))
-    found = breadth_first_order(ways, everything, return_predecessors=False)
-    needed[found[found < everything]] = True
+    for index, population in enumerate(network.populations):
+        needed[_numbers(network, index, span)[population.own_copies > 0]] = True
+    followed = [np.zeros(len(link.targets), np.bool_) for link in reads]
+    is_new = True
+    while is_new:
+        is_new = False
+        for link, known in zip(reads, followed, strict=True):
+            rows = needed[link.targets] & ~known
+            if rows.any():
+                needed[link.of(rows)] = True
+                known |= rows
+                is_new = True
     for index, port in enumerate(network.ports):
         if port.kind == "input":
             needed[index * span : (index + 1) * span] = False

@@ -8,10 +8,10 @@ from math import floor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.arrays.packed_rows import grouped_by
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import InputError
@@ -460,14 +460,14 @@ def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
     return np.split(own, first[1:-1])
 
 
-def computed_neurons(network: Legalised, offset: Ints, target: Ints, source: Ints) -> Bools:
+def computed_neurons(network: Legalised, soma: Ints, start: Ints, source: NDArray[np.integer]) -> Bools:
     """Mark the neurons that are read out or kept, and those that they depend on; numbered over all populations."""
-    # target, source: ends of the synapses between neurons of the chip
+    # soma: (rows,): neuron that a row of sources belongs to; source: what is no neuron of the chip has a higher number
     found: Bools = np.concatenate([p.own_copies > 0 for p in network.populations])
-    start, read = grouped_by(target, source, int(offset[-1]))
-    front = np.flatnonzero(found)
-    while len(front):
-        sources = np.unique(np.concatenate([read[start[n] : start[n + 1]] for n in front.tolist()]))
-        front = sources[~found[sources]]
-        found[front] = True
+    front, n = found, len(found)
+    while front.any():
+        is_read = np.zeros(max(n, int(source.max(initial=0)) + 1), np.bool_)
+        is_read[source[np.repeat(front[soma], np.diff(start))]] = True
+        front = is_read[:n] & ~found
+        found = found | front
     return found

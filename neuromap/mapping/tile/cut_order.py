@@ -6,23 +6,17 @@ compiler.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.loops import compiled_for, pays
 
 NO_CUT = 2**62
 """Cost where there is no cut."""
-R = TypeVar("R")
-INTERPRETED = 30_000
-"""Items looked at up to which the plain loop is quicker than loading what was compiled."""
-WITHOUT_COMPILER = 1_000_000
-"""The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
 PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
 """Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead."""
 
@@ -111,54 +105,6 @@ def _cut(
 def longest_run(load: Ints, neurons: int) -> int:
     """How many of the first in an order a core of so many neurons holds, by the neurons that each takes."""
     return int(np.searchsorted(np.cumsum(load), neurons, side="right"))
-
-
-def join_items(indptr: Ints, items: Ints, unit_of: Ints, n_units: int, n_items: int) -> tuple[Ints, Ints]:
-    """Join the items of neurons that stay together."""
-    # shapes: unit_of (n,)
-    neurons = np.argsort(unit_of, kind="stable")
-    neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
-    joined, begin = np.empty(len(items), np.int64), np.zeros(n_units + 1, np.int64)
-    stamp = np.full(n_items, -1, np.int64)
-    count = compiled_for(_join, len(items))(indptr, items, neurons, unit_of, joined, begin, stamp)
-    return begin, joined[:count].copy()
-
-
-def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begin: Any, stamp: Any) -> int:
-    """Fill ``joined`` and ``begin``; return how many items there are."""
-    count, now = 0, 0
-    for n in neurons:
-        unit = unit_of[n]
-        while now <= unit:
-            begin[now] = count
-            now += 1
-        for k in range(indptr[n], indptr[n + 1]):
-            item = items[k]
-            if stamp[item] != unit:
-                stamp[item] = unit
-                joined[count] = item
-                count += 1
-    while now < len(begin):
-        begin[now] = count
-        now += 1
-    return count
-
-
-def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
-    """Compile a loop, if that pays."""
-    return _compiled(function) if pays(work) else function
-
-
-def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
-    """Whether compiling a loop pays that looks at so many items, or loading what was compiled."""
-    return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
-
-
-@cache
-def _compiled(function: Callable[..., R]) -> Callable[..., R]:
-    from neuromap.compiling import cached
-
-    return cached(function)  # type: ignore[no-any-return]
 
 
 # Cut an order of few units into tiles at least cost: a step for every place where a tile may begin.

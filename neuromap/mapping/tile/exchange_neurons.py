@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.loops import compiled_for, join_items, pays
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
-from neuromap.mapping.tile.cut_order import compiled_for, join_items, pays
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.tile_shapes import CutOrder
 

@@ -16,9 +16,10 @@ from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rows_of_entries
 from neuromap.arrays.value import Value
+from neuromap.loops import compiled_for, join_items, pays
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.tile.cut_order import compiled_for, join_items, longest_run, pays
+from neuromap.mapping.tile.cut_order import longest_run
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron
 

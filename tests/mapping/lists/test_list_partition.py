@@ -7,11 +7,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from neuromap import loops
 from neuromap.cores.synapse_list import move_groups
 from neuromap.cores.synapse_list.fill_cores import number_order, partition_groups, settle
 from neuromap.cores.synapse_list.grow_order import GroupOrder
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
-from neuromap.mapping.tile import cut_order
 
 FREE = Room(neurons=9, axons=30, output_axons=2**40, memory=2**40, list_bits=64, synapse_bits=25)
 
@@ -108,7 +108,7 @@ def test_compiled_and_plain_loops_agree(monkeypatch):
     groups = groups_from(near & (rng.random(near.shape) < 0.7), rng.integers(1, 4, 120))
     plain = partition_groups(groups, FREE)
     for limit in ("INTERPRETED", "WITHOUT_COMPILER"):
-        monkeypatch.setattr(cut_order, limit, 0)
+        monkeypatch.setattr(loops, limit, 0)
     assert np.array_equal(partition_groups(groups, FREE), plain)
 
 
@@ -123,7 +123,7 @@ def test_rows_of_bits_and_lists_lead_to_the_same_moves(monkeypatch, room, seed):
     assert stuck < 0
     assert core.max() > 64
     for limit in ("INTERPRETED", "WITHOUT_COMPILER"):
-        monkeypatch.setattr(cut_order, limit, 0)
+        monkeypatch.setattr(loops, limit, 0)
     monkeypatch.setattr(move_groups, "WORDS", 0.0)
     by_lists = move_groups.move_groups(core, groups, room, deliveries)
     monkeypatch.setattr(move_groups, "WORDS", np.inf)

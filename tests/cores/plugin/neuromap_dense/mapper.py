@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.packed_rows import grouped_by
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
@@ -59,7 +60,8 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     target, weight, signals, signal = _synapses(network, offset, chip)
     sent = signals[signal, 0] == CHIP
-    computed = computed_neurons(network, offset, target[sent], signals[signal[sent], 1])
+    start, source = grouped_by(target[sent], signals[signal[sent], 1], int(offset[-1]))
+    computed = computed_neurons(network, np.arange(int(offset[-1])), start, source)
     kept = computed[target]
     target, weight, signal = target[kept], weight[kept], signal[kept]
     _require_held(network, offset, target, weight, chip)

@@ -1,0 +1,72 @@
+"""Loops that run as they stand where there is little to do, and are compiled where that pays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+_Int = TypeVar("_Int", bound=np.integer[Any])
+R = TypeVar("R")
+INTERPRETED = 30_000
+"""Items looked at up to which the plain loop is quicker than loading what was compiled."""
+WITHOUT_COMPILER = 1_000_000
+"""The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
+
+
+def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
+    """Compile a loop, if that pays."""
+    return _compiled(function) if pays(work) else function
+
+
+def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
+    """Whether compiling a loop pays that looks at so many items, or loading what was compiled."""
+    return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
+
+
+@cache
+def _compiled(function: Callable[..., R]) -> Callable[..., R]:
+    from neuromap.compiling import cached
+
+    return cached(function)  # type: ignore[no-any-return]
+
+
+# Items of rows that stay together.
+
+
+def join_items(
+    indptr: Ints, items: NDArray[_Int], unit_of: Ints, n_units: int, n_items: int
+) -> tuple[Ints, NDArray[_Int]]:
+    """Join the items of neurons that stay together."""
+    # shapes: unit_of (n,)
+    neurons = np.argsort(unit_of, kind="stable")
+    neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
+    joined, begin = np.empty(len(items), items.dtype), np.zeros(n_units + 1, np.int64)
+    stamp = np.full(n_items, -1, np.int64)
+    count = compiled_for(_join, len(items))(indptr, items, neurons, unit_of, joined, begin, stamp)
+    return begin, joined[:count].copy()
+
+
+def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begin: Any, stamp: Any) -> int:
+    """Fill ``joined`` and ``begin``; return how many items there are."""
+    count, now = 0, 0
+    for n in neurons:
+        unit = unit_of[n]
+        while now <= unit:
+            begin[now] = count
+            now += 1
+        for k in range(indptr[n], indptr[n + 1]):
+            item = items[k]
+            if stamp[item] != unit:
+                stamp[item] = unit
+                joined[count] = item
+                count += 1
+    while now < len(begin):
+        begin[now] = count
+        now += 1
+    return count
