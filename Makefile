@@ -50,13 +50,11 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[examples]'
 	@touch $@
 
-# PyTorch is unpacked beside all the rest, since pip takes one core only; what it needs itself comes after both. Python
-# compiles what is imported here, once, and not in every process that tests at the same time.
+# PyTorch comes last, with what it needs, so that no step leaves packages that lack others. Python compiles what is
+# imported here, once, and not in every process that tests at the same time.
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(PIP) --no-deps $(TORCH) & torch=$$!; $(PIP) -e '.[test,lint]'; installed=$$?; \
-		wait $$torch; torch=$$?; test $$installed -eq 0 || exit $$installed; \
-		{ test $$torch -eq 0 && $(PIP) $(TORCH); } \
-		|| echo "make: PyTorch is not installed, so tests of training are skipped ($(TORCH) failed)" >&2
+	$(PIP) -e '.[test,lint]'
+	$(PIP) $(TORCH) || echo "make: PyTorch is not installed, so tests of training are skipped ($(TORCH) failed)" >&2
 	@$(BIN)/python -c "import torch, torch._dynamo" 2>/dev/null & \
 		$(BIN)/python -c "$(IMPORTED)"; imported=$$?; wait; exit $$imported
 	@touch $@

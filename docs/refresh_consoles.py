@@ -22,7 +22,7 @@ from pathlib import Path
 from neuromap.cli.main import main as neuromap
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDTH = "100"
+WIDTH = "80"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import real_number, whole_number, yes_or_no
-from neuromap.files.messages import show, show_name
+from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.registry import others
 
 P = ParamSpec("P")
@@ -32,6 +32,8 @@ _CHECKS: Mapping[str, Callable[..., Any]] = {"int": whole_number, "float": real_
 """By the first word of a field's type."""
 _HUGE = 2**53
 """Bounds beyond it are told to nobody."""
+COMMON = "common"
+"""The group of options that ``--help`` shows in full."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Option:
     repeats: bool = False  # whether it may be typed several times, each time a value
     items: str = ""  # type of its items, where it is a list of them with commas between: "str", "int", "float"
     is_argument: bool = False  # whether a word without a flag is meant
+    group: str = ""  # under which name --help-all shows it; --help shows what is common
     name: str = ""
     kind: str = "str"  # first word of the type: "int", "float", "bool", "Path", "list[str]", ...
 
@@ -100,6 +103,10 @@ class Option:
         bounded = high is not None and high < _HUGE
         return f"must be {noun} from {low} to {high}" if bounded else f"must be {noun}, {low} or more"
 
+    def near(self, word: object) -> str:
+        """Name the choice that was probably meant."""
+        return did_you_mean(str(word), map(str, self.choices))
+
     def takes(self, value: Any) -> bool:
         """Whether a value of the right type is within the bounds."""
         if self.choices:
@@ -130,7 +137,7 @@ class Option:
         if self.kind in ("int", "float"):
             return self.number(words)
         if self.choices and words not in self.choices:
-            raise InputError(f"{self.flag} {show_name(words)}: {self.bounds}")
+            raise InputError(f"{self.flag} {show_name(words)}: {self.bounds}{self.near(words)}")
         return words
 
     def number(self, word: str) -> Any:
@@ -138,7 +145,7 @@ class Option:
         try:
             value = float(word) if self.kind == "float" else int(word)
         except ValueError:
-            raise InputError(f"{self.flag} {show_name(word)}: {self.type_told}; see neuromap --help") from None
+            raise InputError(f"{self.flag} {show_name(word)}: {self.type_told}") from None
         if not self.takes(value):
             raise InputError(f"{self.flag} {show_name(word)}: {self.bounds}")
         return value
@@ -157,8 +164,10 @@ def argument(text: str, default: Any = ..., **said: Any) -> Any:
 
 
 def options_of(cls: type[Any]) -> dict[str, Option]:
-    """Give the options of a class of them, by name."""
-    return {f.name: named(f.metadata["option"], f.name, f.type) for f in fields(cls) if "option" in f.metadata}
+    """Give the options of a class of them, by name; their group is the class's, where they name none."""
+    group = getattr(cls, "_group", "")
+    said = {f: f.metadata["option"] for f in fields(cls) if "option" in f.metadata}
+    return {f.name: named(replace(one, group=one.group or group), f.name, f.type) for f, one in said.items()}
 
 
 def named(said: Option, name: str, kind: Any) -> Option:
@@ -189,7 +198,8 @@ def check_options(
             continue
         if said.choices and not said.takes(value):
             choices = ", ".join(map(str, said.choices))
-            raise InputError(unknown.format(name=name, value=value, shown=show(value), choices=choices))
+            message = unknown.format(name=name, value=value, shown=show(value), choices=choices)
+            raise InputError(message + said.near(value))
         if said.kind in _CHECKS and not said.choices:
             label = where.partition("{name}")[0] + name
             value = _CHECKS[said.kind](label, value)

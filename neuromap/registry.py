@@ -44,12 +44,16 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         """Find what stands behind a name, and import it."""
-        found = self.ours[name] if name in self.ours else others(self._group)[name]
+        found = self.reference(name)
         if not isinstance(found, str):
             return found
         if (name, found) not in self._values:
             self._values[name, found] = self._load(name, found)
         return self._values[name, found]
+
+    def reference(self, name: str) -> Entry | str:
+        """Give the reference of a name, or the value that stands in its place."""
+        return self.ours[name] if name in self.ours else others(self._group)[name]
 
     def _load(self, name: str, reference: str) -> Entry:
         label = f"{self.what} {show_name(name)}"

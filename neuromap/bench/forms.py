@@ -33,7 +33,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import plain, seconds
-from neuromap.render.table import Column, Table, printed
+from neuromap.render.table import Column, Table, print_rest, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -183,25 +183,30 @@ def _column(timing: Timing) -> Column[Any]:
     return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
 
 
+_SIDE_BY_SIDE = 2
+"""Numbers of threads whose figures stand in columns of their own, where the table is brief."""
 _SCALING: tuple[Column[_Timed], ...] = (
     Column("cores", lambda of: f"{of.run.cores}"),
     Column("rate\n[Hz]", lambda of: f"{of.run.rate_hz:.3g}"),
     Column(
-        "cores\nvisited", lambda of: _NOT_KNOWN if of.run.activity.visits is None else f"{of.run.activity.visits:.4g}"
+        "cores\nvisited",
+        lambda of: _NOT_KNOWN if of.run.activity.visits is None else f"{of.run.activity.visits:.4g}",
+        rank=9,
     ),
     Column("threads", lambda of: f"{of.timing.threads}"),
     Column("time per\ntick [ms]", lambda of: _milliseconds(of.timing.tick.median)),
-    Column("quartiles\n[ms]", lambda of: _quartiles(of.timing.tick)),
+    Column("quartiles\n[ms]", lambda of: _quartiles(of.timing.tick), rank=2),
     Column("real-time\nfactor", lambda of: _ratio(of.run.real_time_factor(of.timing))),
     Column("synaptic\nevents/s", lambda of: _count(of.run.synaptic_events_per_second(of.timing))),
     Column(
         "hot bytes\nper core",
         lambda of: _NOT_KNOWN if of.run.hot_bytes is None else f"{of.run.hot_bytes / of.run.cores:.5g}",
+        rank=9,
     ),
-    Column("limit by\nmemory [ms]", lambda of: _milliseconds(of.run.limit_seconds(of.timing))),
+    Column("limit by\nmemory [ms]", lambda of: _milliseconds(of.run.limit_seconds(of.timing)), rank=2),
     Column("time /\nlimit", lambda of: _ratio(of.run.distance(of.timing))),
-    Column("time in\ncache [ms]", lambda of: _milliseconds(of.run.in_cache_seconds(of.timing))),
-    Column("time /\nin cache", lambda of: _ratio(of.run.distance_to_cache(of.timing))),
+    Column("time in\ncache [ms]", lambda of: _milliseconds(of.run.in_cache_seconds(of.timing)), rank=2),
+    Column("time /\nin cache", lambda of: _ratio(of.run.distance_to_cache(of.timing)), rank=2),
 )
 
 
@@ -267,8 +272,8 @@ def _notes(report: BenchReport) -> list[str]:
     return notes
 
 
-def print_bench(report: BenchReport, console: Console) -> None:
-    """Print the tables with what they hold for."""
+def print_bench(report: BenchReport, console: Console, *, every: bool = True) -> None:
+    """Print the tables with what they hold for; or what is read first of them."""
     from rich.text import Text
 
     def line(text: str) -> None:
@@ -279,14 +284,19 @@ def print_bench(report: BenchReport, console: Console) -> None:
         line(_caches_line(report.caches))
     ticks = ", ".join(dict.fromkeys(str(run.ticks_per_round) for run in report.runs))
     line(f"engine {report.engine}; {report.rounds} rounds of {ticks} ticks, all in turn; medians over the rounds")
+    run = report.runs[0]
     if len(report.runs) == 1:
-        for text in _run_lines(report.runs[0]):
+        for text in _run_lines(run):
             line(text)
-        _run_table(report.runs[0]).print(console)
     else:
-        run = report.runs[0]
         line(f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock")
-        scaling_table(report).print(console)
+    if len(report.runs) == 1 and (every or len(run.timings) <= _SIDE_BY_SIDE):
+        _run_table(run).print(console)
+    else:
+        table = scaling_table(report)
+        table.print(console, brief=not every)
+        if left := [] if every else table.left_out(console.width):
+            print_rest(console, left, "--all or --json")
     for text in _notes(report):
         line(text)
 

@@ -11,6 +11,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,9 +24,11 @@ import typer.main
 from typer.core import TyperGroup
 
 import neuromap
+from neuromap.cli.arguments.command import WIDTH, Command, in_columns
 from neuromap.cli.printing.pattern_figures import error_object, print_json
-from neuromap.cli.printing.text_output import one_line, print_error
+from neuromap.cli.printing.text_output import PROGRAM, one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError
+from neuromap.files.messages import did_you_mean
 
 _EPILOG = """\
 \b
@@ -75,6 +78,7 @@ COMMANDS = {
     "import": "Import a network from another tool.",
     "export": "Export a program, network or trace.",
     "lift": "Turn a program back into a network.",
+    "new": "Write a chip, network or sweep file to start from.",
 }
 """What the help of the program says of each; the module of a command is called as it is."""
 _MODULES = {"import": "import_command", "export": "export_command"}
@@ -86,11 +90,15 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
+        PROGRAM.set(f"neuromap {name}")
         module = importlib.import_module(f"neuromap.cli.commands.{_MODULES.get(str(name), name)}")
         run = getattr(module, str(name), None) or getattr(module, f"{name}_command")
         one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        one.command(name, epilog=module.EXAMPLES)(run)
+        one.command(name, cls=Command, epilog=module.EXAMPLES)(run)
         return name, typer.main.get_command(one), rest
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(f"\n{in_columns(self.epilog or '')}")
 
 
 app = typer.Typer(
@@ -99,10 +107,9 @@ app = typer.Typer(
     callback=_program,
     epilog=_EPILOG,
     no_args_is_help=False,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
 for _name, _short in COMMANDS.items():
     app.command(_name, short_help=_short)(lambda: None)
@@ -126,6 +133,8 @@ _UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "Click
 def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> int:
     """Print one line to stderr, with ``--json`` also an error object to stdout."""
     line = one_line(message)
+    if exit_code == _INTERRUPTED:
+        PROGRAM.set("neuromap")
     print_error(line)
     try:
         sys.stdout.flush()  # where stdout is what failed, nothing more is written to it
@@ -146,7 +155,7 @@ def _message_of(error: BaseException) -> tuple[str, int]:
     if isinstance(error, NeuromapError):
         return str(error), error.exit_code
     if isinstance(error, _UsageError):
-        return f"{error.format_message().rstrip('.')}; see neuromap --help", _USAGE  # type: ignore[attr-defined]
+        return _usage_line(error), _USAGE
     if isinstance(error, MemoryError):
         return "out of memory; use a smaller network or fewer frames", _INTERNAL
     if isinstance(error, RecursionError):
@@ -168,6 +177,20 @@ def _message_of(error: BaseException) -> tuple[str, int]:
         f"internal error, please report it: {type(error).__name__}: {error} (set NEUROMAP_DEBUG=1 to see where)",
         _INTERNAL,
     )
+
+
+def _usage_line(error: Any) -> str:
+    """Say what is wrong with a command line, with near words of the same command, and where its help is."""
+    if (name := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
+        params = error.ctx.command.get_params(error.ctx)
+        flags = {flag.lstrip("-"): flag for param in params for flag in param.opts + param.secondary_opts}
+        near = did_you_mean(name.lstrip("-"), flags)  # the dashes would make any two flags alike
+        said = f"No such option: {name}" + re.sub("'(.*)'", lambda found: f"'{flags[found[1]]}'", near)
+    elif match := re.fullmatch(r"No such command ['\"](.*?)['\"].*", error.format_message(), re.DOTALL):
+        said = f"No such command {match[1]!r}{did_you_mean(match[1], COMMANDS)}"
+    else:
+        said = error.format_message().rstrip(".")
+    return f"{said}; see {PROGRAM.get()} --help"
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
@@ -268,6 +291,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
 
 def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
     hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
+    PROGRAM.set("neuromap")
     try:
         result = app(args=words, prog_name="neuromap", standalone_mode=False, obj=words)
         sys.stdout.flush()

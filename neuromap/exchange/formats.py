@@ -287,7 +287,7 @@ EXPORT_FORMATS: Registry[Format] = Registry(
             function="exchange.layers.graded_onnx.export_onnx",
             package="onnx",
             extra="onnx",
-            bounds="sums below 2**24, values of 16 bits between nodes",
+            bounds="sums below 2**24, values of 16 bits between nodes; wider outputs are int32",
             refuses="networks that are not graded, cycles",
         ),
         "ranc": Format(

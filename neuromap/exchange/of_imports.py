@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.messages import counted
@@ -23,7 +24,10 @@ from neuromap.render.document import (
 )
 from neuromap.render.numbers import plain
 from neuromap.render.parts import EDGE, FILE, another
-from neuromap.render.table import Column, Table
+from neuromap.render.table import Column, Table, print_findings, print_rest, print_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _NODES_SHOWN = 20
 NOTES = each(define("note", record_of(Note)))
@@ -87,15 +91,7 @@ def note_text(note: Note) -> str:
 
 def render_text(found: Imported, width: int = 100) -> str:
     """Write nodes and edges, and what was kept, approximated and refused."""
-    network = found.network
-    by = f", written by {found.producer}" if found.producer else ""
-    head = (
-        f"{network.name} from {found.format} {found.source}{by}: {counted(len(network.nodes), 'node')}, "
-        f"{counted(len(network.edges), 'edge')}"
-    )
-    blocks = [_node_table(found).text(width)]
-    if len(network.nodes) > _NODES_SHOWN:
-        blocks[0] += f"\n{len(network.nodes) - _NODES_SHOWN} more nodes: --json lists all"
+    blocks = [_node_table(found).text(width), *_more_nodes(found)]
     if found.quantisation is not None:
         blocks.append(quantise_forms.render_text(found.quantisation, width).rstrip("\n"))
     said = [
@@ -103,7 +99,35 @@ def render_text(found: Imported, width: int = 100) -> str:
         *note_lines("approximated", found.approximated),
         *note_lines("refused", found.refused),
     ]
-    return "\n\n".join([head, *blocks, *(["\n".join(said)] if said else [])]) + "\n"
+    return "\n\n".join([_head(found), *blocks, *(["\n".join(said)] if said else [])]) + "\n"
+
+
+def print_answers(found: Imported, console: Console, said: Sequence[str]) -> None:
+    """Print what was found of an import, and its nodes."""
+    print_text(console, _head(found))
+    print_findings(console, said, len(said))
+    table = _node_table(found)
+    table.print(console, brief=True)
+    for line in _more_nodes(found):
+        print_text(console, line)
+    notes = [f"{len(found.kept)} notes on what was kept"] if found.kept else []
+    tables = ["neurons and synapses in integers"] if found.quantisation is not None else []
+    if left := [*table.left_out(console.width), *tables, *notes]:
+        print_rest(console, left, "--all, --html FILE or --json")
+
+
+def _head(found: Imported) -> str:
+    network = found.network
+    by = f", written by {found.producer}" if found.producer else ""
+    return (
+        f"{network.name} from {found.format} {found.source}{by}: {counted(len(network.nodes), 'node')}, "
+        f"{counted(len(network.edges), 'edge')}"
+    )
+
+
+def _more_nodes(found: Imported) -> list[str]:
+    more = len(found.network.nodes) - _NODES_SHOWN
+    return [f"{more} more nodes: --json lists all"] if more > 0 else []
 
 
 def _node_table(found: Imported) -> Table[str]:

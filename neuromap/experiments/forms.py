@@ -109,10 +109,10 @@ def _fraction(value: float | None) -> str:
 _POINTS: tuple[Column[Point], ...] = (
     Column("curve", lambda point: point.curve, left=True),
     Column("frame", lambda point: str(point.frame)),
-    Column("windowed\n[update steps]", lambda point: str(point.windowed)),
-    Column("deep window\n[update steps]", lambda point: str(point.deep_window)),
+    Column("windowed\n[update\nsteps]", lambda point: str(point.windowed)),
+    Column("deep\nwindow\n[update\nsteps]", lambda point: str(point.deep_window)),
     Column("accuracy", lambda point: _fraction(point.accuracy)),
-    Column("standard\nerror", lambda point: _fraction(point.standard_error)),
+    Column("standard\nerror", lambda point: _fraction(point.standard_error), rank=1),
     Column("published", lambda point: _fraction(point.published)),
     Column("deviation", lambda point: "-" if point.deviation is None else f"{point.deviation:+.3f}"),
 )
@@ -128,8 +128,12 @@ _ANSWERS: tuple[Column[FirstAnswer], ...] = (
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
     """Write all points as a table, with what they are under it."""
-    shown = Table(_POINTS, list(points(result))).text(width)
-    parts = [result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]
+    rows = list(points(result))
+    columns = [column for column in _POINTS if not column.rank or any(row.standard_error is not None for row in rows)]
+    table = Table(columns, rows)
+    left = table.left_out(width)
+    notes = [*_notes(result), *([f"not shown: {', '.join(left)}; see --csv FILE or --json"] if left else [])]
+    parts = [result.title, "", table.text(width, brief=True), "", *(fill(note, width) for note in notes)]
     if (answers := _compared(result)) is not None:
         head = "Accuracy at the first sequential response, over networks"
         parts += ["", head, "", Table(_ANSWERS, answers).text(width)]

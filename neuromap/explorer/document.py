@@ -254,9 +254,16 @@ def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
     return csv_text(_lines(exploration, limits), columns=_HEAD)
 
 
-def to_pandas(exploration: Exploration, limits: Limits | None = None) -> DataFrame:
-    """Make a table of pandas of an exploration: rows, columns and their names as in :func:`to_csv`."""
-    return data_frame(_lines(exploration, limits), columns=_HEAD)
+_PLOTTED = (
+    *("pattern", "execution", "chip", "needs_retraining", "first_response_seconds", "full_response_seconds"),
+    *("worst_case_reaction_seconds", "sampling_frequency_hz", "accuracy_at_deadline", "cores", "energy_joules"),
+    *("on_front", "verified"),
+)
+
+
+def to_pandas(exploration: Exploration, limits: Limits | None = None, full: bool = False) -> DataFrame:
+    """Make a table of pandas of an exploration: the columns that people plot, or all of :func:`to_csv`."""
+    return data_frame(_lines(exploration, limits), columns=_HEAD, only=() if full else _PLOTTED)
 
 
 def _lines(exploration: Exploration, limits: Limits | None) -> list[dict[str, Any]]:

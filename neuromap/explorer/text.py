@@ -21,7 +21,7 @@ from neuromap.explorer.answer.advice import (
 )
 from neuromap.explorer.answer.exploration import Deadline, Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, value_of
-from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, FIRST, OBJECTIVES, SAMPLING
+from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING
 from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import draw_front, times_from, to_svg
@@ -30,7 +30,7 @@ from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
 from neuromap.render.svg import inline_image
-from neuromap.render.table import Column, Table, printed
+from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.reaction_note import reaction_note
 from neuromap.rollout.schedule.rollout import Rollout
@@ -114,9 +114,9 @@ def _ticks_of_sums(candidate: Candidate) -> str:
 
 
 def _written(
-    header: str, cell: Callable[[ExploredRow], str], *, left: bool = False, wraps: bool = False
+    header: str, cell: Callable[[ExploredRow], str], *, left: bool = False, wraps: bool = False, rank: int = 0
 ) -> Column[_Numbered]:
-    return Column(header, lambda numbered: cell(numbered[1]), left, wraps)
+    return Column(header, lambda numbered: cell(numbered[1]), left, wraps, rank=rank)
 
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Column[_Numbered]]:
@@ -146,12 +146,12 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
     if several["spread"]:
         columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
     if several["class"]:
-        columns.append(_written("class", lambda row: str(row.behaviour_class)))
+        columns.append(_written("class", lambda row: str(row.behaviour_class), rank=4))
     columns += [
-        _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
+        _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns), rank=9),
         _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response", units)),
-        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response", units)),
-        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction", units)),
+        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response", units), rank=3),
+        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction", units), rank=4),
         _written("sampling\nfrequency\n[Hz]", units.frequency_cell),
     ]
     if exploration.deadline is not None:
@@ -160,7 +160,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
     columns.append(_written("cores", _cores))
     if several["energy"]:
         columns.append(_written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
-    return [*columns, _written("front", front_words, left=True), _written("verified", _verdict)]
+    return [*columns, _written("front", front_words, left=True, rank=9), _written("verified", _verdict, rank=5)]
 
 
 def accuracy_cell(row: ExploredRow) -> str:
@@ -198,6 +198,7 @@ def print_exploration(
     exploration: Exploration, console: Console, limits: Limits | None = None, *, every: bool = False
 ) -> None:
     """Print the tables with what they hold for."""
+    # every: also mapped rows on no front
     listing = list_rows(exploration, limits, every=every)
     chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
@@ -208,6 +209,49 @@ def print_exploration(
         table.print(console, members)
     for line in note_lines(exploration, listing, limits):
         console.print(line, markup=False, highlight=False)
+
+
+def print_answers(exploration: Exploration, console: Console, limits: Limits | None, page: str | None) -> None:
+    """Print what was found and the figures that are read first, or where the page with all of them is."""
+    listing, best = list_rows(exploration, limits), deadline_line(exploration, limits)
+    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
+    print_text(console, f"{exploration.network.name} on {chips}: {count_line(exploration)}")
+    print_findings(console, [*_leading(exploration, listing), gap_line(exploration).rstrip(".")])
+    for line in [f"#{number}: {row.message}" for number, row in listing.all if row.message]:
+        print_text(console, line)
+    if page is None:
+        table = exploration_table(exploration, listing)
+        table.print(console, brief=True)
+        for title, members in listing.groups(exploration):
+            first, last = members[0][0], members[-1][0]
+            print_text(console, f"#{first}{f' to #{last}' if last > first else ''}: {title}")
+        for line in _sign_lines(exploration, [row for _, row in listing.all]):
+            print_text(console, line)
+    for line in [*(deadline_lines(exploration.deadline)[2:] if exploration.deadline else []), *filter(None, [best])]:
+        print_text(console, line)
+    if page is None:
+        print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
+
+
+def _sign_lines(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[str]:
+    """Say what signs and short names of patterns in the table stand for."""
+    names = [f"{short.split(' ')[0]} streams on {name}" for name, short in short_names(exploration, rows).items()]
+    signed = is_known(rows, ENERGY) and any(has_given_weights(row, ENERGY) for row in rows)
+    return [f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}"] * signed + names
+
+
+def _leading(exploration: Exploration, listing: Listing) -> list[str]:
+    """Say which rows are best without retraining, or after it where that is better: a sentence for every objective."""
+    rows = [row for _, row in listing.all if row.status == "mapped"]
+    numbers = {row.candidate: number for number, row in listing.all}
+    said: dict[str, list[str]] = {}
+    for objective in (FIRST, SAMPLING, CORES, *([ACCURACY] if exploration.deadline else []), ENERGY):
+        best = best_rows(rows, objective)
+        if best and value_of(best[0], objective).number is not None:
+            said.setdefault(f"#{numbers[best[0].candidate]} {_named(exploration, best[0]).rstrip(',')}", []).append(
+                f"{objective.title} {figure_text(best[0], objective)}"
+            )
+    return [f"best {' and '.join([', '.join(of[:-1]), of[-1]][len(of) < 2 :])}: {name}" for name, of in said.items()]
 
 
 def render_text(
@@ -388,8 +432,6 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes += deadline_lines(exploration.deadline)
     if is_known(rows, ENERGY):
         notes.append(energy_line(exploration))
-        if any(has_given_weights(row, ENERGY) for row in rows):
-            notes.append(f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}")
     elif rows:
         one = len(exploration.chips) == 1
         why = "the chip has no such figures" if one else "the chips have no figures of the same terms to compare"
@@ -400,8 +442,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append("≤: the search for the longest path was cut off; an upper bound.")
     if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):
         notes.append(MET_CLASSES)
-    for name, short in short_names(exploration, rows).items():
-        notes.append(f"{short.split(' ')[0]} streams on {name}")
+    notes += _sign_lines(exploration, rows)
     if listing.n_outside and limits:
         notes.append(f"{rows_text(listing.n_outside)} outside the limits ({limits}) left out.")
     if listing.n_alike:

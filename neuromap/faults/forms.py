@@ -24,7 +24,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import plain
-from neuromap.render.table import Column, Table, csv_text, print_text, printed
+from neuromap.render.table import Column, Table, csv_text, print_findings, print_rest, print_text, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,11 +137,11 @@ def _struck(point: FaultPoint) -> str:
 _COLUMNS: tuple[Column[FaultPoint], ...] = (
     Column("fault", lambda point: point.kind, left=True),
     Column("rate", lambda point: percent(point.rate)),
-    Column("pattern, execution", lambda point: point.curve, left=True, wraps=True),
-    Column("struck", _struck),
+    Column("pattern, execution", lambda point: point.curve, left=True, wraps=True, rank=1),
+    Column("struck", _struck, rank=9),
     Column("output error\n[95 %]", lambda point: _estimate(point.error)),
-    Column("lost", lambda point: percent(point.lost)),
-    Column("added", lambda point: percent(point.added)),
+    Column("lost", lambda point: percent(point.lost), rank=9),
+    Column("added", lambda point: percent(point.added), rank=9),
     Column("no response\n[95 %]", lambda point: _estimate(point.no_response)),
     Column("first response\n[ticks, 95 %]", _ticks),
 )
@@ -155,7 +155,7 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
     return Table(
         [*_COLUMNS, *([_ACCURACY] if study.images else [])],
         [point for kind in study.kinds for point in points if point.kind == kind],
-        repeated=range(NAMES),
+        repeated=range(NAMES if len(study.curves) > 1 else NAMES - 1),
         is_edged=True,
         notes=[
             f"stimuli: {study.stimuli}, the same for all chips; {cores}",
@@ -172,13 +172,18 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
     )
 
 
-def print_study(study: FaultStudy, console: Console) -> None:
-    """Print the table, in several parts where the console is narrow."""
+def print_study(study: FaultStudy, console: Console, found: tuple[str, ...] = (), *, every: bool = True) -> None:
+    """Print the table, in several parts where the console is narrow; or what was found and is read first of it."""
     print_text(console, headline(study))
     table = study_table(study)
-    table.print(console)
-    for note in table.notes:
-        print_text(console, note, wraps=True)
+    if every:
+        table.print(console)
+        for note in table.notes:
+            print_text(console, note)
+    else:
+        print_findings(console, found, len(found))
+        table.print(console, brief=True)
+        print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
 
 
 def render_text(study: FaultStudy, width: int = 160) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, real_number, whole_number
+from neuromap.files.messages import did_you_mean
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.jobs.silent import silent
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.options import check_options, option
+from neuromap.options import COMMON, check_options, option
 from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
@@ -103,7 +104,9 @@ def check_kinds(kinds: Iterable[str], name: str = "faults: kind") -> tuple[str, 
     found = tuple(dict.fromkeys(kinds))
     for kind in found:
         if kind not in EVERY_KIND:
-            raise InputError(f"{name} {kind!r:.60}: is not known; choose of {', '.join(EVERY_KIND)}")
+            raise InputError(
+                f"{name} {kind!r:.60}: is not known; choose of {', '.join(EVERY_KIND)}{did_you_mean(kind, EVERY_KIND)}"
+            )
     return found
 
 
@@ -149,6 +152,7 @@ class ShownImages(NamedTuple):
 class StudyOptions(Value):
     """What is asked of a study; explained at :func:`neuromap.faults.measure_study.study_faults`."""
 
+    _group: ClassVar = "study"
     chip: str | Path | ChipSpec = "truenorth"
     _: KW_ONLY
     kinds: Sequence[str] = option(
@@ -158,6 +162,7 @@ class StudyOptions(Value):
         tuple(KINDS),
         items="str",
         choices=tuple(EVERY_KIND),
+        group=COMMON,
     )
     rates: Sequence[float] = option(
         "RATES  Parts of what is at risk that fail, 0 to 1, separated by commas.  [default: 0,0.01,0.02,0.05,0.1]",
@@ -165,12 +170,14 @@ class StudyOptions(Value):
         items="float",
         within=(0, 1),
         needs="parts from 0 to 1, such as 0,0.01,0.05",
+        group=COMMON,
     )
     seeds: int = option(
         "N  Chips of every kind and rate, 1 to 1000.",
         5,
         within=(1, MOST_SEEDS),
         must=f"must be 1 to {MOST_SEEDS} chips of every kind and rate",
+        group=COMMON,
     )
     processes: int = option("N  Chips that run at the same time.", 1, within=(1, MOST_PROCESSES))
     results: str | Path | None = option("FILE  Keep every chip in this file; what is in it is not done again.")

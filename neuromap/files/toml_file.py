@@ -11,11 +11,22 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes, refuse_foreign
 
+_KINDS = {"network file": "nodes", "chip file": "core", "sweep file": "networks", "experiment file": "curves"}
+"""Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one."""
+
 
 def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
     """Read a TOML file."""
     refuse_foreign(path, f"{kind} (TOML)", error)
-    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
+    found = parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
+    others = [other for other, key in _KINDS.items() if key in found]
+    if others and kind in _KINDS and kind not in others:
+        raise error(f"is {_an(others[0])}; expected {_an(kind)} (TOML)")
+    return found
+
+
+def _an(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def parse_toml(data: bytes, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:

@@ -75,7 +75,8 @@ class Network(Card):
         Named rollout patterns of the file: the streaming edges of each, those that bridge frames last.
     tables : mapping of str to mapping
         What the file carries for others, read-only: ``inputs``, how the host encodes images, by input node;
-        ``training``; ``work``, multiply-accumulates of nodes. What the network computes does not depend on it.
+        ``training``; ``work``, multiply-accumulates of nodes; ``made_for``, whose ``chip`` names the chip that the
+        integers are of. What the network computes does not depend on it.
     bridging : mapping of str to mapping of (str, str) to int
         Of named patterns, the edges that bridge frames and how many: R = 2 or more.
     """
@@ -320,8 +321,8 @@ class Network(Card):
 # Tables that a network file carries for others: how the host encodes images, how the network is trained, its work.
 #
 # The network computes the same with and without them, and does not read them: who does checks what they hold.
-TABLES = ("inputs", "training", "work")
-"""What the tables are called: of input nodes, by name; of the training; multiply-accumulates of nodes, by name."""
+TABLES = ("inputs", "training", "work", "made_for")
+"""Their names: of input nodes, by name; of the training; multiply-accumulates of nodes, by name; of the chip."""
 ENCODER = ("encoder", "encoder.threshold")
 """Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file."""
 MAX_DEPTH = 12
@@ -352,6 +353,9 @@ def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Coll
             )
     _check_names(tables.get("training", {}).get("nodes", {}), "training.nodes", nodes, "node")
     _check_work(tables.get("work", {}), inputs, nodes)
+    for key, chip in tables.get("made_for", {}).items():
+        if key != "chip" or not isinstance(chip, str) or not chip.isprintable():
+            raise NetworkError(f"made_for.{show(key)}: found {show(chip)}; allowed is chip, with the name of one")
 
 
 def encoder_tensors(tables: Mapping[str, Any]) -> dict[str, int]:

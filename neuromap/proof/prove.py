@@ -100,7 +100,8 @@ def _asked(rollout: Rollout, program: ChipProgram) -> TickNetwork:
     if program.chip.kind.proof is None:
         raise NotSupportedError(
             f"program {program.name}: no proof says what neurons of {program.chip.core_model} cores compute; "
-            "verify it, or give the kind of core a part `proof`"
+            "neuromap verify compares it with the reference, frame by frame (a kind of core of your own may have a "
+            "part `proof`)"
         )
     return tick_network(rollout)
 

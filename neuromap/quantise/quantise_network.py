@@ -103,7 +103,7 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
         weights = _weights(network, synapses, found, spec)
     quantisation = _quantisation(network, spec, synapses, weights, found)
     return Quantised(
-        _network(network, synapses, weights, found),
+        replace(_network(network, synapses, weights, found), tables={"made_for": {"chip": spec.name}}),
         replace(quantisation, notes=(*quantisation.notes, *notes)),
         ReadOnlyMapping(found),
     )

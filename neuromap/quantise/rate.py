@@ -147,7 +147,8 @@ def to_rates(
         made, full = _with_leak(network, units, full, frames, spec)
     else:
         made, bounded = _with_currents(network, units, full, spec)
-    tables = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
+    tables: dict[str, dict[str, object]] = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
+    tables["made_for"] = {"chip": spec.name}
     return RateNetwork(
         replace(made, tables=tables, outputs=network.outputs),
         spec.name,

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from operator import itemgetter
 from textwrap import fill
@@ -26,10 +27,18 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 _LONGEST_CELL = 24
 """Columns of text beyond which a cell is wrapped."""
+_NARROW_CELL = 16
+"""Columns of text of a column of sentences in a brief table, at least."""
+_GAP = 3
+"""Columns between columns, where a table has no edge."""
 _LONGEST_LINE = 1000
 """Characters of a line of text that are kept."""
 _LONG_CELL = 30
 """Characters from which on a cell of a page is a sentence."""
+_MOST_COLUMNS = 8
+"""Columns of a brief table, at most."""
+_NEVER_BRIEF = 9
+"""Rank from which on a column is in no brief table."""
 _HEADER = re.compile(r"(.*?)\s*(?:\[(.*)\])?", re.DOTALL)
 
 
@@ -44,6 +53,7 @@ class Column(Generic[Row]):
     least: int | None = None  # columns of text that it takes at least
     term: str = ""  # end of the anchor of its definition on a page
     mark: Callable[[Row], str] | None = None  # gives the class of a cell on a page
+    rank: int = 0  # columns of a higher one are the first to go where a table is brief; those of 9 always do
 
 
 @dataclass(frozen=True)
@@ -62,21 +72,49 @@ class Table(Generic[Row]):
         """Give all cells."""
         return [[column.cell(row) for column in self.columns] for row in self.rows]
 
-    def print(self, console: Console, some: Sequence[Row] | None = None) -> None:
-        """Print it, or some of its rows, in several parts where the console is narrow for all."""
-        for block in self.blocks(console.width):
+    def print(self, console: Console, some: Sequence[Row] | None = None, *, brief: bool = False) -> None:
+        """Print it, or some of its rows, in several parts where the console is narrow for all; or the brief table."""
+        for block in [self.brief(console.width)] if brief else self.blocks(console.width):
             console.print(self._part(block, self.rows if some is None else some))
 
-    def text(self, width: int) -> str:
+    def brief(self, width: int) -> list[int]:
+        """Choose the columns that are read first: eight at most, as many as fit the terminal."""
+        room = width if self.is_edged else width + _GAP  # there the last column needs none
+        widths = self._widths()
+        for k, column in enumerate(self.columns):
+            if column.wraps and k not in (self.repeated or ()):
+                widths[k] = min(widths[k], max(column.least or 0, _NARROW_CELL))
+        order = sorted(range(len(self.columns)), key=lambda k: (k not in (self.repeated or ()), self.columns[k].rank))
+        shown: list[int] = []
+        for k in order:
+            fits = sum(widths[j] for j in (*shown, k)) <= room and len(shown) < _MOST_COLUMNS
+            if k in (self.repeated or ()) or (fits and self.columns[k].rank < _NEVER_BRIEF):
+                shown.append(k)
+        return sorted(shown)
+
+    def left_out(self, width: int) -> list[str]:
+        """Name the columns that the brief table lacks."""
+        shown = self.brief(width)
+        names = (_HEADER.fullmatch(column.header) for k, column in enumerate(self.columns) if k not in shown)
+        return [" ".join(found[1].split()) for found in names if found is not None]
+
+    def _widths(self) -> list[int]:
+        """Columns of text that every column takes, with the gap behind it."""
+        heads, cells, gap = [column.header for column in self.columns], self.cells(), 2 if self.is_edged else _GAP
+        return [
+            max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in cells)]) + gap
+            for k, header in enumerate(heads)
+        ]
+
+    def text(self, width: int, *, brief: bool = False) -> str:
         """Give what is printed, without a line feed at the end."""
-        return printed(self.print, width).rstrip("\n")
+        return printed(partial(self.print, brief=brief), width).rstrip("\n")
 
     def blocks(self, width: int) -> list[list[int]]:
         """Share the columns out over parts that fit a terminal."""
         if self.repeated is None:
             return [list(range(len(self.columns)))]
-        gap = 2 if self.is_edged else 3
-        return _in_blocks([column.header for column in self.columns], self.cells(), width, gap, self.repeated)
+        return _in_blocks(self._widths(), width, self.repeated)
 
     def _part(self, block: Sequence[int], rows: Sequence[Row]) -> RichTable:
         from rich import box
@@ -127,19 +165,13 @@ class Table(Generic[Row]):
             yield f"<{tag}{scope}{_class(' '.join(filter(None, classes)))}>{escape(text)}</{tag}>"
 
 
-def _in_blocks(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
-) -> list[list[int]]:
+def _in_blocks(widths: Sequence[int], width: int, repeated: Collection[int]) -> list[list[int]]:
     """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out."""
     # gives the columns of every block; each block has at least one that is not repeated, however narrow it is
-    widths = [
-        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
-        for k, header in enumerate(headers)
-    ]
     names = sum(widths[k] for k in repeated)
     blocks: list[list[int]] = []
     taken = width + 1
-    for k in range(len(headers)):
+    for k in range(len(widths)):
         if k in repeated:
             continue
         if taken + widths[k] > width:
@@ -151,10 +183,12 @@ def _in_blocks(
 
 
 def text_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,), **look: Any
+    headers: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,), last: int = -1, **look: Any
 ) -> Table[Sequence[str]]:
-    """Make a table of texts; ``left`` are the columns that are aligned to the left."""
-    columns = [Column[Sequence[str]](header, itemgetter(k), k in left) for k, header in enumerate(headers)]
+    """Make a table of texts; columns ``left`` are aligned to the left, column ``last`` is the first to go."""
+    columns = [
+        Column[Sequence[str]](header, itemgetter(k), k in left, rank=int(k == last)) for k, header in enumerate(headers)
+    ]
     return Table(columns, rows, **look)
 
 
@@ -193,10 +227,22 @@ def _class(names: str) -> str:
     return f' class="{names}"' if names else ""
 
 
-def print_text(console: Console, text: str, *, wraps: bool = False) -> None:
-    """Print one line, however long and whatever is in it; or break it between words where it ``wraps``."""
-    line = printable_line(text, _LONGEST_LINE)
-    console.print(fill(line, console.width) if wraps else line, markup=False, highlight=False, soft_wrap=True)
+def print_text(console: Console, text: str, *, indent: str = "") -> None:
+    """Print a text, whatever is in it, broken between words; names and paths stay whole."""
+    line = f"{text[: len(text) - len(text.lstrip())]}{printable_line(text, _LONGEST_LINE)}"
+    lines = fill(line, console.width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    console.print(lines, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_findings(console: Console, found: Sequence[str], most: int = 5) -> None:
+    """Print the first of what was found, a sentence each."""
+    for text in found[:most]:
+        print_text(console, f"- {text}", indent="  ")
+
+
+def print_rest(console: Console, left_out: Sequence[str], where: str) -> None:
+    """Say what a brief table lacks, and where all of it stands."""
+    print_text(console, f"Not shown: {', '.join(left_out)}; see {where}.")
 
 
 def printed(show: Callable[[Console], object], width: int) -> str:
@@ -245,12 +291,13 @@ def csv_cells(values: Sequence[Any]) -> list[Any]:
     return [_cell(value) for value in values]
 
 
-def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
-    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes."""
+def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), only: Sequence[str] = ()) -> DataFrame:
+    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes, or only some of these."""
     require_package("to_pandas", "pandas", "pandas", instead="take to_csv()")
     import pandas
 
-    return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
+    names = _names(lines, columns)
+    return pandas.DataFrame(lines, columns=[name for name in only if name in names] or names).convert_dtypes()
 
 
 def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:

@@ -102,15 +102,20 @@ class Tabled(Formed):
 class Framed(Tabled):
     """A value whose rows pandas takes, too."""
 
-    def to_pandas(self) -> DataFrame:
-        """Table of pandas: one line per row, columns as in the CSV.
+    def to_pandas(self, *, full: bool = False) -> DataFrame:
+        """Table of pandas: one line per row, a dozen columns that people plot.
+
+        Parameters
+        ----------
+        full : bool
+            All columns, as in the CSV.
 
         Raises
         ------
         NotSupportedError
             If pandas is not installed (extra ``pandas``).
         """
-        frame: DataFrame = form(self, "pandas")
+        frame: DataFrame = form(self, "pandas", full=full)
         return frame
 
 

@@ -48,6 +48,14 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+def leading(report: LatencyReport, most: int = 5) -> list[str]:
+    """Say the most of a report in a few sentences: comparisons, accuracy, and whether chip and reference agree."""
+    found = findings(report)
+    last = [*[f for f in found if f.kind == "accuracy"][:1], *(f for f in found if f.kind in ("verified", "wrong"))]
+    compared = [f for f in found if f.kind in ("time", "cost")][: most - len(last)]
+    return [f"{f.execution}: {f.text}" if f.execution else f.text for f in (*compared, *last)]
+
+
 class _Comparison(NamedTuple):
     """What rows of one execution are compared by."""
 

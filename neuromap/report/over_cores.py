@@ -247,7 +247,13 @@ SECONDS = record(
 
 def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period")) -> Iterator[tuple[str, Table[Any]]]:
     """Make a table for each figure: a line for every number of cores, a column for every rollout."""
-    headers = ["cores", *(f"{row.pattern},\n{row.execution}" if row.execution else row.pattern for row in over.rows)]
+    headers = [
+        "cores",
+        *(
+            f"{row.pattern},\n{row.execution}" if row.execution else row.pattern.replace(" of ", " of\n")
+            for row in over.rows
+        ),
+    ]
     for figure in figures:
         lines = [
             [str(n), *(with_unit(getattr(row.figures[k], figure)) for row in over.rows)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neuromap.accuracy.accuracy import Accuracy
@@ -12,7 +13,7 @@ from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
 from neuromap.render.svg import inline_image, standalone
-from neuromap.render.table import Column, Table, printed
+from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
@@ -31,7 +32,7 @@ _LONGEST_NAMES = 60
 
 
 def _used(name: str) -> Column[ReportRow]:
-    return Column(name, lambda row: plain(getattr(row.usage, name, None)))
+    return Column(name, lambda row: plain(getattr(row.usage, name, None)), rank=9)
 
 
 def at_least(row: ReportRow) -> str:
@@ -56,7 +57,7 @@ def _timed(title: str, key: str) -> Column[ReportRow]:
         predicted, measured = (getattr(r, f"{key}_response_seconds") for r in (row.predicted, row.measured))
         return f"≤{_micro(predicted)} / {_micro(measured)}" if row.figures else plain(None)
 
-    return Column(title.replace(" ", "\n") + "\n[µs]", write)
+    return Column(title.replace(" ", "\n") + "\n[µs]", write, rank=3)
 
 
 def _mean_tick(row: ReportRow) -> str:
@@ -70,9 +71,9 @@ _NAMED: tuple[Column[ReportRow], ...] = (
 )
 _COLUMNS: tuple[Column[ReportRow], ...] = (
     *_NAMED,
-    Column("F\n[steps]", lambda row: plain(row.inference_factor)),
+    Column("F\n[steps]", lambda row: plain(row.inference_factor), rank=9),
     Column("frame\nperiod\n[ticks]", lambda row: plain(row.frame_period_ticks)),
-    Column("sampling\nfrequency\n[Hz]", lambda row: plain(row.sampling_frequency_hz)),
+    Column("sampling\nfrequency\n[Hz]", lambda row: plain(row.sampling_frequency_hz), rank=9),
     Column(
         "first\nresponse\n[ticks]",
         lambda row: f"{plain(row.predicted.first_response_ticks)} / {plain(row.measured.first_response_ticks)}",
@@ -84,10 +85,10 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
             f"{plain(row.measured.full_response_ticks)}"
         ),
     ),
-    Column("worst-case\nreaction\n[ticks]", lambda row: plain(row.worst_case_reaction_ticks)),
+    Column("worst-case\nreaction\n[ticks]", lambda row: plain(row.worst_case_reaction_ticks), rank=2),
     *(_timed(title, key) for title, key in (("first response", "first"), ("full response", "full"))),
-    Column("worst-case\nreaction\n[µs]", lambda row: _micro(row.worst_case_reaction_seconds)),
-    Column("mean\ntick\n[µs]", _mean_tick),
+    Column("worst-case\nreaction\n[µs]", lambda row: _micro(row.worst_case_reaction_seconds), rank=9),
+    Column("mean\ntick\n[µs]", _mean_tick, rank=3),
     Column("cores", lambda row: plain(None) if row.usage is None else f"{row.usage.cores}{at_least(row)}"),
     *(_used(name) for name in ("neurons", "copies", "splitters", "relays", "axons")),
     Column("verified", lambda row: _verdict(row)),
@@ -105,6 +106,34 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
     ]
     styles = {None: "yellow", True: "green", False: "bold red"}
     return Table(columns, report.rows, "", (0, 1), lambda row: styles[row.verified], is_edged=True)
+
+
+def _answer_table(report: LatencyReport) -> Table[ReportRow]:
+    """Give the same with the energy, of which the console shows what fits."""
+    table = latency_table(report)
+    energy = _run_column("energy\n[µJ per\nframe]", lambda f: scaled(f.energy.joules_per_frame, 1e-6))
+    known = any(row.figures is not None and row.figures.energy.joules_per_frame is not None for row in report.rows)
+    *others, verdict = table.columns
+    return replace(table, columns=[*others, energy, verdict]) if known else table
+
+
+def print_answers(report: LatencyReport, console: Console, found: Sequence[str], page: str | None) -> None:
+    """Print what was found and the figures that are read first, or where the page with all of them is."""
+    for line in summary_lines(report)[0]:
+        print_text(console, line)
+    print_findings(console, found)
+    for line in (*_refusals(report), *left_out_lines(report)):
+        print_text(console, line)
+    if page is not None:
+        return
+    table = _answer_table(report)
+    table.print(console, brief=True)
+    print_text(console, "Responses from stimulus onset: predicted from the schedule / measured on the program.")
+    print_rest(
+        console,
+        [*table.left_out(console.width), "network-on-chip", "what the columns mean"],
+        "--all, --html FILE or --json",
+    )
 
 
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
@@ -136,15 +165,20 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         below.append(line)
     below += [line] if (line := class_line(report)) else []
     below += [line] if (line := most_copies_line(report)) else []
-    below += left_out_lines(report)
+    return above, [*below, *left_out_lines(report), *_refusals(report)]
+
+
+def _refusals(report: LatencyReport) -> list[str]:
+    """Say which rows were not mapped or are not verified, and why."""
+    said: list[str] = []
     for row in report.rows:
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
-            below += [row.message] * (row.message not in below)
+            said += [row.message] * (row.message not in said)
         elif row.message:
-            below.append(f"{row.pattern}, {row.execution}: {row.message}")
+            said.append(f"{row.pattern}, {row.execution}: {row.message}")
         if row.verification is not None and not row.verification.verified:
-            below.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")
-    return above, below
+            said.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")
+    return said
 
 
 def print_report(report: LatencyReport, console: Console) -> None:

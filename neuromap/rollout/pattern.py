@@ -14,7 +14,7 @@ import numpy as np
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
 from neuromap.files.argument_checks import needs
-from neuromap.files.messages import counted, show
+from neuromap.files.messages import counted, did_you_mean, show
 from neuromap.network.edge import EdgeKey, edge_pair
 from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.render.value import Card
@@ -226,8 +226,11 @@ class RolloutPattern(Card):
         if name in network.patterns:
             bridging = network.bridging.get(name)
             return cls.from_streaming_edges(network, network.patterns[name], name, bridging=bridging)
-        known = ", ".join([*RESERVED_PATTERNS, *network.patterns])
-        raise PatternError(f"pattern {name}: not known in network {network.name}; patterns are {known}")
+        known = [*RESERVED_PATTERNS, *network.patterns]
+        raise PatternError(
+            f"pattern {name}: not known in network {network.name}; patterns are {', '.join(known)}"
+            f"{did_you_mean(name, known)}"
+        )
 
     @cached_property
     def _by_edge(self) -> dict[EdgeKey, int]:

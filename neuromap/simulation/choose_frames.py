@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.errors import InputError
 from neuromap.options import option
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class RandomFrames(Card):
     """Which random frames are made where none are given."""
 
+    _group: ClassVar = "stimulus"
     n_frames: int = option(
         "--frames, --random N  Without --stimulus: make N random frames, frame 0 included.",
         DEFAULT_FRAMES,

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+def reference(
+    rollout: Rollout, frames: Mapping[str, ArrayLike], nodes: Iterable[str] | None = None
+) -> dict[str, NDArray[Any]]:
     """Compute every node of a network frame by frame (Fischer, Koehler, Pfeil 2018; ``docs/simulation.md``).
 
     For i >= 1 and every node v that is not an input::
@@ -45,18 +47,21 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
         The network, with weights and thresholds, and a valid pattern R.
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Frames of the input nodes, Boolean or 0 and 1; of graded networks values in the input's range. Row 0 is frame 0.
+    nodes : iterable of str, optional
+        Whose frames are wanted; by default those of all. Sums of neurons that none of them depends on may be of any
+        size, as a chip does not compute them.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        Frames of all nodes, in the order of the network; int64 where they send values.
+        Frames of these nodes, in the order of the network; int64 where they send values.
 
     Raises
     ------
     StimulusError
         If the frames do not match the input nodes.
     NetworkError
-        If shapes, weights or thresholds are missing.
+        If shapes, weights or thresholds are missing, or a sum is too great to be computed exactly.
     PatternError
         If the pattern is invalid.
     """
@@ -66,12 +71,14 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     require_weights(network)
     pattern.require_valid()
     inputs = check_frames(frames, network)
+    wanted = set(network.nodes if nodes is None else nodes)
     if network.is_spiking:
-        return spiking_reference(network, inputs)
+        return {name: rows for name, rows in spiking_reference(network, inputs).items() if name in wanted}
     n_frames = len(next(iter(inputs.values())))
 
-    incoming = _incoming(rollout, lambda edge: _sparse(edge, network.nodes[edge.source]))
-    answers = {name: _response(network.nodes[name]) for name in incoming}
+    needed = _needed(network, wanted)
+    incoming = _incoming(rollout, lambda edge: _sparse(edge, network.nodes[edge.source], needed[edge.target]))
+    answers = {name: _response(network.nodes[name], needed[name]) for name in incoming}
     # int64 rows, so that the products with integer matrices stay exact without a conversion in each frame
     x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
     for name, rows in inputs.items():
@@ -80,7 +87,25 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
         for name, edges in incoming.items():
             # frames before the first are silent
             x[name][i] = answers[name]([(way, x[source][i - r] if r <= i else None) for source, r, way in edges])
-    return x if network.is_graded else {name: rows.astype(np.bool_) for name, rows in x.items()}
+    found = {name: rows for name, rows in x.items() if name in wanted}
+    return found if network.is_graded else {name: rows.astype(np.bool_) for name, rows in found.items()}
+
+
+def _needed(network: Network, wanted: Iterable[str]) -> dict[str, Bools]:
+    """Mark the neurons of some nodes, and those that they depend on; all where no sum can be too great."""
+    needed = {name: np.full(node.size, not network.is_graded) for name, node in network.nodes.items()}
+    new = [name for name in wanted if network.is_graded]
+    for name in new:
+        needed[name][:] = True
+    while new:
+        target = new.pop()
+        for edge in [edge for edge in network.edges.values() if edge.target == target]:
+            matrix = edge.matrix()
+            read = matrix.indices[np.repeat(needed[target], np.diff(matrix.indptr))]
+            if not needed[edge.source][read].all():
+                needed[edge.source][read] = True
+                new.append(edge.source)
+    return needed
 
 
 class _Way(NamedTuple):
@@ -106,8 +131,9 @@ def _incoming(rollout: Rollout, way: Callable[[Edge], _Way]) -> dict[str, list[t
     return incoming
 
 
-def _response(node: Node) -> Callable[[_Read], Ints]:
+def _response(node: Node, needed: Bools) -> Callable[[_Read], Ints]:
     """Say what the neurons of a node make of weights and the values that they read, of S stimuli side by side."""
+    # sums of neurons that are not needed may have left 64 bits, and are not looked at
     size, graded = node.size, node.graded
 
     def total(read: _Read) -> Ints:
@@ -120,6 +146,7 @@ def _response(node: Node) -> Callable[[_Read], Ints]:
 
     def respond(read: _Read) -> Ints:
         drive = _greatest(read, size) if graded.maximum else total(read) + graded.bias
+        drive = np.where(needed, drive, 0)
         require_exact(node.name, drive)
         return graded.respond(drive)
 
@@ -182,8 +209,9 @@ def reference_batch(
     if network.is_spiking:
         each = [reference(rollout, {name: rows[k] for name, rows in inputs.items()}) for k in range(n_stimuli)]
         return {name: np.stack([found[name] for found in each]) for name in wanted}
-    incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source]))
-    answers = {name: _response(network.nodes[name]) for name in incoming}
+    needed = _needed(network, wanted)
+    incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source], needed[edge.target]))
+    answers = {name: _response(network.nodes[name], needed[name]) for name in incoming}
     # a row for every stimulus, or one for all; frames that are equal are one array
     x = {name: [np.zeros((1, network.nodes[name].size), np.int64)] for name in incoming}
     x |= {name: [rows[:, 0].astype(np.int64)] for name, rows in inputs.items()}
@@ -211,11 +239,11 @@ def reference_batch(
     return found
 
 
-def _batched(edge: Edge, source: Node) -> _Way:
+def _batched(edge: Edge, source: Node, needed: Bools) -> _Way:
     """Say how an edge is computed of many stimuli: by dense products of floats, where they are exact, if it pays."""
     matrix, transform = edge.matrix(), edge.transform
     if _greatest_sum(matrix, source) >= _EXACT:
-        return _sparse(edge, source)
+        return _sparse(edge, source, needed)
     if isinstance(transform, Conv):
         return _Way(matrix, _convolution(transform, matrix))
     if matrix.nnz >= _DENSE * math.prod(matrix.shape):
@@ -224,7 +252,7 @@ def _batched(edge: Edge, source: Node) -> _Way:
     return _Way(matrix, lambda values: (matrix @ values.T).T)
 
 
-def _sparse(edge: Edge, source: Node) -> _Way:
+def _sparse(edge: Edge, source: Node, needed: Bools) -> _Way:
     """Say how an edge is computed by its sparse matrix; sums of values that may leave 64 bits are watched."""
     matrix = edge.matrix()
     if source.graded is None or _greatest_sum(matrix, source) < _EXACT:
@@ -232,7 +260,7 @@ def _sparse(edge: Edge, source: Node) -> _Way:
     reals = matrix.astype(np.float64)
 
     def product(values: Ints) -> Ints:
-        require_exact(edge.target, (reals @ values.T.astype(np.float64)).T, _EXACT)
+        require_exact(edge.target, (reals @ values.T.astype(np.float64)).T[..., needed], _EXACT)
         return (matrix @ values.T).T
 
     return _Way(matrix, product)

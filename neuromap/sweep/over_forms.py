@@ -8,7 +8,7 @@ from neuromap.errors import InputError
 from neuromap.render.numbers import plain
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, round_top
 from neuromap.render.svg import standalone
-from neuromap.render.table import Column, Table, print_text, printed
+from neuromap.render.table import Column, Table, print_rest, print_text, printed
 from neuromap.sweep.grouped_runs import OverPoint, RunsOver
 from neuromap.sweep.run_forms import short_message
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def print_over(over: RunsOver, console: Console) -> None:
+def print_over(over: RunsOver, console: Console, *, every: bool = True) -> None:
     """Print mean, least and most of a figure for every pair of values."""
     unit = f" [{over.figure.unit}]" if over.figure.unit else ""
     print_text(console, f"{over.figure.title}{unit} over {', '.join(over.parameters)}")
@@ -31,7 +31,10 @@ def print_over(over: RunsOver, console: Console) -> None:
             "of the others", lambda point: short_message(point.reason) or "-", left=True, wraps=True, least=8
         ),
     ]
-    Table(columns, over.points, "", range(len(over.parameters)), lambda point: "yellow", is_edged=True).print(console)
+    table = Table(columns, over.points, "", range(len(over.parameters)), lambda point: "yellow", is_edged=True)
+    table.print(console, brief=not every)
+    if left := [] if every else table.left_out(console.width):
+        print_rest(console, left, "--all or --json")
 
 
 def _value(k: int, name: str) -> Column[OverPoint]:

@@ -12,7 +12,7 @@ from neuromap.registry import require_package
 from neuromap.render.document import COUNT, TEXT, by_name, document, each, record
 from neuromap.render.numbers import joules, plain
 from neuromap.render.parts import ANYTHING, COLUMNS
-from neuromap.render.table import Column, Table, csv_text, print_text, printed
+from neuromap.render.table import Column, Table, csv_text, print_rest, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.sweep.grouped_runs import value_text
 from neuromap.sweep.run_store import OUTCOME, RUN_FIGURES, RunFigure
@@ -105,6 +105,8 @@ def _numbers_or_texts(values: list[Any], pyarrow: Any) -> tuple[list[Any], Any]:
 
 
 _HEADER_WIDTH = 12
+_SECOND = ("predicted_first_response_ticks", "spikes_per_frame", "hops_per_frame")
+"""Figures that a brief table lacks first."""
 _SHOWN = tuple(figure for figure in RUN_FIGURES if figure.is_shown)
 _SEVERAL = {"does not fit": "do not fit"}
 _FROM = "times: from stimulus onset, the least first response over all outputs; per frame: in steady operation"
@@ -118,17 +120,22 @@ def headline(table: RunTable) -> str:
     return f"{table.name}: {counted(len(table.rows), 'run')}: {words or 'none'}{verified}"
 
 
-def print_runs(table: RunTable, console: Console) -> None:
+def print_runs(table: RunTable, console: Console, *, every: bool = True) -> None:
     """Print every run as a line of its main figures; parameters that are the same in all stand above."""
+    # every: all main figures and notes, not those that are read first
     print_text(console, headline(table))
     if not table.rows:
         return
     names, same = _parameters(table)
     if same:
         print_text(console, f"in all runs: {same}")
-    _table_of(table, names).print(console)
-    for note in _notes(table):
-        print_text(console, note)
+    shown = _table_of(table, names)
+    shown.print(console, brief=not every)
+    if every:
+        for note in _notes(table):
+            print_text(console, note)
+    else:
+        print_rest(console, [*shown.left_out(console.width), "what the columns mean"], "--all, --csv FILE or --json")
 
 
 def render_text(table: RunTable, width: int = 160) -> str:
@@ -161,7 +168,9 @@ def _parameter(table: RunTable, name: str) -> Column[RunRow]:
 
 def _column(figure: RunFigure) -> Column[RunRow]:
     unit = f"\n[{figure.unit}]" if figure.unit in ("ticks", "Hz", "s", "W") else ""
-    return Column(fill(figure.title, _HEADER_WIDTH) + unit, lambda row: _cell(figure, row.figures.get(figure.key)))
+    rank = 2 if figure.key in _SECOND else 1
+    title = fill(figure.title, _HEADER_WIDTH) + unit
+    return Column(title, lambda row: _cell(figure, row.figures.get(figure.key)), rank=rank)
 
 
 def _status(row: RunRow) -> str:

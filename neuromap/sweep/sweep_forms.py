@@ -14,7 +14,7 @@ from neuromap.render.page import SHARED, data_block, page_script, render_page
 from neuromap.render.parts import ANYTHING, COLUMNS
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, round_top
 from neuromap.render.svg import inline_image, standalone
-from neuromap.render.table import Column, Table, csv_text, print_text, printed
+from neuromap.render.table import Column, Table, csv_text, print_findings, print_rest, print_text, printed
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 
 if TYPE_CHECKING:
@@ -113,7 +113,11 @@ def _label(k: int, title: str) -> Column[SweepRow]:
 def _figure(column: SweepColumn, sweep: ChipSweep) -> Column[SweepRow]:
     in_time = any(not row.chip.is_timed or row.seconds_of(column.key) is not None for row in sweep.rows)
     unit = f"\n[ticks{' = time' if in_time else ''}]" if column.unit == "ticks" else ""
-    return Column(fill(column.title, _HEADER_WIDTH) + unit, lambda row: _cell(column, row))
+    return Column(fill(column.title, _HEADER_WIDTH) + unit, lambda row: _cell(column, row), rank=_rank(column))
+
+
+def _rank(column: SweepColumn) -> int:
+    return 1 if column.is_drawn or column.unit in ("J", "yes") else 2
 
 
 def _cell(column: SweepColumn, row: SweepRow) -> str:
@@ -127,12 +131,18 @@ def _cell(column: SweepColumn, row: SweepRow) -> str:
     return joules(value) if column.unit == "J" else plain(value)
 
 
-def print_sweep(sweep: ChipSweep, console: Console) -> None:
-    """Print the table, in several parts where the console is narrow."""
+def print_sweep(sweep: ChipSweep, console: Console, *, every: bool = True) -> None:
+    """Print the table, in several parts where the console is narrow; or what is read first of it."""
     print_text(console, headline(sweep))
-    sweep_table(sweep).print(console)
-    for note in sweep.notes:
-        print_text(console, note)
+    table = sweep_table(sweep)
+    if not every:
+        print_findings(console, [text.rstrip(".") for said in findings(sweep).values() for text in said])
+    table.print(console, brief=not every)
+    if every:
+        for note in sweep.notes:
+            print_text(console, note)
+    else:
+        print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
 
 
 def render_text(sweep: ChipSweep, width: int = 160) -> str:

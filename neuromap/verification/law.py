@@ -84,7 +84,7 @@ def hold_against_reference(
     violations = check_program(program)
     checked, _ = choose_frames(rollout.network, frames, random)
     period = rollout_period(rollout, program)
-    expected = reference(rollout, checked)
+    expected = reference(rollout, checked, rollout.network.outputs)
     trace = record_run(program, checked, choice)
 
     mismatches: list[Mismatch] = []

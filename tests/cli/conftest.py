@@ -1,6 +1,7 @@
 """Running the program in this process, and files to run it on."""
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -78,6 +79,11 @@ class Done:
     err: str
 
     @property
+    def told(self):
+        """What is said on stderr, without the name of the program and its command."""
+        return re.sub(r"\Aneuromap( [a-z]+)?: ", "", self.err)
+
+    @property
     def json(self):
         return json.loads(self.out)
 
@@ -85,7 +91,7 @@ class Done:
         """One line on stderr with these words, nothing on stdout."""
         assert self.code == code, self
         assert "Traceback" not in self.err + self.out
-        assert self.err.startswith("neuromap: ")
+        assert re.match(r"neuromap( [a-z]+)?: ", self.err)
         assert self.err.count("\n") == 1
         assert self.out == ""
         for word in words:

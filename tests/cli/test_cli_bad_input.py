@@ -1,12 +1,16 @@
 """Bad input: one clear line on stderr, the right exit code, no traceback, no partial output file."""
 
+import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 import neuromap as nm
+from neuromap.cli.main import COMMANDS
 
 VALUES = "seed = 3, values = [-1, 0, 1]"
 MINIMAL = "format = 1\n[nodes.I]\nshape = [1, 1, 2]\n[nodes.O]\nshape = [1, 1, 2]\nthreshold = 1\n"
@@ -337,7 +341,7 @@ def test_errors_as_json(words, kind, code, sr, neuromap):
     assert done.err.count("\n") == 1
     error = done.json["error"]
     assert (error["kind"], error["exit_code"]) == (kind, code)
-    assert done.err == f"neuromap: {error['message']}\n"
+    assert done.told == f"{error['message']}\n"
     assert error.get("cycle") == (["H1"] if kind == "PatternError" else None)
 
 
@@ -347,3 +351,44 @@ def test_nothing_is_left_behind(folder, sr, neuromap):
     neuromap("map", sr, "--pattern", "H1 -> O", "-o", folder / "out.nmp")
     neuromap("report", sr, "--patterns", "nonsense", "--html", folder / "o.html", "--csv", folder / "o.csv")
     assert sorted(folder.iterdir()) == before
+
+
+def listed_mistakes():
+    """What is typed after the name of a command, with what its line must hold, by command."""
+    found = {}
+    for line in Path(__file__).with_name("mistakes.txt").read_text().splitlines():
+        if line.startswith("["):
+            mistakes = found.setdefault(line.strip("[]"), [])
+        elif " | " in f" {line}" and not line.startswith("#"):
+            words, told = f" {line}".split(" | ")
+            mistakes.append((shlex.split(words), told.split(" ... ")))
+    return found
+
+
+MISTAKES = listed_mistakes()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ten_mistakes_of_beginners(command, folder, program, neuromap, monkeypatch, root_of_examples):
+    """One line each, which names the command, the place and the next step; nothing is written or printed."""
+    if command == "train":
+        pytest.importorskip("torch")
+    elif command == "import":
+        pytest.importorskip("onnx")
+    elif command == "studio":
+        pytest.importorskip("uvicorn")
+    elif command == "accuracy":
+        pytest.importorskip("sklearn")
+    monkeypatch.chdir(folder)
+    (folder / "net.nir").write_bytes((root_of_examples / "examples" / "nir" / "snntorch.nir").read_bytes())
+    (folder / "script.py").touch()
+    (folder / "sweep.toml").write_text('format = 1\nnetworks = ["sr.toml"]\n')
+    (folder / "bad_sweep.toml").write_text('format = 1\nnetworks = ["sr.toml"]\npatern = ["streaming"]\n')
+    before = set(folder.iterdir())
+    assert len(MISTAKES[command]) == 10
+    for words, told in MISTAKES[command]:
+        done = neuromap(command, *words)
+        done.assert_refused(done.code, f"neuromap {command}: ", *told)
+        assert done.code in (2, 3), words
+        assert re.search(".*?".join(map(re.escape, told)), done.err), words
+    assert set(folder.iterdir()) == before

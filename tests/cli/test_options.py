@@ -64,7 +64,7 @@ def test_a_refusal_names_flag_value_and_bounds(value, low, span, word):
     try:
         int(word)
     except ValueError:
-        with pytest.raises(InputError, match=rf"^--number .*: must be a whole number from {low} to {low + span}; see"):
+        with pytest.raises(InputError, match=rf"^--number .*: must be a whole number from {low} to {low + span}$"):
             said.read(word)
 
 

@@ -1,5 +1,7 @@
 """Quantised graphs as graded networks: the same integers as the reference of ONNX, at every tensor of integers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -219,6 +221,31 @@ def test_what_graded_neurons_do_not_compute_is_left_at_structure_in_one_line(kin
     assert said in note.text
     assert "quantise it again" in note.remedy
     assert not found.network.is_graded
+
+
+@pytest.mark.parametrize("place", ["input", "middle", "end"])
+@pytest.mark.parametrize(
+    ("scale", "said"), [(0, "is 0"), (np.nan, "is nan"), (np.inf, "is inf"), ([1, -2], "at 1 is -2")]
+)
+def test_a_scale_that_is_no_divisor_is_refused_wherever_it_is(place, scale, said, tmp_path):
+    """At the end of a graph too, where other functions are left to the host."""
+    graph = Graph("powers", 1, (1, 2, 6, 6))
+    scale = np.asarray(scale, np.float32)
+    wrong = {"scale": scale, "zero": np.zeros(scale.shape, np.uint8)}
+    graph.kind = np.uint8
+
+    def quantised(real, shape, at):
+        return graph.integers(real, shape, *(wrong.values() if at == place else (np.float32(0.5), np.uint8(0))))
+
+    x = quantised("x", graph.shape, "input")
+    for at in ("middle", "end"):
+        kernel = graph.dequantised(*graph.weights((2, 2, 1, 1)), 0)
+        x = quantised(graph.op("Conv", [graph.real(x), kernel]), graph.shape, at)
+    with pytest.raises(
+        InputError, match=rf"node \S+: its scale {said}; a scale is a positive number, quantise"
+    ) as caught:
+        imported(graph, x, tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_attention_is_left_at_structure_in_one_line(tmp_path):
@@ -463,6 +490,43 @@ def test_a_wide_output_is_written_as_numbers(tmp_path):
     again = nm.from_onnx(tmp_path / "out.onnx").network
     frames = random_frames(network, 5, seed=0)
     assert (values_of(again, frames)["O"] == values_of(network, frames)["O"]).all()
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_an_output_of_17_bits_is_rounded_exactly(features, tmp_path):
+    """For every sum, those at ties too; digits.toml and its like are such networks."""
+    from onnx.reference import ReferenceEvaluator
+
+    unit = GradedNeuron(-(2**15), 2**15, [3, 12345] if features else 3, [1, 9] if features else 1, zero_point=7)
+    nodes = {"I": ((1, 1, 1), GradedNeuron(-(2**15), 2**15 - 1, scale=1.0)), "O": ((1, 1, 2), unit)}
+    network = build_network(nodes, {("I", "O"): [[1], [-2]]}, outputs=["O"])
+    assert nm.to_onnx(network, tmp_path / "out.onnx") == ()
+    model = onnx.load(tmp_path / "out.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    values = np.r_[-(2**15), -22000:-21000:7, -9:10, 21000:22000:7, 2**15 - 1]
+    expected = values_of(network, {"I": values[:, None]})["O"]
+    evaluator = ReferenceEvaluator(model)
+    for value, wanted in zip(values, expected, strict=True):
+        (found,) = evaluator.run(None, {"I": np.full((1, 1, 1, 1), value, np.float32)})
+        assert found.dtype == np.int32
+        assert (found.ravel() - 7).tolist() == wanted.tolist()
+    again = nm.from_onnx(tmp_path / "out.onnx")
+    assert [note.about for note in again.refused] == ["output O.integers"]
+    sums = values_of(again.network, {"I": values[:, None]})[again.network.outputs[0]]
+    assert (sums == values[:, None] * [1, -2]).all()
+
+
+def test_the_digits_are_exported_with_the_values_of_the_network(tmp_path):
+    from onnx.reference import ReferenceEvaluator
+
+    network = nm.load_network(Path(__file__).parents[2] / "examples" / "graded" / "digits.toml")
+    nm.to_onnx(network, tmp_path / "digits.onnx")
+    image = random_frames(network, 2, seed=3)["I"][1]
+    (found,) = ReferenceEvaluator(onnx.load(tmp_path / "digits.onnx")).run(
+        None, {"I": image.reshape(1, 1, 8, 8).astype(np.float32) * np.float32(network.nodes["I"].graded.scale)}
+    )
+    wanted = reference(nm.Rollout(network, "sequential"), {"I": np.stack([image, image])})["O"][1]
+    assert found.ravel().tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def packages(requirements):
 
 
 BASE = packages(PROJECT["project"]["dependencies"])
+ALL = PROJECT["project"]["optional-dependencies"].pop("all")
 EXTRAS = packages(one for some in PROJECT["project"]["optional-dependencies"].values() for one in some)
 BUILD = packages(PROJECT["build-system"]["requires"])
 
@@ -38,6 +39,11 @@ def licences():
 
 def test_every_dependency_has_a_row_and_no_row_is_left_over(licences):
     assert set(licences) == BASE | EXTRAS | BUILD
+
+
+def test_the_extra_all_holds_every_extra_but_those_of_development():
+    extras = set(PROJECT["project"]["optional-dependencies"]) - {"benchmarks", "docs", "e2e", "lint", "test"}
+    assert [f"{PROJECT['project']['name']}[{','.join(sorted(extras))}]"] == ALL
 
 
 def test_every_installation_is_permissive(licences):

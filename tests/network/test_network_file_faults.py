@@ -18,7 +18,7 @@ from neuromap.network import load_network
         (
             'name = "all',
             'nmae = "all',
-            "nodes, edges, weights, rollouts, inputs, training, work; did you mean 'name'?",
+            "nodes, edges, weights, rollouts, inputs, training, work, made_for; did you mean 'name'?",
         ),
         ('name = "all transforms"', "name = 3", "name: found 3; allowed is a text"),
         ('name = "all transforms"', 'name = ""', "name: found ''; allowed is a text"),
@@ -176,6 +176,12 @@ from neuromap.network import load_network
             "[rollouts.hybrid]",
             "[rollouts.streaming]",
             "rollouts.streaming: every network has the pattern streaming of its own",
+        ),
+        ("[rollouts.hybrid]", "[made_for]\nchip = 3\n[rollouts.hybrid]", "made_for.'chip': found 3; allowed is chip"),
+        (
+            "[rollouts.hybrid]",
+            "[made_for]\ncore = 'x'\n[rollouts.hybrid]",
+            "made_for.'core': found 'x'; allowed is chip",
         ),
         ("[rollouts.hybrid]", "[rollouts.sequential]", "rollouts.sequential: every network has the pattern sequential"),
         (

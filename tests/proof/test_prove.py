@@ -5,6 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from graded_networks import graded_network, small_graded_chip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,13 @@ def test_a_kind_of_core_without_a_proof_is_refused(monkeypatch):
     monkeypatch.setattr(program.chip.kind, "proof", None)
     with pytest.raises(NotSupportedError, match="no proof says what neurons of crossbar cores compute"):
         prove(rollout, program)
+
+
+def test_graded_programs_are_refused_with_the_next_step():
+    rollout = nm.Rollout(graded_network(1), "sequential", "pipelined")
+    with pytest.raises(NotSupportedError, match="neurons of graded cores compute; neuromap verify compares") as met:
+        prove(rollout, nm.map_rollout(rollout, small_graded_chip()))
+    assert "\n" not in str(met.value)
 
 
 @pytest.mark.parametrize("chip", ["truenorth", "loihi1"])

@@ -186,7 +186,9 @@ def test_a_data_frame_has_the_rows_and_columns_of_the_csv(report, exploration):
     import pandas
 
     for value in (report, exploration):
-        frame = value.to_pandas()
+        plotted, frame = value.to_pandas(), value.to_pandas(full=True)
+        assert 10 <= len(plotted.columns) <= 13 < len(frame.columns)
+        pandas.testing.assert_frame_equal(plotted, frame[list(plotted.columns)])
         header, *lines = csv.reader(io.StringIO(value.to_csv()))
         assert list(frame.columns) == header
         assert len(frame) == len(lines) == len(value.rows)

@@ -1,6 +1,7 @@
 """Integers are compared exactly; responses are measured on programs that send values as on others."""
 
 from dataclasses import replace
+from functools import partial
 
 import jsonschema
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from graded_networks import graded_network, graded_rollouts, small_graded_chip
 
 import neuromap as nm
-from neuromap.errors import DoesNotFitError
-from neuromap.simulation.reference_frames import reference
+from neuromap.errors import DoesNotFitError, NetworkError
+from neuromap.network import Dense, GradedNeuron, build_network
+from neuromap.simulation.reference_frames import reference, reference_batch
 from neuromap.verification import first_difference, measure, verify
 
 
@@ -86,3 +88,25 @@ def test_a_chip_that_sends_values_refuses_thresholds():
     net = nm.build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): [[1]]})
     with pytest.raises(DoesNotFitError, match="node I: it sends spikes; neurons of loihi2 send values; a chip whose"):
         nm.map_rollout(nm.Rollout(net, "sequential"), chip="loihi2")
+
+
+@pytest.mark.parametrize("dead", ["node", "neuron"])
+def test_sums_that_no_output_depends_on_may_be_too_great(dead):
+    """What leads to no output is not mapped, and the reference of the outputs does not compute it."""
+    shape, unit, wide = (1, 1, 2), GradedNeuron(0, 255), 2**24
+    dense = partial(Dense, shape, shape, 1)
+    nodes = {"I": (shape, unit), "H": (shape, unit), "O": (shape, unit)}
+    weights = np.array([[1, 0], [0, wide if dead == "neuron" else 1]])
+    edges = {("I", "H"): dense(weights), ("H", "O"): dense(np.array([[1, 0], [2, 0]]))}
+    if dead == "node":
+        nodes["D"] = (shape, unit)
+        edges["I", "D"] = dense(np.full((2, 2), wide))
+    network = build_network(nodes, edges, outputs=["O"], name="dead")
+    rollout = nm.Rollout(network, "streaming")
+    frames = {"I": np.full((5, 2), 255)}
+    assert verify(rollout, nm.map_rollout(rollout, chip="loihi2"), frames, engine="numpy").verified
+    with pytest.raises(NetworkError, match=f"node {'D' if dead == 'node' else 'H'}: a sum of"):
+        reference(rollout, frames)
+    batch = reference_batch(rollout, {"I": np.full((3, 5, 2), 255)}, ["O"])["O"]
+    assert (batch == reference(rollout, frames, ["O"])["O"]).all()
+    assert batch[0, -1].tolist() == [255, 255]

@@ -59,6 +59,8 @@ class ChipBuilder(Builder):
             return self._build_neurons(model, obj, args[0])
         if isinstance(obj, nengo.Connection) and on_chip(obj):
             return self._build_connection(model, obj)
+        if isinstance(obj, nengo.Connection) and self.placement is not None and obj in self.placement.replaced:
+            return None
         if isinstance(obj, Solver) and not isinstance(obj, NoSolver) and on_chip(args[0].pre_obj):
             return self._build_decoders(model, obj, *args)
         return Builder.build(model, obj, *args, **kwargs)
@@ -141,10 +143,14 @@ class ChipBuilder(Builder):
         """Map what is planned, and let an operator run it."""
         assert self.placement is not None
         ensembles = self.placement.ensembles
+        with model.decoder_cache:
+            for connection, origin in self.placement.origins.items():
+                model.seeds[connection], model.seeded[connection] = model.seeds[origin], model.seeded[origin]
+                model.build(connection)
         if not ensembles:
             return
         feeds = {e: self._feed(model, e, network) for e in ensembles}
-        self.mapped = _map(self._plan(model, ensembles, [feeds[e][1] for e in ensembles]), ensembles, self.chip)
+        self.mapped = _map(self._plan(model, ensembles, [feeds[e][1] for e in ensembles]), self.placement, self.chip)
         probed = {p.obj for p in network.all_probes if p.attr == "voltage"}
         self.operator = ChipOperator(
             self.mapped,
@@ -161,13 +167,18 @@ class ChipBuilder(Builder):
         self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]
     ) -> ChipPlan | CrossbarPlan:
         """Plan what goes onto the chip."""
+        assert self.placement is not None
         return ChipPlan(
             "nengo",
             float(model.dt) / self.ticks_per_step,
             self.ticks_per_step,
             tuple(
                 PlannedEnsemble(
-                    node_name(i, e), self._neuron(model, e), model.params[e].bias, self._voltages[e], feeds[i]
+                    node_name(i, e, self.placement),
+                    self._neuron(model, e),
+                    model.params[e].bias,
+                    self._voltages[e],
+                    feeds[i],
                 )
                 for i, e in enumerate(ensembles)
             ),
@@ -181,7 +192,9 @@ class ChipBuilder(Builder):
         """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
         assert self.placement is not None
         mine = [
-            c for c in network.all_connections if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
+            c
+            for c in self.placement.connections
+            if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
         ]
         built = model.params[ensemble]
         if ensemble.noise is not None or any(_feeds_neurons(c) for c in mine):
@@ -222,17 +235,18 @@ def tau_of(connection: Any) -> float:
     return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
-def node_name(number: int, ensemble: Any) -> str:
+def node_name(number: int, ensemble: Any, placement: Placement) -> str:
     """Name the node of an ensemble."""
-    label = ensemble.label
-    return f"E{number}" + (f".{re.sub('[^A-Za-z0-9_-]+', '_', label)[:60]}" if label else "")
+    label = re.sub("[^A-Za-z0-9_-]+", "_", placement.name(ensemble)) if ensemble.label else ""
+    return f"E{number}" + (f".{label[-60:]}" if label else "")
 
 
-def _map(plan: ChipPlan | CrossbarPlan, ensembles: tuple[Any, ...], chip: ChipSpec) -> MappedPlan:
+def _map(plan: ChipPlan | CrossbarPlan, placement: Placement, chip: ChipSpec) -> MappedPlan:
     try:
         return map_plan(plan, chip)
     except DoesNotFitError as error:
-        names = {node_name(i, ensemble): str(ensemble) for i, ensemble in enumerate(ensembles)}
+        ensembles = placement.ensembles
+        names = {node_name(i, e, placement): f"ensemble {placement.name(e)}" for i, e in enumerate(ensembles)}
         node = getattr(error.infeasibility, "node", None)
         who = names.get(str(node), f"{len(ensembles)} ensembles")
         raise type(error)(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,11 +11,14 @@ import nengo
 import networkx as nx
 import numpy as np
 from nengo import Ensemble, Network
+from nengo.base import ObjView
 from nengo.connection import LearningRule
 from nengo.ensemble import Neurons
 from nengo.neurons import LIF, SpikingRectifiedLinear
 from nengo.params import BoolParam
 from nengo.transforms import Dense, NoTransform, Sparse
+from nengo.utils.builder import find_all_io, full_transform, remove_passthrough_nodes
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_plan import ChipNeuron
@@ -29,6 +33,8 @@ _PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_enc
 """What can be probed of an ensemble on the chip, or of its neurons."""
 _MOST_TAUS = 7
 """Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host."""
+_MOST_LINKS = 4096
+"""Connections that take the place of those out of a node: 64 ensembles to 64 others, each to each."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +44,21 @@ class Placed(Card):
     object: Any  # an ensemble, node or connection
     where: Where  # "chip" or "host"
     why: str  # the reason; empty for what is on the chip because nothing speaks against it
+    name: str  # its path: the labels of the networks around it and its own
 
     def _facts(self) -> dict[str, object]:
-        return {"object": str(self.object), "where": self.where, "why": self.why}
+        return {"object": self.name, "where": self.where, "why": self.why}
 
 
 @dataclass(frozen=True, eq=False)
 class Placement(Card):
     """Where everything of a network runs."""
 
-    places: Mapping[Any, Placed]  # ensembles, then nodes, then connections, in the order of the network
+    # ensembles, then nodes, then connections, in the order of the network; where nodes that only pass values on lie
+    # between ensembles of the chip, the connections that lead past them, in place of those through them
+    places: Mapping[Any, Placed]
+    origins: Mapping[Any, Any]  # of connections that lead past nodes: the one of the network whose decoders they have
+    replaced: frozenset[Any]  # connections of the network that are not computed, since others lead past their node
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.places.values())
@@ -63,6 +74,15 @@ class Placement(Card):
     def is_on_chip(self, thing: Any) -> bool:
         """Whether an object runs on the chip; what is not of the network runs on the host."""
         return thing in self.places and self.places[thing].where == "chip"
+
+    def name(self, thing: Any) -> str:
+        """Give the path of an object; what is not of the network is named as Nengo does."""
+        return self.places[thing].name if thing in self.places else str(thing)
+
+    @property
+    def connections(self) -> tuple[Any, ...]:
+        """Connections that are computed, on the chip or the host."""
+        return tuple(p.object for p in self if isinstance(p.object, nengo.Connection))
 
     @property
     def ensembles(self) -> tuple[Any, ...]:
@@ -83,41 +103,169 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
     # way without a synapse leads from the chip over the host back to the chip, the ensemble at its end is moved to the
     # host.
     reasons: dict[Any, str] = {}
-    known, connections = set(network.all_ensembles), network.all_connections
+    names = _paths(network)
     probed = {probe.obj for probe in network.all_probes}
     for ensemble in network.all_ensembles:
-        reason = _against(network, ensemble, dt, chip)
+        reason = _against(network, names, ensemble, dt, chip)
         if reason:
-            _move(network, ensemble, reason, reasons)
-    _move_beyond_capacity(network, dt, chip, reasons)
+            _move(network, names, ensemble, reason, reasons)
+    connections, origins = _past_nodes(network, probed, {e for e in network.all_ensembles if e not in reasons})
+    _move_beyond_capacity(network, names, connections, dt, chip, reasons)
     while True:
-        links = {c: _against_ends(c, known, reasons) or _against_link(c, probed, dt, chip) for c in connections}
+        links = {c: _against_ends(c, names, reasons) or _against_link(c, probed, dt, chip) for c in connections}
         if chip.kind.computes(CurrentNeuron):
             _refuse_more_taus(links)
         late = _within_a_step(network, links, reasons)
         if late is None:
             break
-        _move(
-            network,
-            late,
-            "its input of a step needs what the chip computes in that step; no synapse lies between",
-            reasons,
+        why = "its input of a step needs what the chip computes in that step; no synapse lies between"
+        _move(network, names, late, why, reasons)
+    whys = {e: reasons.get(e, "") for e in network.all_ensembles}
+    whys |= dict.fromkeys(network.all_nodes, "nodes run on the host")
+    whys |= links
+    places = {x: Placed(x, "host" if why else "chip", why, _name(x, names)) for x, why in whys.items()}
+    return Placement(
+        ReadOnlyMapping(places), ReadOnlyMapping(origins), frozenset(network.all_connections) - links.keys()
+    )
+
+
+def _paths(network: nengo.Network) -> dict[Any, str]:
+    """Name ensembles and nodes by labels from the network down; without one of its own a thing counts in its list."""
+    names: dict[Any, str] = {}
+    for word in ("ensembles", "nodes", "networks"):
+        things = getattr(network, word)
+        labels = [thing.label for thing in things]
+        for i, thing in enumerate(things):
+            is_clear = thing.label and labels.count(thing.label) == 1
+            names[thing] = thing.label if is_clear else f"{thing.label or word}[{i}]"
+    for part in network.networks:
+        names |= {thing: f"{names[part]}/{name}" for thing, name in _paths(part).items()}
+    return names
+
+
+def _name(thing: Any, names: Mapping[Any, str]) -> str:
+    """Name a thing of the network: an object, its neurons, a part of it, a connection, or what one learns with."""
+    if isinstance(thing, nengo.Connection):
+        computes = re.search(r" computing '.*'(?=>$)", str(thing))
+        ends = f"{_name(thing.pre, names)} -> {_name(thing.post, names)}"
+        return str(thing.label or ends + (computes[0] if computes else ""))
+    if isinstance(thing, ObjView):
+        return _name(thing.obj, names) + str(thing).removeprefix(str(thing.obj))
+    if isinstance(thing, Neurons):
+        return f"{_name(thing.ensemble, names)}.neurons"
+    if isinstance(thing, LearningRule):
+        return f"learning of {_name(thing.connection, names)}"
+    return names.get(thing, str(thing))
+
+
+def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tuple[list[Any], dict[Any, Any]]:
+    """Lead connections between ensembles of the chip past nodes that only pass values on, which the host would run."""
+    # Gives the connections to compute, and those of the network whose decoders the new ones have. What the host reads
+    # of such a node, by a probe or a connection that cannot be led past it, it gets as ever.
+    connections = network.all_connections
+    inputs, outputs = find_all_io(connections)
+    nodes = {n for n in network.all_nodes if n.output is None}
+    graph: nx.DiGraph[Any] = nx.DiGraph(
+        [(c.pre_obj, c.post_obj) for c in connections if {c.pre_obj, c.post_obj} <= nodes]
+    )
+    graph.add_nodes_from(nodes)
+    cycles = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    graph.remove_nodes_from({*nx.nodes_with_selfloops(graph)}.union(*cycles))
+    order = list(nx.topological_sort(graph))
+    matrices = {c: _matrix_of(c, probed) for n in order for c in (*inputs[n], *outputs[n])}
+
+    # From the chip on: what of a node's value each connection from outside makes, and whether a filter lay on the way;
+    # two filters in a row are not one.
+    made: dict[Any, NDArray[np.bool_]] = {}
+    filtered: set[Any] = set()
+    passing: set[Any] = set()
+    for node in order:
+        mine = inputs[node]
+        before = {c.pre_obj for c in mine if c in passing}
+        if any(matrices[c] is None for c in mine) or not (before or any(_owner(c.pre_obj) in chip for c in mine)):
+            continue
+        parts = [matrices[c] @ made[c.pre_obj] if c in passing else matrices[c].any(axis=1)[:, None] for c in mine]
+        made[node] = np.hstack(parts)
+        if before & filtered or any(c.synapse is not None for c in mine):
+            filtered.add(node)
+        outs = [c for c in outputs[node] if matrices[c] is not None and (c.synapse is None or node not in filtered)]
+        if sum(np.count_nonzero((matrices[c] @ made[node]).any(axis=0)) for c in outs) <= _MOST_LINKS:
+            passing.update(outs)
+
+    # From the chip back: what leads there, and what the host reads still.
+    led: set[Any] = set()
+    gone: set[Any] = set()
+    for node in reversed([n for n in order if n in made]):
+        led |= {
+            c
+            for c in outputs[node]
+            if c in passing and (_owner(c.post_obj) in chip or not led.isdisjoint(outputs[c.post_obj]))
+        }
+        gone |= {c for c in led.intersection(outputs[node]) if c.post_obj not in made}
+        if node not in probed and outputs[node] and gone.issuperset(outputs[node]):
+            gone.update(inputs[node])
+
+    origins: dict[Any, Any] = {}
+
+    def lead(before: Any, after: Any) -> Any:
+        # Nengo's own takes neither the decoders' points and solver over nor the slice that a function reads
+        transform = full_transform(after, allow_scalars=False) @ full_transform(
+            before, slice_pre=False, allow_scalars=False
         )
-    places = {e: Placed(e, "host" if e in reasons else "chip", reasons.get(e, "")) for e in network.all_ensembles}
-    places |= {n: Placed(n, "host", "nodes run on the host") for n in network.all_nodes}
-    places |= {c: Placed(c, "host" if why else "chip", why) for c, why in links.items()}
-    return Placement(ReadOnlyMapping(places))
+        rows = np.flatnonzero(transform.any(axis=1))
+        if not len(rows):
+            return None
+        new = nengo.Connection(
+            before.pre,
+            after.post_obj if len(rows) == len(transform) else after.post_obj[rows.tolist()],
+            synapse=after.synapse if before.synapse is None else before.synapse,
+            function=before.function,
+            transform=transform[rows],
+            solver=before.solver,
+            learning_rule_type=None,
+            eval_points=before.eval_points,
+            scale_eval_points=before.scale_eval_points,
+            add_to_container=False,
+        )
+        origins[new] = origins.get(before, before)
+        return new
+
+    arrived: dict[Any, list[Any]] = {}
+    for node in order:
+        if outs := [c for c in outputs[node] if c in led]:
+            ins = [*(c for c in inputs[node] if c not in led), *arrived.pop(node, [])]
+            for new in remove_passthrough_nodes([node], [*ins, *outs], lead)[1]:
+                arrived.setdefault(new.post_obj, []).append(new)
+    new = [c for led_to in arrived.values() for c in led_to]
+    return [*(c for c in connections if c not in gone), *new], {c: origins[c] for c in new}
 
 
-def _move(network: nengo.Network, ensemble: Any, reason: str, reasons: dict[Any, str]) -> None:
+def _matrix_of(connection: Any, probed: set[Any]) -> Any:
+    """Tell which of a source's values, or a function's, a connection makes its target's of; None if it does more."""
+    transform = connection.transform
+    is_known = isinstance(transform, NoTransform) or (
+        type(transform) is Dense and isinstance(transform.init, np.ndarray)
+    )
+    if not is_known or connection.learning_rule_type is not None or connection in probed:
+        return None
+    try:
+        return full_transform(connection, allow_scalars=False) != 0
+    except NotImplementedError:  # indices that repeat
+        return None
+
+
+def _move(
+    network: nengo.Network, names: Mapping[Any, str], ensemble: Any, reason: str, reasons: dict[Any, str]
+) -> None:
     if asked_place(network, ensemble):
         raise NotSupportedError(
-            f"{ensemble}: on_chip = True, but {reason}; change that, or leave on_chip at None to run it on the host"
+            f"ensemble {names[ensemble]}: on_chip = True, but {reason}; change that, or leave on_chip at None to run "
+            "it on the host"
         )
     reasons[ensemble] = reason
 
 
-def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -> str:
+def _against(network: nengo.Network, names: Mapping[Any, str], ensemble: Any, dt: float, chip: ChipSpec) -> str:
     """Say what keeps an ensemble from the chip, whatever the others are."""
     if asked_place(network, ensemble) is False:
         return "on_chip = False"
@@ -128,7 +276,7 @@ def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -
             return f"its {probe.attr} is probed, which the chip does not tell"
     for connection in network.all_connections:
         if connection.post_obj is ensemble and "encoders" in _modified(connection):
-            return f"{connection} learns its encoders"
+            return f"{_name(connection, names)} learns its encoders"
     return ""
 
 
@@ -148,23 +296,27 @@ def _modified(connection: Any) -> set[str]:
     return {str(rule.modifies) for rule in rules}
 
 
-def _move_beyond_capacity(network: nengo.Network, dt: float, chip: ChipSpec, reasons: dict[Any, str]) -> None:
+def _move_beyond_capacity(
+    network: nengo.Network,
+    names: Mapping[Any, str],
+    connections: list[Any],
+    dt: float,
+    chip: ChipSpec,
+    reasons: dict[Any, str],
+) -> None:
     """Move ensembles to the host, the last first, until synapses and neurons of the rest fit by their numbers."""
     mine = [e for e in network.all_ensembles if e not in reasons]
     demand = _demanded_cores if chip.kind.computes(CurrentNeuron) else demanded_cores
     while mine:
         here = set(mine)
         links = [
-            c
-            for c in network.all_connections
-            if c.learning_rule_type is None and {_owner(c.pre_obj), _owner(c.post_obj)} <= here
+            c for c in connections if c.learning_rule_type is None and {_owner(c.pre_obj), _owner(c.post_obj)} <= here
         ]
         cores = demand(mine, links, dt, chip)
         if cores <= 0.8 * chip.n_usable_cores:
             return
-        _move(
-            network, mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}", reasons
-        )
+        why = f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}"
+        _move(network, names, mine.pop(), why, reasons)
 
 
 def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
@@ -176,15 +328,15 @@ def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chi
     return float(bits / chip.lists.synapse_memory_bits + neurons / chip.neurons)
 
 
-def _against_ends(connection: Any, known: set[Any], reasons: Mapping[Any, str]) -> str:
+def _against_ends(connection: Any, names: Mapping[Any, str], reasons: Mapping[Any, str]) -> str:
     """Say which end keeps a connection from the chip."""
     for name, end in (("source", _owner(connection.pre_obj)), ("target", _owner(connection.post_obj))):
         if not isinstance(end, nengo.Ensemble):
             return f"its {name} runs on the host"
-        if end not in known:
+        if end not in names:
             return f"its {name}, {end}, is not in the network"
         if end in reasons:
-            return f"its {name}, {end}, runs on the host"
+            return f"its {name}, {names[end]}, runs on the host"
     return ""
 
 

@@ -122,7 +122,10 @@ class Simulator(nengo.Simulator):
         builder = self._builder
         places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
         if builder is None or ensemble not in places:
-            raise InputError(f"{ensemble}: is not on the chip; its spikes are Nengo's own")
+            name = (
+                builder.placement.name(ensemble) if builder is not None and builder.placement is not None else ensemble
+            )
+            raise InputError(f"ensemble {name}: is not on the chip; its spikes are Nengo's own")
         assert builder.mapped is not None
         name = builder.mapped.ensembles[places.index(ensemble)].name
         frames = self.chip_frames[name][1:].reshape(int(self.n_steps), builder.ticks_per_step, -1)
@@ -196,7 +199,9 @@ class CrossbarBuilder(ChipBuilder):
             assert feed is not None
             neurons = self._integers(model, ensemble)
             planned.append(
-                CrossbarEnsemble(node_name(i, ensemble), neurons, self._voltages[ensemble], feed, ensemble in fed)
+                CrossbarEnsemble(
+                    node_name(i, ensemble, self.placement), neurons, self._voltages[ensemble], feed, ensemble in fed
+                )
             )
         place = {ensemble: i for i, ensemble in enumerate(ensembles)}
         links = tuple(
@@ -333,8 +338,8 @@ class RunReport(Card):
 
 
 def _table(placed: Sequence[Placed]) -> list[str]:
-    width = max((len(str(p.object)) for p in placed), default=0)
-    return [f"{p.where:5} {p.object!s:{width}}  {p.why}".rstrip() for p in placed]
+    width = max((len(p.name) for p in placed), default=0)
+    return [f"{p.where:5} {p.name:{width}}  {p.why}".rstrip() for p in placed]
 
 
 def report_run(

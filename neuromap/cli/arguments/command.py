@@ -1,19 +1,26 @@
-"""Commands: what typer shows and reads is made of options, those of a command's parameters and of groups among them."""
+"""Commands: what typer shows and reads is made of options, those of a command's parameters and of groups among them.
+
+``--help`` shows arguments, common options and the names of the groups, ``--help-all`` every option under its group.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, is_dataclass, replace
 from pathlib import Path
+from textwrap import fill
 from types import new_class
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
-from neuromap.errors import InputError
-from neuromap.options import Option, named, options_of
+from neuromap.errors import InputError, NetworkError, NeuromapError
+from neuromap.options import COMMON, Option, named, options_of
 
 Asked = TypeVar("Asked")
 _READ_BY_TYPER = {"bool": bool, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
@@ -39,7 +46,9 @@ class Given(dict[str, Any], Generic[Asked]):
                 cls.library = get_args(base)[0]
                 found = options_of(cls.library)
         for name in [name for name, made in vars(cls).items() if isinstance(made, Field)]:
-            found[name] = named(vars(cls)[name].metadata["option"], name, cls.__annotations__[name])
+            said = vars(cls)[name].metadata["option"]
+            group = said.group or getattr(cls, "_group", "")
+            found[name] = named(replace(said, group=group), name, cls.__annotations__[name])
             delattr(cls, name)  # so that attributes are values, by __getattr__
         found |= {name: replace(found[name], flags=flags) for name, flags in cls.flags.items()}
         cls.said = {name: found[name] for name in (*cls.first, *found)}
@@ -88,7 +97,7 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
             expanded.append(parameter)
 
     @functools.wraps(run)
-    def called(**typed: Any) -> None:
+    def called(help_all: None, **typed: Any) -> None:
         for name, group in groups.items():
             words = {key: typed.pop(f"{name}__{key}") for key in group.said}
             typed[name] = group(
@@ -99,6 +108,7 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
                 typed[name] = said.read(typed[name])
         run(**typed)
 
+    expanded.append(_HELP_ALL)
     called.__signature__ = shown.replace(parameters=expanded)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
     return called
@@ -108,7 +118,12 @@ def _shown(name: str, said: Option, default: Any) -> inspect.Parameter:
     """Make the parameter that typer reads."""
     kind: Any = list[str] if said.repeats or said.items else _READ_BY_TYPER.get(said.kind, str)
     how: dict[str, Any] = {"metavar": said.metavar or None, "help": said.told, "show_default": False}
-    made = typer.Argument(**how) if said.is_argument else typer.Option(*said.flags, hidden=said.hidden, **how)
+    if said.choices or said.metavar in _WORDS:
+        how["autocompletion"] = _completion(said)
+    if said.is_argument:
+        made: Any = typer.Argument(**how)
+    else:
+        made = typer.Option(*said.flags, hidden=said.hidden, rich_help_panel=said.group or COMMON, **how)
     empty = inspect.Parameter.empty
     return inspect.Parameter(
         name,
@@ -116,3 +131,144 @@ def _shown(name: str, said: Option, default: Any) -> inspect.Parameter:
         default=empty if default is ... else default,
         annotation=Annotated[kind if default is ... else kind | None, made],
     )
+
+
+# What shells complete, beside commands, options and files.
+
+
+def _completion(said: Option) -> Callable[[typer.Context, str], list[str]]:
+    """Make what completes the value of an option; of several with commas between the last one."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        before, comma, word = incomplete.rpartition(",")
+        try:
+            words = said.choices or _WORDS[said.metavar](ctx)
+        except NeuromapError:  # a file that cannot be read: the command will say so
+            words = ()
+        return [f"{before}{comma}{one}" for one in map(str, words) if one.startswith(word)]
+
+    return complete
+
+
+def _chips(_: typer.Context) -> Iterable[str]:
+    from neuromap.hardware.chip.chip_file import chip_names
+
+    return chip_names()
+
+
+def _patterns(_: typer.Context) -> Iterable[str]:
+    """Give the patterns of the network file that was typed before."""
+    # nothing is parsed up to an option without its value, so that file is looked for among the words
+    from neuromap.files.toml_file import read_toml
+    from neuromap.network.network import RESERVED_PATTERNS
+    from neuromap.network.network_file import MAX_FILE_BYTES
+
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash; all others
+    path = next(iter(re.findall(r"\S+\.toml", words)), None)
+    table = {} if path is None else read_toml(Path(path), "network file", MAX_FILE_BYTES, NetworkError)
+    own = table.get("rollouts")
+    return dict.fromkeys([*RESERVED_PATTERNS, *(own if isinstance(own, dict) else ())])
+
+
+def _formats(_: typer.Context) -> Iterable[str]:
+    from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.exchange.formats import IMPORT_FORMATS
+
+    return [*IMPORT_FORMATS, *SCRIPT_FORMATS]
+
+
+_EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
+_WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
+    "CHIP": _chips,
+    "NAME|PATH": _chips,
+    "PATTERN": _patterns,
+    "PATTERNS": _patterns,
+    "EXECUTION": lambda _: _EXECUTIONS,
+    "EXECUTIONS": lambda _: _EXECUTIONS,
+    "FORMAT": _formats,
+}
+"""By what stands for the value."""
+
+# What is shown: ``--help`` and ``--help-all``.
+
+WIDTH = 80
+"""Columns of help pages."""
+
+
+class Command(TyperCommand):
+    """A command that shows its common options first, and all of them under the names of their groups when asked to."""
+
+    def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write arguments, common options and the groups: all of each where that was asked for, else its flags."""
+        is_all = "all" in ctx.meta
+        parts: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        groups: dict[str, list[Any]] = {}
+        for param in self.get_params(ctx):
+            group = getattr(param, "rich_help_panel", None) or COMMON
+            if (record := param.get_help_record(ctx)) is None:
+                continue
+            if param.param_type_name == "argument":
+                parts["Arguments"].append(record)
+            elif group == COMMON:
+                parts["Options"].append(record)
+            else:
+                flag = next(flag for flag in param.opts if flag.startswith("--"))
+                groups.setdefault(group, []).append(record if is_all else flag)
+        if is_all:
+            parts |= {group.capitalize(): records for group, records in groups.items()}
+        elif groups:
+            room = WIDTH - 8 - max(map(len, groups))
+            parts["More options, explained by --help-all"] = [
+                (group, "\b\n" + fill(" ".join(flags), room, break_on_hyphens=False)) for group, flags in groups.items()
+            ]
+        for title, records in parts.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write examples as they are typed, long ones over several lines."""
+        formatter.write(f"\n{in_columns(self.epilog or '')}")
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta["all"] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            show_default=False,
+            help="Show every option, those of the groups too.",
+        ),
+    ],
+)
+
+
+def in_columns(epilog: str) -> str:
+    """Break command lines that are wider than a page before an option, as a shell takes them."""
+    lines = []
+    for line in epilog.replace("\n\b\n", "\n\n").removeprefix("\b\n").splitlines():
+        broken = f"  {line}"
+        while len(broken) > WIDTH - 2 and (cuts := _cuts(broken)):
+            lines.append(f"{broken[: cuts[-1]]} \\")
+            broken = f"      {broken[cuts[-1] + 1 :]}"
+        lines.append(broken)
+    return "\n".join(lines) + "\n"
+
+
+def _cuts(line: str) -> list[int]:
+    """Find the blanks before options at which a line may be broken so that it fits."""
+    found = [match.start() for match in re.finditer(r"(?<=\S) (?=--?[a-z])", line)]
+    return [cut for cut in found if cut <= WIDTH - 4 and all(line[:cut].count(q) % 2 == 0 for q in "\"'")]

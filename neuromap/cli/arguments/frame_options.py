@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.messages import counted
-from neuromap.options import option
+from neuromap.options import COMMON, option
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
 
@@ -23,8 +23,11 @@ MAX_TICKS = 10_000_000
 class FrameFlags(Given[RandomFrames]):
     """Input frames, as keywords of the library's functions: a file, or random ones."""
 
+    _group: ClassVar = "stimulus"
     first = ("frames",)
-    frames: Path | None = option("--stimulus FILE  Input frames (safetensors, one tensor per input node).")
+    frames: Path | None = option(
+        "--stimulus FILE  Input frames (safetensors, one tensor per input node).", group=COMMON
+    )
 
     def random(self) -> RandomFrames:
         """Say which random frames are asked for, where no file of frames is given."""

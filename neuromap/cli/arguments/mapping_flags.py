@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class MappingFlags(Given[MappingOptions]):
     """Options of the mapper, and defects of the chip."""
 
+    _group: ClassVar = "mapping"
     defects: Path | None = option("FILE  Dead cores, routers and links (TOML) instead of the chip's own.")
 
     def require_none(self, program_file: Path | None) -> None:

@@ -39,6 +39,7 @@ EXECUTIONS = option(
     needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
 )
 CHIP = option(f"CHIP  A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]")
+EVERY = option("--all  Print every column and what it means; several tables where the terminal is narrow.", False)
 SCHEDULER = option("ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786.")
 DATA = option("SOURCE  Labelled images: mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits (scikit-learn's).", "digits")
 LIMIT = option("N  Only the first N images of every part, for a quick look.")
@@ -72,7 +73,8 @@ def chip_file_of(chip: str) -> str | None:
 
 OTHER_FIGURES = option(
     "--set FIGURE=VALUES  Give the chip another figure, named as in chip files: core.axons=512. Several values, "
-    "separated by commas, make a chip each, several --set every combination: one table of at most 256 chips."
+    "separated by commas, make a chip each, several --set every combination: one table of at most 256 chips.",
+    group="chip",
 )
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from neuromap.cli.arguments.command import Given
 from neuromap.errors import InputError, NeuromapError
@@ -38,6 +38,7 @@ class Runner(NamedTuple):
 class RunFlags(Given[EngineChoice]):
     """Engine, threads and seed of ``simulate``, which also runs on ranks."""
 
+    _group: ClassVar = "engine"
     engine: str = option(
         "NAME  What runs the ticks: fast, numpy, or mpi on ranks that --ranks R or mpiexec -n R starts; the results "
         "are the same.",
@@ -116,6 +117,7 @@ def _ending_all(rank: int, abort: Callable[[int], object]) -> Iterator[None]:
 class CheckpointFlags(Given[None]):
     """Checkpoints of a run."""
 
+    _group: ClassVar = "checkpoints"
     checkpoint: str | None = option(
         "FILE  Write checkpoints to this file, each replacing the last, with what is recorded beside it."
     )

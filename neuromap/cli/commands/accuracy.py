@@ -11,7 +11,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -35,14 +35,18 @@ def accuracy(
     chip: str | None = CHIP,
     part: str = option("PART  Which images: test, validation or train.", "test"),
     frames: int = option("N  Frames of the output to decide on, from its first response on.", 1),
-    summed: bool = option("Let a frame decide with all before it: for networks whose values are rates.", False),
-    at: str | None = option("LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames."),
+    summed: bool = option(
+        "Let a frame decide with all before it: for networks whose values are rates.", False, group="decision"
+    ),
+    at: str | None = option(
+        "LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames.", group="decision"
+    ),
     limit: int | None = option("N  Only the first N images."),
-    seed: int = option("N  Seed of what the encoding draws.", 0),
+    seed: int = option("N  Seed of what the encoding draws.", 0, group="decision"),
     *,
     engine: Given[EngineChoice],
     flags: MappingFlags,
-    csv: str | None = option("FILE  Write the accuracy of every frame to this file."),
+    csv: str | None = option("FILE  Write the accuracy of every frame to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.
@@ -90,7 +94,7 @@ def accuracy(
     from neuromap.accuracy.forms import render_text
 
     console = text_console()
-    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+    print_form(console, render_text(found, console.width))
     print_written(console, csv)
 
 

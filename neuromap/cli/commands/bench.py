@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, chip_file_of
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
@@ -50,6 +50,7 @@ def _read_delays(said: Option, text: str) -> tuple[int, int]:
 class NetworkFlags(Given[None]):
     """The characterisation network."""
 
+    _group: ClassVar = "network"
     cores: int = option("N  Cores of the characterisation network.", 4096)
     rate_hz: float = option("--rate HZ  Spikes per neuron and second of network time.  [default: 20]", 20.0)
     synapses: int = option("N  Synapses of every axon.", 128)
@@ -76,6 +77,7 @@ def bench(
         choices=_SCALINGS,
         must=f"is not known; give {', '.join(_SCALINGS)}",
     ),
+    every: bool = EVERY,
     json_file: str | None = option("FILE  Write the figures as JSON to this file."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -113,7 +115,7 @@ def bench(
         sys.stdout.write(report.to_json())
         return
     console = text_console()
-    print_bench(report, console)
+    print_bench(report, console, every=every)
     print_written(console, json_file)
 
 

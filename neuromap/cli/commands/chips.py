@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import text_console
-from neuromap.options import argument
+from neuromap.errors import InputError
+from neuromap.options import argument, option
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -19,6 +21,7 @@ EXAMPLES = """\
 Examples:
   neuromap chips
   neuromap chips truenorth
+  neuromap chips truenorth --toml
   neuromap chips ./my_chip.toml --json
 """
 
@@ -26,13 +29,19 @@ Examples:
 @command
 def chips(
     chip: str | None = argument(
-        "[NAME|PATH]  A packaged chip or a chip file; by default all packaged chips are listed.", None
+        "NAME|PATH  A packaged chip or a chip file; by default all packaged chips are listed.", None
     ),
+    toml: bool = option("Print the chip's file as it is, with its comments: a start for one of your own.", False),
     as_json: bool = AS_JSON,
 ) -> None:
     """List the packaged chips, or show one chip in full with its sources."""
-    from neuromap.hardware.chip.chip_file import list_chips, load_chip
+    from neuromap.hardware.chip.chip_file import chip_text, list_chips, load_chip
 
+    if toml:
+        if chip is None or as_json:
+            raise InputError(f"--toml: {'goes without --json' if as_json else 'is of one chip; give its NAME'}")
+        sys.stdout.write(chip_text(chip))
+        return
     if chip is not None:
         spec = load_chip(chip)
         if as_json:
@@ -65,7 +74,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 def _print_list(specs: tuple[ChipSpec, ...]) -> None:
     from neuromap.render.table import text_table
 
-    headers = ("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
+    headers = ("chip", "cores", "axons x\nneurons", "axon\ntypes", "weight\nbits", "delay\n[ticks]", "tick\n[s]")
     rows = [
         (
             spec.name,
@@ -100,9 +109,7 @@ def _print_chip(spec: ChipSpec) -> None:
             console.print(f"{group}: no published figures")
     if spec.source:
         console.print(f"source: {spec.source}", markup=False)
-    console.print(
-        "The source of each figure is a comment beside it in the chip's file (hardware_models/ of the package)."
-    )
+    console.print("The source of each figure is a comment beside it in the chip's file: --toml prints it.")
 
 
 def _shown(key: str, value: Any) -> str:

@@ -9,7 +9,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import AS_JSON, LIMIT
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -23,7 +23,7 @@ Examples:
 
 @command
 def experiment(
-    name: str | None = argument("[NAME]  Name of an experiment, or its file; without one, those that there are.", None),
+    name: str | None = argument("NAME  Name of an experiment, or its file; without one, those that there are.", None),
     data: str | None = option("SOURCE  Where the images are, such as mnist:PATH.  [default: digits, if those]"),
     folder: Path | None = option(
         "FOLDER  Holds checkpoints and results; what is done there is not done again.  [default: build/NAME]"
@@ -53,7 +53,7 @@ def experiment(
             print_json({"experiments": list(names)})
             return
         for known in names:
-            console.print(f"{known}: {load_experiment(known).title}", markup=False, soft_wrap=True)
+            print_line(console, f"{known}: {load_experiment(known).title}")
         return
     check_destinations({"--csv": csv, "--svg": svg, "--save": save}, {})
     asked = load_experiment(name)
@@ -75,6 +75,6 @@ def experiment(
     if as_json:
         print_json(found.to_dict())
         return
-    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+    print_form(console, render_text(found, console.width))
     for path in (csv, svg, save):
         print_written(console, path)

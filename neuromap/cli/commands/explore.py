@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from neuromap.cli.arguments.command import Given, command
+from neuromap.cli.arguments.command import Given, command, in_columns
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import StimuliFlags
 from neuromap.cli.arguments.options import (
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 class DeadlineOptions(Given[None]):
     """Options of accuracy at a deadline."""
 
+    _group: ClassVar = "accuracy"
     deadline: str | None = option(
         "TIME  With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known by "
         "then becomes an objective."
@@ -130,13 +131,15 @@ def explore(
         "OBJECTIVE  Name the best row within the limits, and the command that maps it: first-response, full-response, "
         "worst-case-reaction, sampling-frequency, accuracy-at-deadline, cores or energy."
     ),
-    every: bool = option("--all  Also list mapped rows that are on no front.", False),
+    every: bool = option(
+        "--all  Print every column and what it means, and also the mapped rows that are on no front.", False
+    ),
     reached: DeadlineOptions,
     fed: StimuliFlags,
     html: str | None = option("FILE  Write fronts and rows as one self-contained HTML page to this file."),
-    svg: str | None = option("FILE  Write the picture of the fronts to this file."),
-    csv: str | None = option("FILE  Write all rows as CSV to this file."),
-    json_file: str | None = option("FILE  Write the exploration as JSON to this file."),
+    svg: str | None = option("FILE  Write the picture of the fronts to this file.", group="output"),
+    csv: str | None = option("FILE  Write all rows as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write the exploration as JSON to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Find the rollouts worth running: the Pareto front of responses, sampling frequency, cores and energy.
@@ -164,7 +167,7 @@ def explore(
     check_workers(asked)
     named, figures = list(dict.fromkeys(asked.chips or [DEFAULT_CHIP])), read_figures(other_figures)
     if is_sweep(figures):
-        refuse_in_sweep(best=best, all=every, svg=svg)
+        refuse_in_sweep(best=best, svg=svg)
         if len(named) > 1:
             raise InputError(f"--chip {named[1]}: --set makes several chips of one; give one --chip")
     check_destinations(
@@ -184,7 +187,7 @@ def explore(
     if is_sweep(figures):
         with progress_bar("explore") as progress:
             sweep = sweep_explorations(net, named[0], figures, pattern, limits=limits or None, progress=progress, **how)
-        give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, as_json=as_json)
+        give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
         return
     specs = [nm.load_chip(name, one_value_each(figures)) for name in named]
     watched = ClosestRow(limits)
@@ -208,7 +211,7 @@ def explore(
     if as_json:
         sys.stdout.write(form(found, "json", limits, advice))
     else:
-        _print(found, limits, advice, [path for path, _ in written], every=every)
+        _print(found, limits, advice, [path for path, _ in written], html, every=every)
     leave(found, refusal)
 
 
@@ -245,14 +248,22 @@ def _advice_or_refusal(
     return None, None
 
 
-def _print(found: Exploration, limits: Limits, advice: Advice | None, written: Sequence[str], *, every: bool) -> None:
-    from neuromap.explorer.text import print_exploration
+def _print(
+    found: Exploration, limits: Limits, advice: Advice | None, written: Sequence[str], page: str | None, *, every: bool
+) -> None:
+    from neuromap.explorer.text import print_answers, print_exploration
+    from neuromap.render.table import print_text
 
     console = text_console()
-    print_exploration(found, console, limits, every=every)
+    if every:
+        print_exploration(found, console, limits, every=True)
+    else:
+        print_answers(found, console, limits, page)
     if advice is not None:
-        for line in ("", *advice.lines()):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        *said, typed = advice.lines()
+        for line in ("", *said):
+            print_text(console, line, indent="  ")
+        console.print(in_columns(typed.strip()).rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
     for path in written:
         print_written(console, path)
 

@@ -9,7 +9,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
 from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 
@@ -82,5 +82,5 @@ def export_command(
         print_json({**form(found, "dict"), "written_to": output})
         return
     console = text_console()
-    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    print_form(console, form(found, "text", console.width))
     print_written(console, output)

@@ -13,6 +13,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
     CHIP,
+    EVERY,
     LIMIT,
     NETWORK,
     OTHER_FIGURES,
@@ -85,15 +86,17 @@ def faults(
     ),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output, from its first response on, of which the last one names the class.  "
-        "[default: 1]"
+        "[default: 1]",
+        group="accuracy",
     ),
     limit: int | None = LIMIT,
     engine: Given[EngineChoice],
     flags: MappingFlags,
+    every: bool = EVERY,
     html: str | None = option("FILE  Write curves and table as one self-contained HTML page to this file."),
-    svg: str | None = option("FILE  Write the curves as a picture to this file."),
-    csv: str | None = option("FILE  Write the table as CSV to this file."),
-    json_file: str | None = option("FILE  Write table and single chips as JSON to this file."),
+    svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
+    csv: str | None = option("FILE  Write the table as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write table and single chips as JSON to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Map a network onto a whole chip, let parts of it fail, and print output error and first response over the rates.
@@ -104,6 +107,7 @@ def faults(
     import neuromap as nm
     from neuromap.faults.forms import print_study
     from neuromap.faults.measure_study import study_faults
+    from neuromap.faults.page import findings
     from neuromap.files.whole_file import write_all
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)
@@ -127,7 +131,8 @@ def faults(
         sys.stdout.write(study.to_json())
         return
     console = text_console()
-    print_study(study, console)
+    found = tuple(f"{kind}: {' '.join(said)}".rstrip(".") for kind, said in findings(study).items())
+    print_study(study, console, found, every=every)
     for path, _ in written:
         print_written(console, path)
 

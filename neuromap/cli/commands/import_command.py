@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations, weights_beside
-from neuromap.cli.arguments.options import AS_JSON, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, EVERY, chip_file_of
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 
@@ -45,23 +45,29 @@ def import_command(
         "that of the script, or loihi1; of onnx none, of rates truenorth]"
     ),
     dt: float | None = option(
-        "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]"
+        "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
+        group="formats",
     ),
     tool: str | None = option(
-        "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
+        "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
+        group="formats",
     ),
     data: str | None = option(
-        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits."
+        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits.",
+        group="formats",
     ),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
-        ".npz beside it)."
+        ".npz beside it).",
+        group="formats",
     ),
     calibrate: str | None = option(
         "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, "
-        "and perhaps labels."
+        "and perhaps labels.",
+        group="formats",
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
+    every: bool = EVERY,
     as_json: bool = AS_JSON,
 ) -> None:
     """Take over a network from another tool, and say what was kept, approximated and refused.
@@ -71,7 +77,9 @@ def import_command(
     is imported.
     """
     from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.exchange.findings import findings
     from neuromap.exchange.formats import IMPORT_FORMATS, import_file
+    from neuromap.exchange.of_imports import print_answers
     from neuromap.registry import unknown
     from neuromap.render.value import form
 
@@ -90,7 +98,7 @@ def import_command(
         if options or pins is not None:
             given = ", ".join([*options, *(["pins"] if pins is not None else [])])
             raise InputError(f"format {format}: is a script, which takes no {given}; set it there")
-        _import_script(format, source, output, chip, html, as_json=as_json)
+        _import_script(format, source, output, chip, html, every=every, as_json=as_json)
         return
     if format not in IMPORT_FORMATS:
         raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
@@ -106,7 +114,15 @@ def import_command(
         print_json({**form(found, "dict"), "file": output})
         return
     console = text_console()
-    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    if every:
+        print_form(console, form(found, "text", console.width))
+    else:
+        said = [
+            f"{part.lower()}: {text}" if part in ("Approximated", "Left out") else text
+            for part, texts in findings(found).items()
+            for text in texts
+        ]
+        print_answers(found, console, [text.rstrip(".") for text in said])
     print_written(console, output)
     print_written(console, html)
 
@@ -123,11 +139,12 @@ def _write(found: Imported, output: str | None, html: str | None) -> None:
 
 
 def _import_script(
-    format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, as_json: bool
+    format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, every: bool, as_json: bool
 ) -> None:
     """Run a script of another simulator on a chip, and write its network in integers."""
     from neuromap.backends.scripts import import_script
     from neuromap.cli.printing.script_page import import_of_script
+    from neuromap.render.table import print_rest
 
     found = import_script(format, script, chip, width=text_width())
     _write(import_of_script(format, script, found), output, html)
@@ -135,6 +152,8 @@ def _import_script(
         print_json({"format": "neuromap import 1", "from": format, **found.figures, "file": output})
         return
     console = text_console()
-    console.print(found.text.rstrip("\n"), markup=False, soft_wrap=True)
+    print_form(console, found.text if every else found.text.partition("\n\n")[0])
+    if not every:
+        print_rest(console, ["what became of neurons and synapses"], "--all, --html FILE or --json")
     print_written(console, output)
     print_written(console, html)

@@ -8,7 +8,7 @@ from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations, weights_beside
 from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -43,5 +43,5 @@ def lift(
         print_json({**form(found, "dict"), "file": output})
         return
     console = text_console()
-    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    print_form(console, form(found, "text", console.width))
     print_written(console, output)

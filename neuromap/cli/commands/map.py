@@ -91,7 +91,7 @@ def map_command(
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
     chip, figures = chosen_chip(chip), read_figures(other_figures)
     if is_sweep(figures):
-        refuse_in_sweep(output=output, dry_run=dry_run, all=every)
+        refuse_in_sweep(output=output, dry_run=dry_run)
     elif html is not None:
         raise InputError(f"--html {html}: is for several chips; make them with --set core.axons=256,512")
     read = {"network file": network, "chip file": chip_file_of(chip), **flags.files}
@@ -99,7 +99,9 @@ def map_command(
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     if is_sweep(figures):
-        _sweep(Request(rollout, spec := flags.chip(chip), flags.options(net, spec)), figures, html, as_json=as_json)
+        _sweep(
+            Request(rollout, spec := flags.chip(chip), flags.options(net, spec)), figures, html, every, as_json=as_json
+        )
         return
     spec = flags.chip(chip, one_value_each(figures))
     options = flags.options(net, spec)
@@ -122,12 +124,12 @@ def map_command(
     _print_mapping(mapping, budget, output, every=every, as_json=as_json)
 
 
-def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *, as_json: bool) -> None:
+def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, every: bool, *, as_json: bool) -> None:
     from neuromap.sweep.map_each import sweep_mappings
 
     with progress_bar("mapping") as progress:
         sweep = sweep_mappings(request.rollout, request.chip, figures, request.options, progress)
-    give_sweep(sweep, {"html": html}, as_json=as_json)
+    give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
 
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:

@@ -14,6 +14,7 @@ from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
     CHIP,
+    EVERY,
     EXECUTIONS,
     LIMIT,
     OTHER_FIGURES,
@@ -54,7 +55,7 @@ Examples:
 
 @command
 def report(
-    network: Path | None = argument("[NET]  Network file (TOML); none with --from.", None),
+    network: Path | None = argument("NET  Network file (TOML); none with --from.", None),
     patterns: list[str] | None = option(
         "PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). May be "
         "repeated. By default streaming, sequential and those of the file."
@@ -71,20 +72,23 @@ def report(
     engine: Given[EngineChoice],
     flags: MappingFlags,
     html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
-    csv: str | None = option("FILE  Write the report as CSV to this file."),
-    json_file: str | None = option("FILE  Write the report as JSON to this file."),
+    csv: str | None = option("FILE  Write the report as CSV to this file.", group="output"),
+    json_file: str | None = option("FILE  Write the report as JSON to this file.", group="output"),
     data: str | None = option(
         "SOURCE  Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
         "accuracy over ticks."
     ),
     accuracy_frames: int | None = option(
-        "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]"
+        "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
+        group="accuracy",
     ),
     limit: int | None = LIMIT,
     struck: FaultSection,
     kept: StoreOptions,
+    every: bool = EVERY,
     figure_folder: str | None = option(
-        "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF."
+        "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
+        group="output",
     ),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -103,13 +107,14 @@ def report(
     from neuromap.report.figure_files import figure_files
     from neuromap.report.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.figure_folder import figure_folder as made_folder
+    from neuromap.report.findings import leading
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program, sweep_reports
-    from neuromap.report.text import print_report
+    from neuromap.report.text import print_answers, print_report
 
     if kept.store is not None:
         mapped = (network, patterns, executions, chip, other_figures, program_file, html, data)
         kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
-        report_on_store(kept, csv, json_file, as_json=as_json)
+        report_on_store(kept, csv, json_file, every=every, as_json=as_json)
         return
     kept.require_none()
     struck.require_none()
@@ -165,7 +170,7 @@ def report(
             with progress_bar("report") as progress:
                 asked = {"options": options, "progress": progress, **arguments}
                 sweep = sweep_reports(net, spec, figures, chosen, wanted or None, **asked)
-            give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, as_json=as_json)
+            give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
             return
         images = None if data is None else load_images(data, "test", limit=limit)
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
@@ -186,7 +191,10 @@ def report(
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
     else:
         console = text_console()
-        print_report(made, console)
+        if every:
+            print_report(made, console)
+        else:
+            print_answers(made, console, leading(made), html)
         for path, _ in contents:
             print_written(console, path)
         if figure_folder is not None:

@@ -44,27 +44,33 @@ def rollouts(
         "PATTERN  Only this pattern: a name, several names separated by commas, or streaming edges ('H1 -> O, H2 -> "
         "O'). May be repeated. By default streaming, sequential and those of the file."
     ),
-    every: bool = option("--all  List every valid pattern, up to --limit.", False),
+    every: bool = option("--all  List every valid pattern, up to --limit, with every column.", False),
     limit: int = option("N  Most patterns that --all lists, at most 100000.", 100),
     node_times: str | None = option(
         "WHICH  work: every node takes as long as its multiply-accumulates, which the table work of the network file "
-        "holds; times are ticks.  [default: an update step for every node]"
+        "holds; times are ticks.  [default: an update step for every node]",
+        group="times",
     ),
     work_per_tick: int | None = option(
         "N  Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest node "
-        "takes 1000 ticks]"
+        "takes 1000 ticks]",
+        group="times",
     ),
     chip: str | None = option(
         "CHIP  Seconds too, on a packaged chip or a chip file, over the number of cores; neurons evenly spread, work "
-        "counted on input frames."
+        "counted on input frames.",
+        group="times",
     ),
     cores: tuple[int, ...] | None = option(
         "CORES  With --chip: numbers of cores, separated by commas.  [default: powers of two up to those of the chip]",
         items="int",
         within=(1, 1_000_000),
+        group="times",
     ),
     fed: FrameFlags,
-    svg: str | None = option("--svg FILE  With --chip: draw first response and frame period over cores."),
+    svg: str | None = option(
+        "--svg FILE  With --chip: draw first response and frame period over cores.", group="times"
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
@@ -107,9 +113,9 @@ def rollouts(
     if as_json:
         print_json(figures | ({} if over is None else {"seconds": _seconds_document(over)}))
         return
-    print_rollouts(figures)
+    print_rollouts(figures, every=every)
     if over is not None:
-        _print_seconds(over)
+        _print_seconds(over, every=every)
 
 
 def _over_cores(
@@ -150,16 +156,19 @@ def _seconds_document(over: SecondsOverCores) -> Any:
     return SECONDS.write(over)
 
 
-def _print_seconds(over: SecondsOverCores) -> None:
+def _print_seconds(over: SecondsOverCores, *, every: bool) -> None:
     from neuromap.cli.printing.text_output import text_console
+    from neuromap.render.table import print_rest, print_text
     from neuromap.report.over_cores import tables
 
     console = text_console()
     for title, table in tables(over):
         console.print(title, markup=False)
-        table.print(console)
+        table.print(console, brief=not every)
+        if left := [] if every else table.left_out(console.width):
+            print_rest(console, left, "--all or --json")
     for lead in over.leads:
-        console.print(f"{lead.told}.", markup=False, soft_wrap=True)
+        print_text(console, f"{lead.told}.")
 
 
 def _work_per_tick(network: Network, node_times: str | None, given: int | None) -> int | None:

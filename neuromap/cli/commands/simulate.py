@@ -28,7 +28,7 @@ Examples:
   neuromap simulate sr.nmp
   neuromap simulate sr.nmp --frames 100 --seed 7 --density 0.2 --json
   neuromap simulate sr.nmp --record outputs,node:H1 --record-potentials core:0 -o sr.trace
-  python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
+  python examples/digits/stimulus.py digits.safetensors  (needs scikit-learn)
   neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
   neuromap simulate sr.nmp --frames 100000 --checkpoint sr.checkpoint --every 100000 -o sr.h5
   neuromap simulate sr.nmp --ranks 2 --frames 100000 --resume sr.checkpoint    (needs mpi4py)

@@ -34,7 +34,7 @@ _LONGEST_TOKEN_FILE = 2**20
 
 @command
 def studio(
-    networks: list[Path] | None = argument("[NET]...  Network files (TOML); the first is shown.", None),
+    networks: list[Path] | None = argument("NET  Network files (TOML); the first is shown.", None),
     patterns: list[str] | None = option(
         "--pattern PATTERN  Rollout pattern: streaming, sequential, a name from the file, or its streaming edges; "
         "given twice, two patterns run side by side.  [default: streaming]"
@@ -45,11 +45,12 @@ def studio(
         "SOURCE  Labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits, if scikit-learn "
         "is installed]"
     ),
-    host: str = option("HOST  Where to listen; beyond loopback it needs a token.", "127.0.0.1"),
-    port: int = option("PORT  Port to listen on.", 8765),
+    host: str = option("HOST  Where to listen; beyond loopback it needs a token.", "127.0.0.1", group="serving"),
+    port: int = option("PORT  Port to listen on.", 8765, group="serving"),
     token_file: Path | None = option(
         "FILE  File with the token that whoever opens the page must know: 16 letters, digits, - or _, or more.  "
-        "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]"
+        "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]",
+        group="serving",
     ),
     token: str | None = option("TOKEN  Refused: others can read it.", hidden=True),
     folder: Path | None = option(

@@ -9,7 +9,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
@@ -35,10 +35,15 @@ def train(
     *,
     flags: Given[TrainingOptions],
     limit: int | None = LIMIT,
-    test: bool = option("Measure on the test images at the end, instead of the validation images.", False),
-    with_validation: bool = option("With --test: train on the validation images too, measure at the end.", False),
+    test: bool = option(
+        "Measure on the test images at the end, instead of the validation images.", False, group="training"
+    ),
+    with_validation: bool = option(
+        "With --test: train on the validation images too, measure at the end.", False, group="training"
+    ),
     checkpoint: str | None = option(
-        "FILE  Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it."
+        "FILE  Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it.",
+        group="training",
     ),
     chip: str | None = option(
         "--for CHIP  Train integer weights and thresholds for this chip: a packaged one or a chip file."
@@ -47,7 +52,7 @@ def train(
     output: str | None = option(
         "-o, --output NAME.toml  With --for: write the trained network to this file, and its weights beside it."
     ),
-    csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file."),
+    csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file.", group="output"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Train a network under a rollout pattern, or under several, and print its accuracy frame by frame.
@@ -96,8 +101,8 @@ def train(
         return
     console = text_console()
     for line in () if made is None else made.lines:
-        console.print(line, markup=False, soft_wrap=True)
-    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+        print_line(console, line)
+    print_form(console, render_text(found, console.width))
     for path in (checkpoint, csv, output):
         print_written(console, path)
 

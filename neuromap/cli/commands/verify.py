@@ -22,7 +22,7 @@ Examples:
   neuromap verify examples/digits/sr.toml
   neuromap verify examples/digits/sr.toml --pattern hybrid --execution pipelined --frames 100
   neuromap verify examples/digits/sr.toml --splitters anywhere --placer hilbert
-  python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
+  python examples/digits/stimulus.py digits.safetensors  (needs scikit-learn)
   neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus digits.safetensors
 """
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +36,8 @@ Examples:
   neuromap watch sr.nmp --stimulus digits.safetensors --classes 10 --speed 0
   neuromap watch sr.nmp --frames 10 --seed 7 --speed 1
 \b
-Keys: space pauses and goes on, t runs a tick, f a frame, + and - change the speed, q ends.
+Keys: space pauses and goes on, t runs a tick, f a frame, + and - change the
+speed, q ends.
 """
 
 _SPEED = 10.0
@@ -104,7 +109,9 @@ def _check_classes(program: ChipProgram, classes: int | None) -> None:
     sizes = {port.name: port.size for port in program.nodes if port.kind == "output"}
     wrong = [f"{name} has {size}" for name, size in sizes.items() if classes < 1 or size % classes]
     if wrong:
-        raise InputError(f"--classes {classes}: cannot share the neurons of an output equally; {wrong[0]}")
+        raise InputError(
+            f"--classes {classes}: cannot share the neurons of an output equally; {wrong[0]}, give a divisor of it"
+        )
 
 
 def _source(
@@ -152,7 +159,6 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
     """Draw the screen again and again, as keys ask for."""
     from rich.live import Live
 
-    from neuromap.cli.commands.keys import pressed_keys
     from neuromap.cli.commands.pace import Player
     from neuromap.cli.printing.watch_screen import Watcher, watch_screen
 
@@ -196,3 +202,50 @@ def _screen() -> Console:
     if console.width < 2 or console.height < 2:
         console.size = (80, _SIZE_WITHOUT)
     return console
+
+
+# Keys that are pressed while it runs, read one by one where stdin is a terminal that tells them.
+
+Keys = Callable[[float], str]
+"""Waits for a key so many seconds and gives it; an empty text where none was pressed."""
+
+
+@contextmanager
+def pressed_keys() -> Iterator[Keys | None]:
+    """Read keys as they are pressed, without echo, until the block ends.
+
+    Yields
+    ------
+    callable or None
+        ``keys(seconds)``; None where stdin is no terminal, or the system's terminals are not those of POSIX.
+    """
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        yield None
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        yield None
+        return
+    stream = sys.stdin.fileno()
+    before = termios.tcgetattr(stream)
+    ended = False
+
+    def key(wait: float) -> str:
+        nonlocal ended
+        if ended:
+            time.sleep(wait)
+            return ""
+        ready, _, _ = select.select([stream], [], [], wait)
+        found = os.read(stream, 1) if ready else b" "
+        if not found:
+            ended = True  # the terminal is gone: there is nobody to stop the run
+            return "q"
+        return found.decode("ascii", "replace") if ready else ""
+
+    tty.setcbreak(stream)
+    try:
+        yield key
+    finally:
+        termios.tcsetattr(stream, termios.TCSADRAIN, before)

@@ -48,9 +48,9 @@ def _head(problem: Infeasibility) -> str:
 def _print_nodes(found: DryRun, console: Console) -> None:
     chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # a neuron of other cores sends anywhere itself
     has_parts = any(node.parts for node in found.nodes)
-    added = [f"copies of {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
-    added += ["parts of sums"] if has_parts else []
-    headers = ("node", "neurons", "sources", f"axons of {chip.axons}", *added, "cores")
+    added = [f"copies\nof {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
+    added += ["parts\nof sums"] if has_parts else []
+    headers = ("node", "neurons", "sources", f"axons\nof {chip.axons}", *added, "cores")
     rows = []
     for node in found.nodes:
         axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")

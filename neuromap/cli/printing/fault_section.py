@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class FaultSection(Given[None]):
     """Which faults strike the programs of a report."""
 
+    _group: ClassVar = "faults"
     faults: list[str] | None = option(
         "KINDS  Let faults of these kinds strike every mapped row, and add output error, first response and (with "
         "--data) accuracy over their rates: all, or kinds as of neuromap faults, separated by commas.",

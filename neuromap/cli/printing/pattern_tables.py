@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from neuromap.cli.printing.text_output import text_console
 from neuromap.files.messages import counted
-from neuromap.render.table import Table, text_table
+from neuromap.render.table import Table, print_rest, print_text, text_table
 
 _LONGEST_NUMBER = 15
 _HEADERS = (
@@ -31,7 +32,7 @@ _NAMES = {
 }
 
 
-def print_rollouts(figures: Mapping[str, Any]) -> None:
+def print_rollouts(figures: Mapping[str, Any], *, every: bool = True) -> None:
     """Print counts, then a table of the listed patterns; all times in update steps."""
     console = text_console()
     counts, proven = figures["counts"], figures["proven"]
@@ -48,12 +49,15 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
     text_table(("count", "number", ""), numbers).print(console)
     rows = figures["patterns"]
     console.print(_unit(figures))
-    _times(rows, counts["edges"], len(figures["outputs"])).print(console)
+    table = _times(rows, counts["edges"], len(figures["outputs"]))
+    table.print(console, brief=not every)
     for row in rows:
         if not row["valid"]:
             cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
             console.print(f"{row['name']}: invalid, its sequential edges form the cycle {cycle}", markup=False)
     _print_notes(rows, len(figures["inputs"]), numbers_are_of_network=figures["class_numbers_are_of_network"])
+    if left := [] if every else table.left_out(console.width):
+        print_rest(console, left, "--all or --json")
     if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
 
@@ -88,7 +92,7 @@ def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Table
             ]
             lines.append([*head, execution, f"{times['frame_period']}", *cells])
             head = ["", "", "", ""]
-    return text_table(_HEADERS, lines, (0, 4), repeated=(0, 4))
+    return text_table(_HEADERS, lines, (0, 4), last=1, repeated=(0, 4))
 
 
 def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: int) -> str:
@@ -101,20 +105,25 @@ def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: i
 
 def _print_notes(rows: list[Mapping[str, Any]], n_inputs: int, *, numbers_are_of_network: bool) -> None:
     console = text_console()
-    console.print("F: inference factor. First response: from stimulus onset to the first output that depends on it;")
-    console.print("full response: to the first output that the longest path from the input has reached.")
+    say = partial(print_text, console)
+    say(
+        "F: inference factor. First response: from stimulus onset to the first output that depends on it; full "
+        "response: to the first output that the longest path from the input has reached."
+    )
     if n_inputs > 1:
-        console.print("With several inputs, the first response is that of the input answered first, the worst-case")
-        console.print("reaction to an event at the one answered last.")
-    if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
-        console.print("<=: an upper bound, the search for the longest path was cut off.")
-    if any(row["behaviour_class"] not in (None, 1) for row in rows):
-        console.print("Class: patterns of one behaviour class compute the same function up to a shift by whole frames;")
-        console.print("to change from one class to another, a network must be trained anew. Class 1 is streaming's.")
-    if not numbers_are_of_network:
-        console.print(
-            "Too many valid patterns to enumerate: classes without a named pattern have the next free numbers."
+        say(
+            "With several inputs, the first response is that of the input answered first, the worst-case reaction to "
+            "an event at the one answered last."
         )
+    if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
+        say("<=: an upper bound, the search for the longest path was cut off.")
+    if any(row["behaviour_class"] not in (None, 1) for row in rows):
+        say(
+            "Class: patterns of one behaviour class compute the same function up to a shift by whole frames; to change "
+            "from one class to another, a network must be trained anew. Class 1 is streaming's."
+        )
+    if not numbers_are_of_network:
+        say("Too many valid patterns to enumerate: classes without a named pattern have the next free numbers.")
 
 
 def _number(value: int | str | None, log2: float | None) -> str:

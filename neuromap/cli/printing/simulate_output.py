@@ -9,6 +9,7 @@ from neuromap.arrays.times import Time, largest_gap
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.files.messages import counted
 from neuromap.render.numbers import as_number, intervals
+from neuromap.render.table import print_rest, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,10 +49,16 @@ def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, o
     }
 
 
+def _print_columns(console: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a column for every node, as many as fit."""
+    table = text_table(headers, rows, (), repeated=(0,))
+    table.print(console, brief=True)
+    if left := table.left_out(console.width):
+        print_rest(console, left, "--json or -o")
+
+
 def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> None:
     """Print spikes frame by frame, then in all."""
-    from neuromap.render.table import text_table
-
     console = text_console()
     _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
     spikes, sent = dict(zip(counts.nodes, counts.spikes, strict=True)), _sent(program)
@@ -60,7 +67,7 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
         for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1))
     ]
     if spikes:
-        text_table(["frame", *(f"{sent}s of {port.name} at tick" for port in spikes)], rows, ()).print(console)
+        _print_columns(console, ["frame", *(f"{sent}s of {port.name}\nat tick" for port in spikes)], rows)
     if counts.n_frames > _ROWS_SHOWN + 1:
         console.print(f"{counts.n_frames - 1 - _ROWS_SHOWN} more frames: see --json or -o")
     for (port, row), strays in zip(spikes.items(), counts.strays.tolist(), strict=True):
@@ -97,8 +104,6 @@ def batch_object(program: ChipProgram, batch: Batch, output: str | None) -> dict
 
 def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
     """Print spikes stimulus by stimulus, then in all."""
-    from neuromap.render.table import text_table
-
     console = text_console()
     _print_head(
         console,
@@ -111,7 +116,7 @@ def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
     rows = [
         (f"{number}", *(f"{row[number]}" for row in counts.values())) for number in range(min(len(batch), _ROWS_SHOWN))
     ]
-    text_table(["stimulus", *(f"{sent}s of {port.name}" for port in counts)], rows, ()).print(console)
+    _print_columns(console, ["stimulus", *(f"{sent}s\nof {port.name}" for port in counts)], rows)
     if len(batch) > _ROWS_SHOWN:
         console.print(f"{len(batch) - _ROWS_SHOWN} more stimuli: see --json or -o")
     for port, row in counts.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -13,7 +13,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
-from neuromap.options import option
+from neuromap.options import COMMON, option
 
 if TYPE_CHECKING:
     from neuromap.sweep.grouped_runs import RunsOver
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class StoreOptions(Given[None]):
     """A store and what is shown of it."""
 
+    _group: ClassVar = "store"
     store: str | None = option(
-        "--from STORE  Report on the rows in this file, which neuromap sweep or neuromap explore wrote."
+        "--from STORE  Report on the rows in this file, which neuromap sweep or neuromap explore wrote.", group=COMMON
     )
     over: str | None = option(
         "PARAMETERS  With --from: take runs together that have the same values of one parameter or two, such as "
@@ -55,7 +56,7 @@ class StoreOptions(Given[None]):
                 raise InputError(f"--{name} {value}: is of a figure over parameters; name these with --over")
 
 
-def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, as_json: bool) -> None:
+def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, and print the runs, or a figure over parameters."""
     from neuromap.files.whole_file import write_all
     from neuromap.sweep.over_forms import print_over
@@ -81,9 +82,9 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     else:
         console = text_console()
         if over is None:
-            print_runs(table, console)
+            print_runs(table, console, every=every)
         else:
-            print_over(over, console)
+            print_over(over, console, every=every)
         for path, _ in contents:
             print_written(console, path)
     leave_with(table)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from neuromap.sweep.chip_sweep import ChipSweep
 
 
-def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, as_json: bool) -> None:
+def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
     from neuromap.files.whole_file import write_all
     from neuromap.sweep.sweep_forms import print_sweep
@@ -26,7 +26,7 @@ def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, as_json: bo
         sys.stdout.write(sweep.to_json())
     else:
         console = text_console()
-        print_sweep(sweep, console)
+        print_sweep(sweep, console, every=every)
         for path, _ in contents:
             print_written(console, path)
     _leave(sweep)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuromap.render.table import escaped
+from neuromap.render.table import escaped, print_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 _LONGEST_LINE = 1000
+PROGRAM = ContextVar("PROGRAM", default="neuromap")
+"""What a line on stderr begins with: the program and its command."""
 
 
 def one_line(text: str) -> str:
@@ -28,16 +31,16 @@ def one_line(text: str) -> str:
 def print_error(line: str) -> None:
     """Write a line of :func:`one_line` to stderr; a stderr that takes nothing is no further error."""
     with suppress(OSError):
-        sys.stderr.write(f"neuromap: {line}\n")
+        sys.stderr.write(f"{PROGRAM.get()}: {line}\n")
         sys.stderr.flush()
 
 
 def text_width() -> int:
-    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160; from 40 to 1000 there."""
+    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 80; from 40 to 1000 there."""
     if sys.stdout.isatty():
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals say 0
     width = int(os.environ.get("COLUMNS", 0))  # a number: see boundary.py
-    return min(width, 1000) if width >= 40 else 160
+    return min(width, 1000) if width >= 40 else 80
 
 
 def text_console() -> Console:
@@ -48,8 +51,17 @@ def text_console() -> Console:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print one line, however long and whatever is in it."""
-    console.print(one_line(text), markup=False, soft_wrap=True)
+    """Print a text, whatever is in it, broken between words."""
+    print_text(console, one_line(text))
+
+
+def print_form(console: Console, text: str) -> None:
+    """Print a text of tables, which fit, and of sentences, which are broken between words."""
+    for line in text.rstrip("\n").splitlines():
+        if len(line) > console.width:
+            print_text(console, line, indent="  ")
+        else:
+            console.print(line, markup=False, soft_wrap=True)
 
 
 def print_written(console: Console, path: str | Path | None) -> None:

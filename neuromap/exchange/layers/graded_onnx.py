@@ -148,13 +148,18 @@ class _Writer:
             self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, shape))
             self._round(node, name, np.array([neuron.scale or 1.0]), is_input=True)
             return
-        sums, unit = self._sums(node), self._unit(node)
-        if name in self._network.outputs and self._is_whole(neuron) and self._type(neuron) is None:
+        sums = self._sums(node)
+        if name in self._network.outputs and self._type(neuron) is None:
             if any(u == name for u, _ in self._network.edges):
                 self._refuse_wide(node)
-            self._outputs.append(self._onnx.helper.make_tensor_value_info(sums, self._onnx.TensorProto.FLOAT, shape))
+            if self._is_whole(neuron):
+                self._require_exact(node, _EXACT, "float32")
+                kind = self._onnx.TensorProto.FLOAT
+            else:
+                sums, kind = self._wide(node, sums), self._onnx.TensorProto.INT32
+            self._outputs.append(self._onnx.helper.make_tensor_value_info(sums, kind, shape))
             return
-        self._round(node, sums, unit)
+        self._round(node, sums, self._unit(node))
 
     def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
         gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"
@@ -251,13 +256,7 @@ class _Writer:
     def _unit(self, node: Node) -> Floats:
         """Find the float32 scale that rounds as the neuron does, for every feature or neuron."""
         (neuron, whole), name = _known(node), node.name
-        low, high = self._reach(node)
-        greatest = int(max(high.max(initial=0), -low.min(initial=0)))
-        if greatest >= _EXACT:
-            raise NotSupportedError(
-                f"node {name}: its sums reach {greatest}; float32 of ONNX holds integers below 2**24 = {_EXACT}, take "
-                "fewer bits, or keep the network file"
-            )
+        low, high = self._require_exact(node, _EXACT, "float32")
         ratio = np.stack([np.broadcast_to(part, node.size) for part in (neuron.multiplier, neuron.shift)])
         if (ratio.reshape(2, -1, whole[2]) == ratio[:, None, : whole[2]]).all():  # then scales are those of features
             ratio, low, high = ratio[:, : whole[2]], low.reshape(-1, whole[2]).min(0), high.reshape(-1, whole[2]).max(0)
@@ -271,6 +270,34 @@ class _Writer:
             text = "no float32 scale rounds as the network does"
             self.notes.append(Note(name, text, error=float(missed), unit="sums of different neurons"))
         return found[back.ravel()]
+
+    def _require_exact(self, node: Node, bound: int, kind: str, factor: int = 1) -> tuple[Ints, Ints]:
+        """Give the least and greatest sums, which a type of ONNX has to hold, times a factor."""
+        low, high = self._reach(node)
+        greatest = int(max(high.max(initial=0), -low.min(initial=0))) * factor
+        if greatest >= bound:
+            times = f" times its multiplier of {factor}" if factor > 1 else ""
+            raise NotSupportedError(
+                f"node {node.name}: its sums{times} reach {greatest}; {kind} of ONNX holds integers below "
+                f"2**{bound.bit_length() - 1} = {bound}, take fewer bits, or keep the network file"
+            )
+        return low, high
+
+    def _wide(self, node: Node, sums: str) -> str:
+        """Round the sums of an output to integers that QuantizeLinear has no type for, exactly, in float64."""
+        (neuron, _), name = _known(node), node.name
+        self._require_exact(node, _EXACT, "float32")
+        self._require_exact(node, 2**53, "float64", int(neuron.multiplier.max()))
+        ratio = np.ldexp(neuron.multiplier.astype(np.float64), -neuron.shift)
+        each = _by_feature(np.broadcast_to(ratio, node.size), node)
+        low, high, zero = (
+            self._store(np.float64(bound), f"{name}.{word}")  # type: ignore[arg-type]
+            for bound, word in ((neuron.low, "low"), (neuron.high, "high"), (neuron.zero_point, "zero"))
+        )
+        found = self._op("Cast", [sums], name, to=self._onnx.TensorProto.DOUBLE)
+        found = self._op("Round", [self._op("Mul", [found, self._store(each, f"{name}.ratio")], name)], name)
+        found = self._op("Add", [self._op("Clip", [found, low, high], name), zero], name)
+        return self._op("Cast", [found], name, gives=f"{name}.integers", to=self._onnx.TensorProto.INT32)
 
     def _reach(self, node: Node) -> tuple[Ints, Ints]:
         neuron, _ = _known(node)
@@ -346,10 +373,6 @@ class _Writer:
         if name in self._network.outputs and not is_input:
             held = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
             self._outputs.append(self._onnx.helper.make_tensor_value_info(integers, held, [1, features, rows, columns]))
-
-    def _bound(self, kind: str, sums: str, spread: NDArray[np.float32], value: int, name: str) -> str:
-        bound = (spread * np.float32(value)).astype(np.float32)
-        return self._op(kind, [sums, self._store(bound, f"{name}.{kind.lower()}")], name)
 
 
 def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, high: int) -> tuple[float, int]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.layers.compute import conv_matrix, dense_matrix, moved_elements, window_matrix
 from neuromap.exchange.layers.find_structure import node_name
 from neuromap.exchange.layers.graded_nodes import (
@@ -33,6 +33,7 @@ from neuromap.exchange.layers.graded_nodes import (
 from neuromap.exchange.layers.layer_shapes import element_order
 from neuromap.exchange.layers.requantise import Meaning
 from neuromap.exchange.layers.structure import Structure
+from neuromap.files.messages import show_name
 from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.network.build import build_network
@@ -48,6 +49,16 @@ _COMPUTES = ("conv", "conv_transpose", "dense", "product", "multiply", "add", "a
 def is_quantised(graph: OperatorGraph) -> bool:
     """Tell whether a graph makes integers of tensors, or reals of integers."""
     return any(one.setting("quantises") or one.setting("dequantises") for one in graph.operators)
+
+
+def require_divisors(graph: OperatorGraph) -> None:
+    """Refuse a graph that divides by what is no positive number where it makes integers: they would mean nothing."""
+    for one in graph.operators:
+        if one.setting("quantises"):
+            try:
+                _positive(one.constants[0])
+            except NotSupportedError as reason:
+                raise InputError(f"node {show_name(one.name)}: {reason}") from None
 
 
 def take_graded(graph: OperatorGraph, structure: Structure, name: str) -> TakenGraded:
@@ -585,8 +596,13 @@ def _plain(part: Part, shape: TensorShape) -> Sums:
 
 
 def _positive(scale: NDArray[Any]) -> NDArray[Any]:
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise NotSupportedError("its scale is not a positive number; write the file again")
+    numbers = scale.astype(np.float64).ravel()
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
+    if len(wrong):
+        place = f" at {wrong[0]}" if len(numbers) > 1 else ""
+        raise NotSupportedError(
+            f"its scale{place} is {numbers[wrong[0]]:g}; a scale is a positive number, quantise the model again"
+        )
     return scale
 
 

@@ -19,7 +19,7 @@ from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.graded_nodes import TakenGraded
 from neuromap.exchange.layers.layer_shapes import layer_shapes
 from neuromap.exchange.layers.structure import Layer, Structure
-from neuromap.exchange.layers.take_graded import is_quantised, take_graded
+from neuromap.exchange.layers.take_graded import is_quantised, require_divisors, take_graded
 from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers.operator import Operator
@@ -50,6 +50,7 @@ def take_graph(
         return _calibrated(graph, shown, format, source)
     if labels is not None or percentile is not None:
         raise InputError("labels and percentile belong to a calibration set; give calibration too")
+    require_divisors(graph)
     whole, graph = graph, simplified(graph)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:

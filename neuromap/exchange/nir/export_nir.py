@@ -172,8 +172,8 @@ class _Writer:
         network = self._network
         if network.is_graded:
             raise NotSupportedError(
-                f"network {network.name}: its nodes are graded, they send values; NIR has no primitive for them, keep "
-                "the network's own file"
+                f"network {network.name}: its nodes are graded, they send values, and NIR has no primitive for them; "
+                "neuromap export NET.toml --to onnx writes them, neuromap import rates NET.toml makes them spiking"
             )
         for name in network.nodes:
             check_name(name, "node")

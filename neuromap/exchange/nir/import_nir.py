@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuromap.arrays.array_types import Bools
-from neuromap.errors import InputError, NeuromapError, StimulusError
+from neuromap.errors import InputError, NeuromapError, NotSupportedError, StimulusError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.nir.contract import Contracted, contract
 from neuromap.exchange.nir.float_network import (
@@ -87,7 +86,7 @@ def from_nir(
         within a step; ``streaming``: every edge takes one tick, whatever is beside it.
     compare : int or mapping of str to ndarray of bool, shape (steps, size)
         Spikes of input nodes on which the spike trains of the integers are compared with the equations'; or so many
-        steps of random ones, 0 for no comparison. It needs Elephant (extra ``distances``), and is left out without.
+        steps of random ones, 0 for no comparison. It needs Elephant (extra ``distances``); without it, a note says so.
 
     Returns
     -------
@@ -127,7 +126,13 @@ def _imported(
         found = contract(graph)
         if head is not None:
             restored = replace(restore(found, head), source=called, producer=_producer(graph))
-            unused = {"chip": chip, "dt": dt, "scheme": scheme, "tool": tool}
+            made_for = restored.network.tables.get("made_for", {}).get("chip")
+            unused = {
+                "chip": None if spec and spec.name == made_for else chip,
+                "dt": dt,
+                "scheme": scheme,
+                "tool": tool,
+            }
             return _with_unused(restored, [name for name, value in unused.items() if value is not None])
         stateless = frame_network(_stem(called), found, _names(found))
         if stateless is not None:
@@ -162,19 +167,24 @@ def _quantised(
     has_pulses = not chip.kind.computes(CurrentNeuron)
     found = quantise(float_network(_stem(called), parts, names, has_pulses=True) if has_pulses else original, chip)
     quantisation = found.quantisation
-    told = ""
-    if isinstance(compare, Mapping):
-        quantisation = replace(quantisation, distances=distances(original, found.network, compare))
-        told = "compared with the equations on the spikes that were given"
-    elif can_compare(original, compare):
-        trains = distances(original, found.network, random_spikes(original, compare))
-        quantisation = replace(quantisation, distances=trains)
-        told = f"compared with the equations on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
+    told, missing = "", ""
+    try:
+        if isinstance(compare, Mapping):
+            trains = distances(original, found.network, compare)
+            told = "on the spikes that were given"
+        elif can_compare(original, compare):
+            trains = distances(original, found.network, random_spikes(original, compare))
+            told = f"on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
+        quantisation = replace(quantisation, distances=trains if told else ())
+    except NotSupportedError as error:  # Elephant is an extra
+        missing = str(error)
     outputs = tuple(names[name] for name in parts.graph.read_out)
     network = replace(found.network, outputs=outputs or found.network.outputs)
     kept, approximated, refused = notes_of(parts, names, network, delay_error(parts))
     if told:
-        approximated = (*approximated, Note("spike trains", told))
+        approximated = (*approximated, Note("spike trains", f"compared with the equations {told}"))
+    if missing:
+        refused = (*refused, Note("spike trains", "are not compared with the equations'", missing))
     return Imported(
         network,
         "nir",
@@ -368,9 +378,9 @@ MOST_WORK = 2**28
 
 
 def can_compare(network: FloatNetwork, steps: int) -> bool:
-    """Tell whether there is an input to draw spikes for, a comparison is quick, and Elephant is there."""
+    """Tell whether there is an input to draw spikes for, and a comparison is quick."""
     work = sum(len(part.weight) for part in network.synapses) * steps
-    return bool(network.inputs) and steps > 0 and work <= MOST_WORK and find_spec("elephant") is not None
+    return bool(network.inputs) and steps > 0 and work <= MOST_WORK
 
 
 def random_spikes(network: FloatNetwork, steps: int, seed: int = 0) -> dict[str, Bools]:

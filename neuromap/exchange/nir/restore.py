@@ -54,7 +54,10 @@ def restore(graph: Contracted, head: Head) -> Imported:
     require_known_parts(graph, head)
     what = "frame" if not network.is_spiking else "spiking"
     text = f"{what} network of {counted(len(nodes), 'node')} and {counted(len(edges), 'edge')}, as neuromap wrote it"
-    return Imported(network, "nir", "", kept=(Note("graph", text),))
+    notes = [Note("graph", text)]
+    if chip := network.tables.get("made_for", {}).get("chip"):
+        notes.append(Note("chip", f"the integers are those of {chip}, which the network was made for"))
+    return Imported(network, "nir", "", kept=tuple(notes))
 
 
 def thresholds_of(name: str, node: NirNode, shape: tuple[int, ...], constant: NDArray[np.float64]) -> NDArray[np.int64]:

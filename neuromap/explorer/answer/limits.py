@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, objective_named
@@ -59,6 +59,7 @@ class Limits(Card):
     'full response <= 5 ms, cores <= 200'
     """
 
+    _group: ClassVar = "limits"
     first_response_seconds: float | None = option(
         "--max-first-response TIME  First response, at most, such as 5ms.", reads=_read_bound
     )

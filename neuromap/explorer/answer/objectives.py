@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from neuromap.errors import InputError
+from neuromap.files.messages import did_you_mean
 
 
 class Objective(NamedTuple):
@@ -53,5 +54,5 @@ def objective_named(text: str, option: str = "objective") -> Objective:
     for objective in OBJECTIVES:
         if words in (objective.title.replace("-", " "), objective.name.replace("_", " ")):
             return objective
-    names = ", ".join(objective.title.replace(" ", "-") for objective in OBJECTIVES)
-    raise InputError(f"{option} {text[:40]}: is not known; choose one of {names}")
+    names = [objective.title.replace(" ", "-") for objective in OBJECTIVES]
+    raise InputError(f"{option} {text[:40]}: is not known; choose one of {', '.join(names)}{did_you_mean(text, names)}")

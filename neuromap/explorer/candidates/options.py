@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, SPLITTERS, WIDE
-from neuromap.options import Option, check_options, option
+from neuromap.options import COMMON, Option, check_options, option
 from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
 from neuromap.simulation.run.run_options import RunOptions
 
@@ -36,14 +36,18 @@ def _read_wide(said: Option, word: str) -> str | int:
 class ExploreOptions(RunOptions):
     """What is asked of a search; all but the flags' texts is explained at :func:`neuromap.explorer.explore.explore`."""
 
+    _group: ClassVar = "search"
     chips: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = option(
-        "--chip CHIP  A packaged chip or a chip file; may be repeated.  [default: truenorth]", repeats=True
+        "--chip CHIP  A packaged chip or a chip file; may be repeated.  [default: truenorth]",
+        repeats=True,
+        group=COMMON,
     )
     given: RolloutPattern | str = option(
         "PATTERN  The pattern that the weights were trained for: a name or its streaming edges. Patterns of its "
         "behaviour class need no retraining. With --deadline, where its class has no --trained weights, the first "
         "pattern that has takes its place.",
         "streaming",
+        group=COMMON,
     )
     _: KW_ONLY
     chip: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = None
@@ -58,6 +62,7 @@ class ExploreOptions(RunOptions):
         "all are times, the best patterns of a class are found without listing any.  [default: all]",
         items="str",
         needs="words",
+        group=COMMON,
     )
     executions: Sequence[str] = option(
         "EXECUTIONS  windowed, pipelined, pipelined:P for a frame every P update steps, pipelined:best; separated by "
@@ -67,6 +72,7 @@ class ExploreOptions(RunOptions):
         needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
         within=(1, MAX_PERIOD),
         reads=read_execution,
+        group=COMMON,
     )
     splitters: Sequence[str] = option(
         "WHERE  Where splitters may go: slack, anywhere, never (several separated by commas).",

@@ -95,6 +95,19 @@ def list_chips() -> tuple[ChipSpec, ...]:
     return tuple(_known_chips().values())
 
 
+def chip_names() -> tuple[str, ...]:
+    """Name them, without reading their files."""
+    return tuple(_known_chips())
+
+
+def chip_text(name: str) -> str:
+    """Give the file of a packaged chip, or of a path, as it is, with its comments."""
+    _load(name)  # refuses what is none
+    if is_chip_path(name):
+        return Path(name).read_text(encoding="utf-8")
+    return (files(str(_known_chips().reference(name))) / f"{name}.toml").read_text(encoding="utf-8")
+
+
 @cache
 def _known_chips() -> Registry[ChipSpec]:
     """Find chip files by name: each lies in a package."""

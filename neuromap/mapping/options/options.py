@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -160,6 +160,7 @@ class MappingOptions(Card):
         On an unknown strategy or a value out of range.
     """
 
+    _group: ClassVar = "mapping"
     placer: str = option(
         "NAME  How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.",
         "auto",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.files.messages import did_you_mean
 from neuromap.options import Option
 
 EXECUTIONS = ("windowed", "pipelined")
@@ -46,7 +47,7 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
     if found is None or int(found[1]) > most:
         raise InputError(
             f"execution {execution!r:.60}: unknown; choose 'windowed', 'pipelined', '{BEST}' or, with a frame period "
-            f"in update steps from 1 to {most}, 'pipelined:PERIOD'"
+            f"in update steps from 1 to {most}, 'pipelined:PERIOD'{did_you_mean(str(execution), (*EXECUTIONS, BEST))}"
         )
     return int(found[1])
 

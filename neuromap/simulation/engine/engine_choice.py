@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.options import option
+from neuromap.registry import require_package
 from neuromap.render.value import Card
 
 
@@ -38,6 +39,7 @@ MAX_THREADS = 1024
 class EngineChoice(Card):
     """What runs the ticks; every choice of engine and threads gives the same result, bit by bit."""
 
+    _group: ClassVar = "engine"
     # compiled kernels, or the readable oracle
     engine: str = option(
         "NAME  What runs the ticks: fast or numpy; the results are the same.",
@@ -67,6 +69,9 @@ class EngineChoice(Card):
         check_seed(self.noise_seed)
         if self.engine not in ENGINES:
             raise InputError(f"engine {self.engine}: is not known; engines are {', '.join(ENGINES)}")
+        if self.kind.is_compiled:
+            instead = "take the readable engine: engine numpy"
+            require_package(f"engine {self.engine}", "numba", called="Numba", instead=instead, imports=False)
 
     @property
     def kind(self) -> EngineKind:

@@ -29,7 +29,7 @@ _RANK_WORDS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID
 _SECONDS = 10.0
 """How long ranks that are interrupted may take to end."""
 _INTERRUPTED = 130
-_OURS = b"neuromap: "
+_OURS = re.compile(rb"neuromap( [a-z]+)?: ")
 _NOISE = re.compile(
     rb"={40,}$|=   .*|YOUR APPLICATION TERMINATED WITH |This typically refers to a problem with your application"
     rb"|Please see the FAQ page |\[(mpiexec|proxy[:\d]*)@|Abort\(\d+\) on node |\[[\w.-]+:\d+\] "
@@ -142,9 +142,9 @@ class Passed:
 
     def _is_told_again(self, text: bytes) -> bool:
         """Say whether a line of ours was said by another rank, or will be said here."""
-        if not text.startswith(_OURS):
+        if not _OURS.match(text):
             return False
-        again = text in self._lines or text == _OURS + b"interrupted"
+        again = text in self._lines or text == b"neuromap: interrupted"
         self._lines.add(text)
         self.told = True
         return again

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from neuromap.errors import InputError, NotSupportedError, TrainingError
 from neuromap.files.messages import show
-from neuromap.options import check_options, documented, option
+from neuromap.options import COMMON, check_options, documented, option
 from neuromap.registry import require_package
 from neuromap.render.value import Card
 
@@ -77,13 +77,19 @@ class TrainingOptions(Card):
         If a value is of a wrong type or out of range.
     """
 
-    epochs: int = option("N  Passes over the training images.", 100, within=(1, 100_000))
+    _group: ClassVar = "training"
+    epochs: int = option("N  Passes over the training images.", 100, within=(1, 100_000), group=COMMON)
     batch: int = option("N  Images in a step of the optimiser.", 128, within=(1, 65_536))
     frames: int = option(
-        "N  Frames of the output, from its first response on, over which the loss is the mean.", 8, within=(1, 1_000)
+        "N  Frames of the output, from its first response on, over which the loss is the mean.",
+        8,
+        within=(1, 1_000),
+        group=COMMON,
     )
-    optimiser: str = option("NAME  rmsprop, adam or sgd.", "rmsprop", choices=OPTIMISERS)
-    learning_rate: float = option("RATE  Learning rate of the first step.", 1e-4, within=_RATES, must=_FINITE)
+    optimiser: str = option("NAME  rmsprop, adam or sgd.", "rmsprop", choices=OPTIMISERS, group=COMMON)
+    learning_rate: float = option(
+        "RATE  Learning rate of the first step.", 1e-4, within=_RATES, must=_FINITE, group=COMMON
+    )
     decay: float = option("D  Step n has the learning rate RATE / (1 + D n).", 1e-6, within=_RATES, must=_FINITE)
     schedule: str = option(
         "NAME  decay; or cosine: from RATE to 0 as half a cosine over all steps.", "decay", choices=("decay", "cosine")
@@ -142,6 +148,7 @@ class HardwareOptions(Card):
         If a value is of a wrong type or out of range.
     """
 
+    _group: ClassVar = "chip"
     shift: int = option(
         "N  With --for: move every training image by up to N pixels.", 0, within=(0, 16), must="must be 0 to 16 pixels"
     )

@@ -112,4 +112,4 @@ def test_the_report_counts_what_ran(loop, simulator):
     assert report.chip.activity.work.n_ticks == 40
     assert report.chip.energy.joules > 0
     assert "1 step" in str(report)
-    assert "<Ensemble 'a'>" in str(report)
+    assert "chip  a -> b[1:2]\n" in str(report)

@@ -39,7 +39,7 @@ def test_a_network_in_frame_code_is_mapped_and_verified(file, neuromap, tmp_path
 
 
 def test_the_summary_says_what_stands_for_silence(file, neuromap):
-    text = " ".join(neuromap("import", "onnx", file).out.split())
+    text = " ".join(neuromap("import", "onnx", file, "--all").out.split())
     assert "layer1: silence stands for -1 and a spike for 1" in text
 
 

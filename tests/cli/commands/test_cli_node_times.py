@@ -52,7 +52,7 @@ def test_the_unit_is_said_with_the_times(file, neuromap):
 )
 def test_bad_options_are_refused(words, message, file, neuromap):
     found = neuromap("rollouts", file, *words)
-    assert (found.code, found.err.strip()) == (2, f"neuromap: {message}")
+    assert (found.code, found.told.strip()) == (2, message)
 
 
 def test_work_that_is_missing_is_named(file, neuromap):

@@ -39,8 +39,8 @@ def test_a_fault_is_told_and_shown_by_frames_that_verify_takes(sr, broken, tmp_p
     frames = tmp_path / "differs.safetensors"
     done = neuromap("prove", sr, "--program", broken, "--frames", frames)
     assert done.code == 5
-    assert "(copy of O[0]): compares with another threshold: spikes from a sum of" in done.out
-    assert done.err.startswith("neuromap: not proven: 1 fault; they differ in ")
+    assert "(copy of O[0]): compares with another threshold: spikes from a sum of" in " ".join(done.out.split())
+    assert done.err.startswith("neuromap prove: not proven: 1 fault; they differ in ")
     assert "O[0]" in done.err
     shown = neuromap("verify", sr, "--program", broken, "--stimulus", frames)
     assert shown.code == 5

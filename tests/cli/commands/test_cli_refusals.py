@@ -91,7 +91,7 @@ def run(folder, neuromap):
 def refusal_of(done):
     error = done.json["error"]
     assert (done.code, error["exit_code"], error["kind"]) == (3, 3, "DoesNotFitError")
-    assert done.err == f"neuromap: {error['message']}\n"
+    assert done.told == f"{error['message']}\n"
     found = error["infeasibility"]
     assert found["gap"] == found["demand"] - found["bound"] > 0
     return found
@@ -183,7 +183,7 @@ def test_dry_run_says_the_same(name, run, refused):
     done = run(files, "--dry-run", *PATIENTLY)
     found = done.json
     assert (done.code, found["fits"], found["cores"]) == (3, False, None)
-    assert done.err == f"neuromap: {found['problems'][0]['message']}\n"
+    assert done.told == f"{found['problems'][0]['message']}\n"
     assert found["problems"][0] == refusal
     first = refusal["remedies"][0]
     assert found["cores_with_remedies"] == first["cores"]
@@ -242,7 +242,7 @@ def test_dry_run_in_text(folder, sr, run, neuromap):
     (folder / "wide.toml").write_text(WIDE)
     done = neuromap("map", folder / "wide.toml", "--dry-run")
     assert done.code == 3
-    assert done.err.startswith("neuromap: node H2: one neuron needs 784 axons")
+    assert done.err.startswith("neuromap map: node H2: one neuron needs 784 axons")
     assert done.err.count("\n") == 1
     for words in ("does not fit", "784 !", "groups = 4 would need 196", "maps", "with the first remedy: fits in"):
         assert words in done.out

@@ -38,7 +38,7 @@ def lines(text):
 
 
 def test_several_values_are_one_table(neuromap):
-    done = neuromap("map", "sr.toml", *TINY, "--set", "core.axons=8,32", "--set", "core.neurons=8,16")
+    done = neuromap("map", "sr.toml", *TINY, "--set", "core.axons=8,32", "--set", "core.neurons=8,16", "--all")
     assert (done.code, done.err) == (0, "")
     assert lines(done.out) == TABLE
 
@@ -79,7 +79,7 @@ def test_every_command_writes_its_table(command, neuromap, folder):
 def test_where_no_chip_is_enough_the_exit_code_says_so(neuromap):
     done = neuromap("map", "sr.toml", *TINY, "--set", "core.axons=2,3")
     assert (done.code, done.err.count("\n")) == (3, 1)
-    assert done.err.startswith("neuromap: none of 2 chips is enough, first tiny with core.axons = 2: node ")
+    assert done.err.startswith("neuromap map: none of 2 chips is enough, first tiny with core.axons = 2: node ")
     assert "fits 0 of 2 chips" in done.out
 
 

@@ -57,7 +57,7 @@ def test_where_no_run_fits_the_exit_code_says_so(neuromap, spec, folder):
     for words in (["sweep", spec, "-o", store, "--processes", "1"], ["report", "--from", store]):
         done = neuromap(*words)
         assert done.code == 3
-        assert done.err.startswith("neuromap: 4 of 4 runs, first SR, streaming, windowed, truenorth, 1, 3: node ")
+        assert done.told.startswith("4 of 4 runs, first SR, streaming, windowed, truenorth, 1, 3: node ")
         assert done.err.count("\n") == 1
 
 
@@ -150,9 +150,9 @@ def test_options_of_a_store_need_one(neuromap, sr):
         done = neuromap("report", sr, *words)
         assert (done.code, done.err) == (
             2,
-            f"neuromap: {' '.join(words)}: is about runs of a store; give one with --from\n",
+            f"neuromap report: {' '.join(words)}: is about runs of a store; give one with --from\n",
         )
-    assert neuromap("report").err.startswith("neuromap: NET: is missing")
+    assert neuromap("report").err.startswith("neuromap report: NET: is missing")
 
 
 def test_without_pyarrow_one_line_names_the_extra(neuromap, store, folder, monkeypatch):

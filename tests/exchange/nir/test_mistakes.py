@@ -1,5 +1,7 @@
 """Graphs and options that say something impossible get a line; what an import does not do is told."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,27 @@ def test_tables_that_no_text_holds_are_told_as_left_out(tmp_path):
     notes = to_nir(network, tmp_path / "net.nir")
     assert "table inputs" in [note.about for note in notes]
     assert dict(from_nir(nir_graph(network)).network.tables) == {"training": {"epochs": 2}}
+
+
+@pytest.mark.parametrize("compare", [5, {"i": np.ones((5, 2), bool)}])
+def test_without_elephant_trains_are_not_compared_and_a_line_says_so(compare, monkeypatch):
+    monkeypatch.setitem(sys.modules, "elephant", None)
+    found = from_nir(graph([]), compare=compare)
+    (note,) = [note for note in found.refused if note.about == "spike trains"]
+    assert "Elephant, which is not installed; pip install 'neuromap-rollouts[distances]'" in note.remedy
+    assert not found.quantisation.distances
+    assert not [note for note in from_nir(graph([]), compare=0).refused if note.about == "spike trains"]
+
+
+def test_a_file_remembers_the_chip_that_its_integers_were_made_for(tmp_path):
+    made = from_nir(graph([]), chip="loihi1", compare=0).network
+    made.save(tmp_path / "net.toml")
+    to_nir(nm.load_network(tmp_path / "net.toml"), tmp_path / "net.nir")
+    found = from_nir(tmp_path / "net.nir", chip="loihi1")
+    assert found.network.tables["made_for"]["chip"] == "loihi1"
+    (said,) = [note.text for note in found.kept if note.about == "chip"]
+    assert "loihi1" in said
+    assert not found.refused
+    (note,) = from_nir(tmp_path / "net.nir", chip="loihi2").refused
+    assert note.about == "chip"
+    assert "not used" in note.text

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from graded_networks import graded_network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -299,6 +300,9 @@ def test_what_nir_has_no_room_for_is_refused():
     edge = Edge("I", "I -> O", Dense((1, 1, 1), (1, 1, 1), weights=np.ones((1, 1), int)))
     with pytest.raises(NetworkError, match="found the name 'I -> O'"):  # as a map is called there
         nir_graph(Network("n", odd, {("I", "I -> O"): edge}))
+    with pytest.raises(NotSupportedError, match=r"nodes are graded.*neuromap export NET.toml --to onnx") as caught:
+        nir_graph(graded_network(1))
+    assert "\n" not in str(caught.value)
     big = Dense((1, 1, 2**14), (1, 1, 2**13), weights=nm.SeededWeights(1, (0, 1)))
     with pytest.raises(NotSupportedError, match="NIR has dense ones"):
         nir_graph(nm.build_network({"I": (2**14, None), "O": (2**13, 1)}, {("I", "O"): big}))

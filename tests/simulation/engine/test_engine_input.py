@@ -1,10 +1,12 @@
 """What engines refuse: events and masks that do not fit the program. Both engines say the same."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.errors import InputError, StimulusError
+from neuromap.errors import InputError, NotSupportedError, StimulusError
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -49,3 +51,13 @@ def test_starts_that_do_not_divide_the_events_are_refused(engine, start):
 def test_masks_of_another_shape_or_type_are_refused(engine, watched):
     with pytest.raises(InputError, match=r"needs bool of shape \(2, 256\)"):
         engine.run(HostEvents.none(3), watched)
+
+
+def test_without_numba_the_fast_engine_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        NotSupportedError, match=r"engine fast: needs Numba.*pip install numba, or .*engine numpy"
+    ) as met:
+        EngineChoice()
+    assert "\n" not in str(met.value)
+    assert EngineChoice("numpy").n_threads > 0

@@ -73,10 +73,10 @@ def test_what_fails_is_told_once_and_ends_all_ranks(tmp_path, who):
     command = f"{sys.executable} -m neuromap simulate {name} --engine mpi --frames 1000000"
     done = mpiexec(2, "sh", "-c", f"exec {command}")
     out, err = done.communicate(timeout=120)
-    told = [line for line in err.splitlines() if line.startswith("neuromap: ")]
+    told = [line for line in err.splitlines() if line.startswith("neuromap simulate: ")]
     assert len(told) == 1
     assert "does not exist" in told[0]
-    assert told[0].startswith("neuromap: rank 1: ") == (who == "one")
+    assert told[0].startswith("neuromap simulate: rank 1: ") == (who == "one")
     assert (done.returncode, out) == (2, "")
     assert "Traceback" not in err
 

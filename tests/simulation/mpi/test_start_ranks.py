@@ -48,7 +48,7 @@ def test_a_banner_is_one_reason(out, err):
 
 
 def test_ranks_tell_an_error_once():
-    line = "neuromap: p.nmp: does not exist; give the path of a program file\n"
+    line = "neuromap simulate: p.nmp: does not exist; give the path of a program file\n"
     _, shown, passage = passed(
         err=line + ABORTED + line + "neuromap: interrupted\n" + f"[vm:7] hm\n{RULE}\nx\n{RULE}\n"
     )
