@@ -26,7 +26,8 @@ exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"neuromap {release}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["pictures.css"]
 
 
 def setup(app: Any) -> None:

@@ -60,7 +60,7 @@ def with_pictures(table: str, folder: Path) -> str:
     def shown(row: re.Match[str]) -> str:
         title, name = row[1], row[2]
         has = (folder / f"{name}.svg").exists()
-        picture = f"![{title}: its first picture]({folder.name}/{name}.svg){{width=260px}}<br>" if has else ""
+        picture = f"![{title}: its first picture]({folder.name}/{name}.svg)<br>" if has else ""
         return f"| {picture}[{title}]({folder.name}/{name}.md) |"
 
     return re.sub(r"^\| \[([^\]]+)\]\(\.\./examples/notebooks/([\w-]+)\.ipynb\) \|", shown, table, flags=re.MULTILINE)

@@ -18,33 +18,30 @@ _TEXT = """\
 
 <!-- Written by `python docs/refresh_formats.py`; edit the table in neuromap/exchange/formats.py, or that script. -->
 
-Networks come from other tools; programs and traces go to them. Every import and export says what was *kept* exactly,
-what was *approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be
-taken over is refused with one line. What is written appears whole or not at all; a folder in which it would be mixed
-with files of a larger export, or replace a README.md of someone else, is refused.
+Networks come from other tools; programs and traces go to them. Every import and export says what it *kept*,
+*approximated* (by how much) and *refused* (with the way out). Output appears whole or not at all; a folder that holds
+files of a larger export, or a README.md of someone else, is refused.
 
 ## Read: `neuromap import FORMAT FILE`
 
 {imports}
 
-Files are data: sizes are bounded, nothing in a file is executed, and no pickle is read. What is truncated, malformed or
-too large gets one line that names the file, the value found, the bound and a remedy. Scripts are executed, on a
-simulated chip: only import scripts that you would run.
+Files are data: sizes are bounded, nothing is executed, and no pickle is read. A truncated, malformed or oversized file
+gets one line with its name, the value found, the bound and a remedy. Scripts are executed, on a simulated chip: import
+only scripts that you would run.
 
 ## Written: `neuromap export SOURCE --to FORMAT -o DEST`
 
 {exports}
 
-With a program go its input frames, as `neuromap simulate` takes them (`--stimulus`, or `--frames` random ones), and
-what neuromap's chip answers to them, so that the other tool's answer can be compared. [RANC](ranc.md) and
-[SANA-FE](sanafe.md) have been: every output and every spike was equal. [Traces](traces.md) have been read back with the
-other tools' own readers.
+A program goes with its input frames (`--stimulus`, or `--frames` random ones, as for `neuromap simulate`) and the
+answer of neuromap's chip, so that you can compare the other tool's. For [RANC](ranc.md) and [SANA-FE](sanafe.md) every
+output and every spike was equal. [Traces](traces.md) were read back with the other tools' own readers.
 
 ## Read in Python only
 
-Modules of PyTorch are live objects, not files: `neuromap.from_torch(module, example_input)` takes them over as ONNX
-files are ([networks from ONNX and PyTorch](layers.md)). The following files hold a program with raw
-events, not a network with frames, so they are read as such:
+`neuromap.from_torch(module, example_input)` takes over modules of PyTorch, which are live objects, as
+[ONNX files are](layers.md). The following files hold a program with raw events, not a network with frames:
 
 | files | function | bounds |
 |---|---|---|
@@ -63,10 +60,22 @@ def outputs_of(config, input_file, n_ticks):
     return case.output_axons(*spikes, n_ticks)  # outputs of the bus that spike, tick by tick
 ```
 
-There is no public description of TrueNorth's model files. What is read was worked out from two of them in the public
-repository of the simulator NeMo, with the neuron of Cassidy et al. (2013) for its parameters; no file with known spikes
-is public, so it was not compared with what IBM's simulator computes. Cores have numbers there and no places, and spikes
-of inputs are in other files: the program has targets, delays and ports, to be run on events of your own.
+TrueNorth's model files have no public description. Their reader was worked out from two files in the repository of the
+simulator NeMo and the neuron of Cassidy et al. (2013). No file with known spikes is public, so it was not compared with
+IBM's simulator. Cores have numbers but no places there, and spikes of inputs are in other files: the program has
+targets, delays and ports, to be run on events of your own.
+
+```{{toctree}}
+:hidden:
+
+brian2
+nengo
+nir
+layers
+ranc
+sanafe
+traces
+```
 """
 
 

@@ -61,7 +61,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             return self._made(name, reference)
         found: Entry = imported(label, reference, self._error)
         if not isinstance(found, self._kind):
-            what = f"is no {self._kind.__name__}; docs/plugins.md says what it needs"
+            what = f"is not a {self._kind.__name__}; docs/plugins.md says what it needs"
             raise self._error(f"{label}: {reference} {what}")
         return found
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
@@ -39,37 +37,16 @@ def crossbar_table() -> str:
 
 
 def suite_tables() -> str:
-    """Make the counts by file, the list of what stepped on the chip, and the reasons of what is left out."""
+    """Make the counts over all files, and the reasons of what is left out."""
     found = json.loads((RESULTS / "nengo_suite.json").read_text(encoding="utf-8"))
     slow = [name for name, why in found["left_out"].items() if why.startswith("slow tests")]
     refused = {name: why for name, why in found["left_out"].items() if name not in slow}
-    kinds = {"on_chip": found["on_chip"], "on_host": found["on_host"], "failed": found["failed"], "left_out": refused}
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys([*kinds, "slow"], 0))
-    for kind, names in {**kinds, "slow": slow}.items():
-        for name in names:
-            counts[name.split("::")[0]][kind] += 1
-    head = "| file | pass, with steps on the chip | pass, on the host alone | fail | left out | slow, not asked for |"
-    lines = [head, "|---|---|---|---|---|---|"]
-    for file, row in sorted(counts.items()):
-        lines.append(f"| ``{file}`` | {' | '.join(str(n) for n in row.values())} |")
-    total = [sum(row[kind] for row in counts.values()) for kind in [*kinds, "slow"]]
-    lines += [f"| all {sum(total)} | {' | '.join(map(str, total))} |", "", "Left out:", ""]
+    counts = [len(names) for names in (found["on_chip"], found["on_host"], found["failed"], refused, slow)]
+    head = "| tests | pass, with steps on the chip | pass, on the host alone | fail | left out | slow, not asked for |"
+    lines = [head, "|---|---|---|---|---|---|", f"| {sum(counts)} | {' | '.join(map(str, counts))} |"]
+    lines += ["", "Left out:", ""]
     lines += [f"- ``{name}``: {why}." for name, why in sorted(refused.items())]
-    lines += ["", "Tests in which an ensemble took steps on the chip:", ""]
-    lines += [f"- ``{file}``: {', '.join(tests)}." for file, tests in _by_function(found["on_chip"])]
     return "\n".join(lines)
-
-
-def _by_function(names: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """List test functions by file, with the number of their cases where there are several."""
-    cases: dict[str, dict[str, int]] = defaultdict(dict)
-    for name in sorted(names):
-        file, test = name.split("::")[0], name.split("::")[1].split("[")[0]
-        cases[file][test] = cases[file].get(test, 0) + 1
-    return [
-        (file, [f"`{test}`" + (f" ({n})" if n > 1 else "") for test, n in tests.items()])
-        for file, tests in cases.items()
-    ]
 
 
 def main() -> None:

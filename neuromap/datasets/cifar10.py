@@ -58,7 +58,7 @@ def _decode(library: Any, name: str, data: bytes, shape: Sequence[int], *, resiz
         raise
     except (OSError, ValueError, SyntaxError, EOFError, library.DecompressionBombError) as reason:
         text = " ".join(str(reason).split())[:80]
-        raise InputError(f"picture {show(name)}: is no whole JPEG, PNG or PPM ({text}); fetch it again") from None
+        raise InputError(f"picture {show(name)}: is not a complete JPEG, PNG or PPM ({text}); fetch it again") from None
     if picture.size != size:
         picture = picture.resize(size, library.Resampling.BILINEAR)
     return np.asarray(picture, np.uint8)
@@ -273,7 +273,7 @@ def read_plain_pickle(data: bytes) -> Any:
                 )
         return stack.pop()
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, UnicodeError, RecursionError):
-        raise InputError("is no whole pickle of plain values; fetch it again") from None
+        raise InputError("is not a complete pickle of plain values; fetch it again") from None
 
 
 def byte_array(value: Any) -> NDArray[np.uint8]:

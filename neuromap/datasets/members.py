@@ -81,7 +81,7 @@ def _archive_within(path: Path) -> Path:
         if not path.exists():
             raise InputError(f"{show_name(str(path))} does not exist; give a folder or an archive")
         if not path.is_dir() and not path.is_file():
-            raise InputError(f"{show_name(str(path))} is no regular file; give a folder or an archive")
+            raise InputError(f"{show_name(str(path))} is not a regular file; give a folder or an archive")
         if path.is_file():
             return path
         inside = list(path.iterdir())
@@ -143,7 +143,7 @@ def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(
             f"{show(info.filename)}: is packed by method {info.compress_type} of zip; allowed are 0 (stored) and 8 "
-            "(deflated), pack it anew"
+            "(deflated), pack it again"
         )
     with archive.open(info) as stream:
         data = stream.read(info.file_size) if info.file_size else b""

@@ -150,7 +150,7 @@ def _find(folder: Path, name: str) -> Path:
     except OSError as reason:
         raise InputError(f"folder {show_name(str(folder))}: cannot be read ({reason.strerror or reason})") from None
     if not found:
-        what = f"has no file {name} or {name}.gz" if folder.is_dir() else "does not exist or is no folder"
+        what = f"has no file {name} or {name}.gz" if folder.is_dir() else "does not exist or is not a folder"
         raise InputError(f"folder {show_name(str(folder))}: {what}; put the four files of MNIST there")
     return found[0]
 

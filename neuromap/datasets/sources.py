@@ -76,7 +76,7 @@ def _pictures_of(members: Members, part: str) -> list[_Listed]:
         try:
             listed += _listed(name, text, MOST_MEMBERS - len(listed))
         except csv.Error as reason:
-            raise InputError(f"list {show(name)}: is no table parted by semicolons ({reason})") from None
+            raise InputError(f"list {show(name)}: is not a table parted by semicolons ({reason})") from None
     listed.sort()
     _check_there(listed, members.sizes.keys())
     tracks = [list(track) for _, track in groupby(listed, key=lambda picture: (picture.folder, picture.track))]

@@ -240,7 +240,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             extra="onnx",
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix; graded: "
             "sums of 31 bits, values of 24",
-            refuses="floats without a calibration set, activations that are no bounds or steps: structure only",
+            refuses="floats without a calibration set, activations that are not bounds or steps: structure only",
         ),
         "rates": Format(
             called="graded network",
@@ -276,7 +276,7 @@ EXPORT_FORMATS: Registry[Format] = Registry(
             function="exchange.nir.export_nir.export_nir",
             package="nir",
             extra="nir",
-            bounds="2**26 weights in an edge that is no convolution or pool, as a dense matrix",
+            bounds="2**26 weights in an edge that is not a convolution or pool, as a dense matrix",
             refuses="networks without weights, nodes whose names are dots",
         ),
         "onnx": Format(

@@ -58,7 +58,7 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
     frames = encode_set(replace(encoding, noise=0.0), images, 1, 0)[:, 0]
     made = to_rates(network, {encoding.node: frames}, "truenorth" if chip is None else chip)
     bound = made.bounded_ticks
-    long = "" if bound is None else f"; for {bound} ticks no current can leave its width, begin anew by then"
+    long = "" if bound is None else f"; for {bound} ticks no current can leave its width, start again by then"
     return Imported(
         network=made.network,
         format="rates",

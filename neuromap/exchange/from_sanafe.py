@@ -118,7 +118,7 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
         )
     refused = [Note(name, "has no edge, so that it plays no part", "connect it") for name in unused]
     refused += [
-        Note(name, "its spikes come from outside; their trains are no part of a network", "give frames to a run")
+        Note(name, "its spikes come from outside; their trains are not part of a network", "give frames to a run")
         for name in nodes
         if name not in somas
     ]
@@ -170,7 +170,7 @@ class _Somas:
             raise NotSupportedError(f"{where}: input_decay = {wrong[0]:g} is not taken over; 0 is")
         for key in self._exact:
             if (wrong := v[key][v[key] * STEPS != np.rint(v[key] * STEPS)]).size:
-                raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is no multiple of 1/{STEPS}; round it")
+                raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is not a multiple of 1/{STEPS}; round it")
         for key, most, allowed in (("threshold", np.inf, "0 or more"), ("leak_decay", 1.0, "0 to 1")):
             if (wrong := v[key][(v[key] < 0) | (v[key] > most)]).size:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is not taken over; {allowed} is")
@@ -241,7 +241,7 @@ def _of(group: Group, key: str) -> list[Any]:
 
 def _integers(values: Floats, where: str) -> Ints:
     if (wrong := values[(values != np.rint(values)) | (np.abs(values) >= 2**31)]).size:
-        raise NotSupportedError(f"{where}: {wrong[0]:g} is no integer of 32 bits; round it")
+        raise NotSupportedError(f"{where}: {wrong[0]:g} is not an integer of 32 bits; round it")
     return np.rint(values).astype(np.int64)
 
 

@@ -109,7 +109,7 @@ def _check_names(names: list[str]) -> None:
         if name in names[:number]:
             raise InputError(f"curves[{number}]: {name} is there twice; give networks names of their own, or drop one")
         if "/" in name or not name.isprintable():
-            raise InputError(f"curves[{number}]: {name!r} is no name of a file; rename the network")
+            raise InputError(f"curves[{number}]: {name!r} is not a name of a file; rename the network")
 
 
 def _list(top: TomlTable) -> list[Any]:

@@ -464,7 +464,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         why = "the chip has no such figures" if one else "the chips have no figures of the same terms to compare"
         if ENERGY not in exploration.axes:
             why = "was not asked for"
-        notes.append(f"energy: {why}; it is no part of the front.")
+        notes.append(f"energy: {why}; it is not part of the front.")
     if any(not row.full_response_exact for row in rows):
         notes.append("≤: the search for the longest path was cut off; an upper bound.")
     if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):

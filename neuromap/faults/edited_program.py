@@ -188,7 +188,7 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class ThresholdEdit(Card):
-    """Thresholds of a node's neurons, raised or lowered; all copies of a neuron alike.
+    """Raise or lower thresholds of a node's neurons, in all copies of a neuron.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class ThresholdEdit(Card):
 
 @dataclass(frozen=True)
 class WeightEdit(Card):
-    """The weight of one connection between neurons of two nodes; at all copies of the target alike.
+    """Set the weight of a connection between two neurons, in all copies of the target.
 
     Attributes
     ----------

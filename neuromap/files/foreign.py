@@ -130,9 +130,9 @@ def check_regular(path: Path, kind: str, error: type[InputError]) -> os.stat_res
     except OSError as reason:
         raise error(f"cannot be read ({reason.strerror or reason})") from None
     except ValueError:  # a path with a null character
-        raise error("is no path") from None
+        raise error("is not a path") from None
     if stat.S_ISDIR(found.st_mode):
         raise error(f"is a folder; expected a {kind}")
     if not stat.S_ISREG(found.st_mode):
-        raise error(f"is no regular file; expected a {kind}")
+        raise error(f"is not a regular file; expected a {kind}")
     return found

@@ -68,6 +68,6 @@ class Unpacked(io.RawIOBase):
     def _require(self, end: int) -> None:
         if end > self._most:
             raise InputError(
-                f"unpacks to more than {self._most} bytes, so it is no set of images but made to fill the memory; give "
+                f"unpacks to more than {self._most} bytes, so it is not a set of images but meant to fill memory; give "
                 "the set as its makers packed it, or a folder"
             )

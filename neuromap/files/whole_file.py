@@ -19,7 +19,7 @@ def check_folder(path: str | Path) -> Path:
     text = os.fspath(path)
     try:
         if not text:
-            raise InputError("'': is no folder; give its name")
+            raise InputError("'': is not a folder; give its name")
         target = Path(os.path.realpath(text))
         if target.is_dir():
             if not os.access(target, os.W_OK | os.X_OK):
@@ -33,7 +33,7 @@ def check_folder(path: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
     except ValueError:
-        raise InputError(f"{text}: is no path (it holds a null character)") from None
+        raise InputError(f"{text}: is not a path (it holds a null character)") from None
     return target
 
 
@@ -87,7 +87,7 @@ def check_target(path: str | Path) -> Path | None:
     except OSError as error:
         raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
     except ValueError:
-        raise InputError(f"{text}: is no path (it holds a null character)") from None
+        raise InputError(f"{text}: is not a path (it holds a null character)") from None
     return target
 
 

@@ -82,7 +82,7 @@ def _read(path: Path, name: str, chip: str | Path | ChipSpec) -> Program:
     types, rows = _crossbars(crossbars, f"{name}: crossbarTypes")
     for core in cores:
         if core.crossbar not in rows:
-            raise ProgramError(f"{name}: core {core.number}: crossbar {show(core.crossbar)} is no crossbar type")
+            raise ProgramError(f"{name}: core {core.number}: crossbar {show(core.crossbar)} is not a crossbar type")
     program = _program(path.stem, spec, cores, types, rows, _Neurons(kinds, f"{name}: neuronTypes"))
     require_legal(program, mapped=False)
     return program

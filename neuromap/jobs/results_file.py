@@ -53,7 +53,7 @@ class ResultsFile(Generic[Result]):
         self._torn: tuple[int, int] | None = None  # size of a file whose last line was cut off, and of its whole lines
         if self._path is not None:
             if check_target(self._path) is None:
-                raise InputError(f"results {self._path}: is no regular file; give the name of a file")
+                raise InputError(f"results {self._path}: is not a regular file; give the name of a file")
             if self._path.exists():
                 self._read(self._path)
 
@@ -124,7 +124,7 @@ class ResultsFile(Generic[Result]):
 
     def _foreign(self, path: Path) -> InputError:
         kind = self._kind
-        return InputError(f"results {path}: is no file of {kind.title} ({kind.format}); name a new file")
+        return InputError(f"results {path}: is not a file of {kind.title} ({kind.format}); name a new file")
 
 
 def with_checksum(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -189,5 +189,5 @@ class Edge(Card):
 def edge_pair(edge: object) -> EdgeKey:
     """Take an edge as it is given: a pair of names."""
     if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
-        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target) of names")
+        raise NetworkError(f"edge {edge!r:.60}: is not a pair (source, target) of names")
     return str(edge[0]), str(edge[1])

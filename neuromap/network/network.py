@@ -278,7 +278,7 @@ class Network(Card):
 
     def _check_bridging(self) -> None:
         for pattern in self.bridging.keys() - self.patterns.keys():
-            raise NetworkError(f"rollout {pattern}: bridges frames, but is no pattern; give its streaming edges too")
+            raise NetworkError(f"rollout {pattern}: bridges frames, but is not a pattern; give its streaming edges too")
         for pattern, frames in self.bridging.items():
             for (u, v), r in frames.items():
                 if isinstance(r, bool) or not isinstance(r, int) or not 2 <= r <= MOST_BRIDGED:
@@ -383,7 +383,7 @@ def _check_work(table: Mapping[str, Any], inputs: Collection[str], nodes: Collec
     for name, work in table.items():
         path = f"work.{name if name.isprintable() else show(name)}"
         if name not in nodes or name in inputs:
-            raise NetworkError(f"{path}: {show(name)} is no node that is computed{did_you_mean(name, computed)}")
+            raise NetworkError(f"{path}: {show(name)} is not a node that is computed{did_you_mean(name, computed)}")
         if isinstance(work, bool) or not isinstance(work, int) or work < 0:
             raise NetworkError(f"{path}: found {show(work)}; allowed is an integer, multiply-accumulates per frame")
 

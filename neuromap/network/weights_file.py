@@ -32,7 +32,7 @@ def read_tensors(
     path, floats = Path(path), floats or {}
     try:
         if not path.is_file():
-            found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
+            found = "is a folder" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
             raise NetworkError(f"{found}; expected a safetensors file")
         with safe_open(path, framework="numpy") as file:
             if seal_of_file(path, file.metadata() or {}) is Seal.DAMAGED:
@@ -44,7 +44,7 @@ def read_tensors(
         raise NetworkError(f"weights file {path}: {error}") from None
     except SafetensorError as error:
         raise NetworkError(
-            f"weights file {path}: is no whole safetensors file ({' '.join(str(error).split())[:120]})"
+            f"weights file {path}: is not a complete safetensors file ({' '.join(str(error).split())[:120]})"
         ) from None
     except OSError as error:
         raise NetworkError(f"weights file {path}: cannot be read ({error.strerror or error})") from None

@@ -76,19 +76,21 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
         metadata = metadata_of(data)
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(
-            f"{origin}: is no whole certificate ({' '.join(str(error).split())[:100]}); make it anew"
+            f"{origin}: is not a complete certificate ({' '.join(str(error).split())[:100]}); make it again"
         ) from None
     if metadata.get(KIND_KEY) != KIND or seal_of(data, metadata) is not Seal.WHOLE:
-        raise InputError(f"{origin}: is no certificate, or was changed after it was made; make it with neuromap prove")
+        raise InputError(
+            f"{origin}: is not a certificate, or was changed after it was made; make it with neuromap prove"
+        )
     state = {name.removeprefix("state."): array for name, array in tensors.items() if name.startswith("state.")}
     nodes = [[port.name, port.kind] for port in program.nodes]
     wrong = "" if metadata.get("nodes") == json.dumps(nodes) else "its nodes are others"
     wrong = wrong or _misfit(tensors, state, len(nodes), program.shape)
     if wrong:
-        raise InputError(f"{origin}: {wrong}; it is of another program, or no certificate; make it anew")
+        raise InputError(f"{origin}: {wrong}; it is of another program, or no certificate; make it again")
     digest = program_digest(program)
     if metadata.get("program") != digest:
-        raise InputError(f"{origin}: is of another program than that with digest {digest}; make it anew")
+        raise InputError(f"{origin}: is of another program than that with digest {digest}; make it again")
     names, kinds = zip(*nodes, strict=True)
     arrays = {name: tensors[name] for name in _ARRAYS}
     return Certificate(tuple(names), tuple(kinds), **arrays, state=state, program=digest)

@@ -85,7 +85,7 @@ def confirm(rollout: Rollout, program: ChipProgram, path: str | Path) -> Proof:
     if mine.keys() != asked.keys() or not all(np.array_equal(mine[name], asked[name]) for name in asked):
         raise InputError(
             f"certificate {show_name(str(path))}: is of another network than {rollout.network.name} under pattern "
-            f"{rollout.pattern.name}; give that one, or make it anew"
+            f"{rollout.pattern.name}; give that one, or make it again"
         )
     return _proof(rollout, program, certificate, Checker(program, certificate).examine())
 

@@ -68,7 +68,7 @@ class Formed(Card):
         suffix = Path(path).suffix.lower()
         if suffix not in forms:
             raise InputError(
-                f"{path}: suffix {suffix!r} is no form of {self._called}; choose one of {', '.join(forms)}"
+                f"{path}: suffix {suffix!r} is not a form of {self._called}; choose one of {', '.join(forms)}"
             )
         write_whole(path, form(self, forms[suffix]))
 

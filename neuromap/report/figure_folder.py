@@ -42,15 +42,15 @@ def check_figure_folder(folder: str | Path) -> Path:
     place = Path(folder)
     try:
         if not str(folder):
-            raise InputError(f"{str(folder)!r}: is no folder; give it a name")
+            raise InputError(f"{str(folder)!r}: is not a folder; give it a name")
         if "\0" in str(folder):
-            raise InputError(f"{str(folder)!r}: is no folder (the name holds a null character)")
+            raise InputError(f"{str(folder)!r}: is not a folder (the name holds a null character)")
         if place.exists() and not place.is_dir():
             raise InputError(f"{folder}: is a file; give the name of a folder")
         if not place.exists() and not place.parent.is_dir():
             raise InputError(f"{folder}: cannot be made, folder {place.parent} does not exist; create it first")
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: is no folder ({error})") from None
+        raise InputError(f"{folder}: is not a folder ({error})") from None
     return place
 
 

@@ -254,7 +254,7 @@ def difference_line(report: LatencyReport) -> str | None:
     where = ", ".join(names)
     return (
         f"measured differs from predicted{f' ({where})' if len(where) <= _LONGEST_NAMES else ''}: a weight of zero is "
-        "no synapse, so a measured first response is later where weights leave the shortest path closed, and a full "
+        "not a synapse, so a measured first response is later where weights leave the shortest path closed, and a full "
         "one earlier where they close the longest."
     )
 

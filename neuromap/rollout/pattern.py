@@ -52,7 +52,9 @@ def _read_edge(text: str) -> tuple[EdgeKey, int]:
     edge, by, frames = text.partition(" by ")
     parts = [part.strip() for part in edge.split("->")]
     if len(parts) != 2 or not all(parts):
-        raise PatternError(f"pattern: {text.strip()!r} is no edge; write edges as 'SOURCE -> TARGET', commas between")
+        raise PatternError(
+            f"pattern: {text.strip()!r} is not an edge; write edges as 'SOURCE -> TARGET', commas between"
+        )
     if by and not re.fullmatch("[1-9][0-9]{0,5}", frames.strip(), re.ASCII):
         raise PatternError(
             f"pattern: {show(text.strip())}: is by {show(frames.strip())} frames; give a whole number from 1 on"
@@ -243,7 +245,7 @@ class RolloutPattern(Card):
             return self._by_edge[edge]
         except (KeyError, TypeError):
             raise PatternError(
-                f"pattern {self._title}: {edge!r} is no edge of network {self.network.name}; "
+                f"pattern {self._title}: {edge!r} is not an edge of network {self.network.name}; "
                 "give a pair (source, target)"
             ) from None
 

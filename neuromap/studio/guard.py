@@ -32,7 +32,7 @@ class Address(Card):
         if not 1 <= whole_number("port", self.port) <= 65535:
             raise InputError(f"port {self.port}: must be 1 to 65535")
         if not self.host or any(c.isspace() or c in "/@?#" for c in self.host):
-            raise InputError(f"host {self.host!r:.60}: is no name or address of this machine, such as 127.0.0.1")
+            raise InputError(f"host {self.host!r:.60}: is not a name or address of this machine, such as 127.0.0.1")
         allowed = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
         if self.token and not (_SHORTEST_TOKEN <= len(self.token) <= 200 and set(self.token) <= allowed):
             raise InputError(f"token: must be {_SHORTEST_TOKEN} to 200 letters, digits, - or _")

@@ -190,7 +190,7 @@ class KeptSessions:
 
     def _path(self, name: str) -> Path:
         if not self.is_name(name):
-            raise InputError(f"session {name[:20]!r}: is no name of one; open the studio's first page")
+            raise InputError(f"session {name[:20]!r}: is not a name of one; open the studio's first page")
         return self._folder / f"{name}.json"
 
     def load(self, name: str) -> bytes | None:

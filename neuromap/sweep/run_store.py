@@ -91,7 +91,7 @@ class RunStore:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         if check_target(self._path) is None:
-            raise InputError(f"store {self._path}: is no regular file; give the name of a file")
+            raise InputError(f"store {self._path}: is not a regular file; give the name of a file")
         with _told(self._path):
             self._database = connected(self._path)
             self._claim = StoreClaim(self._path)
@@ -126,7 +126,7 @@ class RunStore:
             row = self._row(key)
         found = None if row is None else row[-1]
         if found is not None and not is_text(found):
-            raise InputError(f"store {self._path}: record of run {key[:12]} is no text; name another file")
+            raise InputError(f"store {self._path}: record of run {key[:12]} is not text; name another file")
         return found
 
     def done(self) -> set[str]:
@@ -208,7 +208,7 @@ def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
             things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
         except UnicodeDecodeError:  # of the words in which SQLite refuses a schema that is no text
             database.close()
-            raise InputError(f"store {path}: is damaged, its schema is no text; give another file") from None
+            raise InputError(f"store {path}: is damaged, its schema is not text; give another file") from None
         others = [f"a {kind} {name!r:.40}" for kind, name in things if (kind, name) != ("table", "runs")]
         if not others:
             return database
@@ -220,7 +220,9 @@ def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
             f"store {path}: is of an older version of neuromap, its rows have no digests; give another file, in which "
             "the runs are done again"
         )
-    raise InputError(f"store {path}: is no store of neuromap sweep or explore, version {_VERSION}; name another file")
+    raise InputError(
+        f"store {path}: is not a store of neuromap sweep or explore, version {_VERSION}; name another file"
+    )
 
 
 def _connected_to_read(place: Path) -> sqlite3.Connection:
@@ -296,7 +298,7 @@ class StoreClaim:
         self._path = store.absolute().with_name(f"{store.name}-lock")
         if self._path.is_symlink() or (self._path.exists() and (not self._path.is_file() or self._path.stat().st_size)):
             raise InputError(
-                f"store {store}: {self._path.name} beside it is no lock of neuromap, those are empty; move it away"
+                f"store {store}: {self._path.name} beside it is not a lock of neuromap, those are empty; move it away"
             )
         self._lock = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:

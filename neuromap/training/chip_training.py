@@ -208,7 +208,7 @@ def _task(
     lines = choice.lines
     if all(map(frames_are_alike, asked)) and encoding.is_constant:
         trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
-        lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
+        lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of(trained, images["train"])
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about["code"] = _code_told(encoding)

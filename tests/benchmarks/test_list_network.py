@@ -6,7 +6,7 @@ import pytest
 from neuromap.hardware.check.check_program import check_program
 
 network = pytest.importorskip(
-    "benchmarks.list_engine.network", reason="benchmarks/ is not here: it is no part of the wheel"
+    "benchmarks.list_engine.network", reason="benchmarks/ is not here: it is not part of the wheel"
 )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-_REASON = "benchmarks/ is not here: it is no part of the wheel"
+_REASON = "benchmarks/ is not here: it is not part of the wheel"
 hypergraphs = pytest.importorskip("benchmarks.mapping.hypergraphs", reason=_REASON)
 many_targets = pytest.importorskip("benchmarks.mapping.many_targets", reason=_REASON)
 Family, Hypergraph = hypergraphs.Family, hypergraphs.Hypergraph

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module", autouse=True)
 def benchmarks():
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         yield

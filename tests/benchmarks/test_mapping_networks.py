@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def networks(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.mapping import networks
 
@@ -24,7 +24,7 @@ def networks(monkeypatch):
 @pytest.fixture
 def figures(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.mapping import figures
 
@@ -92,7 +92,7 @@ def test_figures_agree_with_the_count_of_the_report(networks, figures, packing):
 
 def test_parts_are_judged_by_sources_and_neurons(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
     from scipy import sparse
 

@@ -17,7 +17,7 @@ FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "peers" / "network.p
 @pytest.fixture(scope="module")
 def network_file():
     if not FILE.exists():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     spec = importlib.util.spec_from_file_location("peers_network", FILE)
     module = importlib.util.module_from_spec(spec)
     sys.modules["peers_network"] = module

@@ -20,7 +20,7 @@ SHARED_FIXTURES = settings(deadline=None, max_examples=30, suppress_health_check
 @pytest.fixture
 def oracle(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
     return importlib.import_module("benchmarks.sanafe.oracle")
 

@@ -37,7 +37,7 @@ NETWORKS = {
     "empty": (lambda t: "", []),
     "threshold beyond all bounds": (lambda t: t.replace("threshold = 0", "threshold = 1e99"), ["threshold"]),
     "NaN as a threshold": (lambda t: t.replace("threshold = 0", "threshold = nan"), ["threshold"]),
-    "weights that are no integers": (lambda t: t.replace(VALUES, "seed = 3, values = [0.5]"), []),
+    "weights that are not integers": (lambda t: t.replace(VALUES, "seed = 3, values = [0.5]"), []),
     "NaN among the weights": (lambda t: t.replace(VALUES, "seed = 3, values = [nan]"), []),
     "weights beyond all bounds": (
         lambda t: t.replace(VALUES, "seed = 3, values = [99999999999999999999]"), []

@@ -128,7 +128,7 @@ def test_what_is_no_regular_file_is_not_read(kind, place, neuromap):
     ):
         done = neuromap(*words)
         assert (done.code, done.out) == (2, "")
-        assert "odd.toml: is no regular file" in done.err
+        assert "odd.toml: is not a regular file" in done.err
 
 
 @pytest.mark.parametrize("command", ["verify", "report"])

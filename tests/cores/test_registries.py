@@ -135,7 +135,7 @@ def test_a_chip_file_that_is_not_there_is_one_line(half_a_package, name, said):
     ("name", "said"),
     [
         ("one-place", "placer one-place: gave no layout"),
-        ("strange", "placer strange: half_a_package:text is no Callable"),
+        ("strange", "placer strange: half_a_package:text is not a Callable"),
         ("nameless", "placer nameless: half_a_package has no no_such_name"),
         ("failing", r"placer failing: half_a_package.failing cannot be imported (two lines)"),
         ("lost", "placer lost: no_such_package cannot be imported"),
@@ -151,7 +151,7 @@ def test_a_placer_that_is_none_is_one_line(half_a_package, rollout, name, said):
 
 
 def test_a_format_that_is_none_is_one_line(half_a_package, tmp_path):
-    with pytest.raises(InputError, match="format function: half_a_package:on_one_place is no Format"):
+    with pytest.raises(InputError, match="format function: half_a_package:on_one_place is not a Format"):
         import_file(tmp_path / "x", "function")
 
 

@@ -201,8 +201,8 @@ def test_a_head_that_promises_more_than_a_tape_holds_takes_no_memory(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Filename;ClassId\n" + "0" * 200_000 + ";0\n", "is no table parted by semicolons"),
-        ('Filename;ClassId\n"' + "0;" * 100_000 + "\n", "is no table parted by semicolons"),
+        ("Filename;ClassId\n" + "0" * 200_000 + ";0\n", "is not a table parted by semicolons"),
+        ('Filename;ClassId\n"' + "0;" * 100_000 + "\n", "is not a table parted by semicolons"),
         ("Filename;ClassId\n" + "00000_00000.ppm;0\n" * 2, "is in the list twice"),
     ],
 )

@@ -282,7 +282,7 @@ def test_tracks_of_traffic_signs_stay_together(tmp_path):
         for path in tmp_path.rglob("*.ppm"):
             path.write_bytes(broken)
         picture.write_bytes(broken)
-        assert "is no whole JPEG, PNG or PPM" in refusal(source)
+        assert "is not a complete JPEG, PNG or PPM" in refusal(source)
 
 
 def test_without_pillow_one_line_names_the_extra(tmp_path, monkeypatch):

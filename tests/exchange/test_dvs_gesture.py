@@ -29,7 +29,7 @@ def arrays():
 def gesture(monkeypatch):
     """Who builds the network: benchmarks/, which is no part of the wheel."""
     if not (ROOT / "benchmarks").is_dir():
-        pytest.skip("benchmarks/ is not here: it is no part of the wheel")
+        pytest.skip("benchmarks/ is not here: it is not part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
     return importlib.import_module("benchmarks.validation.gesture")
 

@@ -29,7 +29,7 @@ def test_every_row_says_what_is_held_bounded_and_refused(row):
 def test_the_page_is_made_of_the_table():
     page = ROOT / "docs" / "formats.md"
     if not page.exists():
-        pytest.skip("docs/ is not here: it is no part of the wheel")
+        pytest.skip("docs/ is not here: it is not part of the wheel")
     made = runpy.run_path(str(ROOT / "docs" / "refresh_formats.py"))["page"]()
     assert page.read_text(encoding="utf-8") == made, "run python docs/refresh_formats.py"
 

@@ -134,4 +134,4 @@ def test_float_weights_are_refused_and_scaled_integers_are_not(torch):
     assert scaled.network.edges["x", "h"].matrix().toarray().tolist() == [[2, -1, 0]]
     assert scaled.network.nodes["h"].threshold.tolist() == [2]  # 0.25 times 2 is the least sum of 0.3 or more
     found = Weighted(torch, [[0.5123, -0.2711, 0.7]], step).imported(3)
-    assert any("no integers times a scale" in note.text for note in found.refused)
+    assert any("not integers times a scale" in note.text for note in found.refused)

@@ -138,18 +138,26 @@ def pairs_of(listed):
 
 
 BAD = {
-    "another file": ("# Read me\n\n[text](&a) of *things*", InputError, "has no key 'network', so it is no network of"),
-    "no yaml": ("{", InputError, "is no YAML"),
+    "another file": (
+        "# Read me\n\n[text](&a) of *things*",
+        InputError,
+        "has no key 'network', so it is not a network of",
+    ),
+    "no yaml": ("{", InputError, "is not YAML"),
     "a list": ("[1]", InputError, "file: found .*; needs a table"),
     "anchors": ("network: &x {a: *x}", InputError, "has YAML anchors or aliases"),
     "tags": ("network: !!python/object/apply:os.system [ls]", InputError, "network: found .*; needs a table"),
     "deep": ("network: " + "[" * 40 + "]" * 40, InputError, "nested more than 32 deep"),
     "no groups": ("network: {edges: []}", InputError, "network.groups: found .*; needs a list"),
-    "reset": (written(GROUP.replace("bias: 2", "reset: 0.3")), NotSupportedError, "reset = 0.3 is no multiple of 1/64"),
+    "reset": (
+        written(GROUP.replace("bias: 2", "reset: 0.3")),
+        NotSupportedError,
+        "reset = 0.3 is not a multiple of 1/64",
+    ),
     "threshold": (
         written(GROUP.replace("bias: 2", "reset_mode: soft").replace("threshold: 1", "threshold: 0.3")),
         NotSupportedError,
-        "threshold = 0.3 is no multiple of 1/64",
+        "threshold = 0.3 is not a multiple of 1/64",
     ),
     "leak": (written(GROUP.replace("bias: 2", "leak_decay: 1.5")), NotSupportedError, "leak_decay = 1.5 .*; 0 to 1 is"),
     "mode": (written(GROUP.replace("bias: 2", "reset_mode: up")), NotSupportedError, "reset_mode up is not taken over"),
@@ -159,7 +167,7 @@ BAD = {
     "delay": (written(edge=EDGE.replace("{", "{delay: 2, ")), NotSupportedError, "has delays in dendrites"),
     "half": (written(edge="a.0 -> a: {weight: 1}"), InputError, "at one end only"),
     "group": (written(edge="a -> b: {type: dense, weight: [1]}"), InputError, "group 'b' does not exist"),
-    "UTF-16": (written().encode("utf-16"), InputError, "is no text in UTF-8"),
+    "UTF-16": (written().encode("utf-16"), InputError, "is not text in UTF-8"),
     "alias after a colon": ('network: {"a":*x}', InputError, "has YAML anchors or aliases"),
     "alias after a line separator": ("network: [\u2028*x]", InputError, "has YAML anchors or aliases"),
     "same key": (written(GROUP.replace("bias", "threshold")), InputError, "'threshold' is given twice"),

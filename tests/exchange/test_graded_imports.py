@@ -207,9 +207,9 @@ def test_sums_of_two_scales_that_leave_the_network_are_nearly_exact(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("Sigmoid", "is no bound, factor or shift, which graded neurons have"),
-        ("Softmax", "is no bound, factor or shift, which graded neurons have"),
-        ("Sqrt", "is no bound, factor or shift, which graded neurons have"),
+        ("Sigmoid", "is not a bound, factor or shift, which graded neurons have"),
+        ("Softmax", "is not a bound, factor or shift, which graded neurons have"),
+        ("Sqrt", "is not a bound, factor or shift, which graded neurons have"),
     ],
 )
 def test_what_graded_neurons_do_not_compute_is_left_at_structure_in_one_line(kind, said, tmp_path):
@@ -255,7 +255,7 @@ def test_attention_is_left_at_structure_in_one_line(tmp_path):
     turned = graph.op("Transpose", [graph.real(k)], perm=[0, 2, 1])
     scores = graph.integers(graph.op("MatMul", [graph.real(q), turned]), (1, 4, 4))
     (note,) = [note for note in imported(graph, scores, tmp_path).refused if note.about == "weights"]
-    assert "MatMul is no sum of values" in note.text
+    assert "MatMul is not a sum of values" in note.text
 
 
 def test_sums_beyond_31_bits_are_refused_with_the_bound(tmp_path):
@@ -401,7 +401,7 @@ def test_labels_that_are_no_classes_are_refused(torch, label):
 
 def test_what_no_sum_is_is_refused_with_a_calibration_set(torch):
     module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.GELU(), torch.nn.Linear(3, 2))
-    with pytest.raises(NotSupportedError, match="gelu is no sum, bound, factor or shift"):
+    with pytest.raises(NotSupportedError, match="gelu is not a sum, bound, factor or shift"):
         nm.from_torch(module, torch.zeros(1, 4), calibration=np.ones((2, 4)))
 
 

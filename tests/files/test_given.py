@@ -151,7 +151,7 @@ def test_every_door_refuses_in_one_line(program):
         (lambda: nm.explore(NET, processes="2"), "processes = '2': must be a whole number, not a str"),
         (lambda: nm.explore(NET, most_mapped=1.5), "most_mapped = 1.5: must be a whole number, not a float"),
         (lambda: nm.explore(NET, "truenorth", chip="truenorth"), "explore: both chips and chip are given"),
-        (lambda: nm.Network.from_edges(["ab"]), "edge 'ab': is no pair (source, target)"),
+        (lambda: nm.Network.from_edges(["ab"]), "edge 'ab': is not a pair (source, target)"),
     ],
 )
 def test_options_of_the_wrong_type_are_no_options(make, message):

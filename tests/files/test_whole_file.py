@@ -74,7 +74,7 @@ def test_what_cannot_be_a_file(tmp_path):
         (tmp_path / "folder", "is a folder"),
         (f"{tmp_path}/new/", "is a folder"),
         ("", "is a folder"),
-        (tmp_path / "a\0b", "is no path"),
+        (tmp_path / "a\0b", "is not a path"),
         (tmp_path / "nowhere" / "a", "does not exist"),
     ):
         for refuse in (check_target, lambda path: write_whole(path, "x")):

@@ -51,7 +51,7 @@ def test_one_file_that_cannot_be_written_leaves_all_as_it_was(there, tmp_path):
         ("no/folder", "does not exist; create it first"),
         ("loop/x", "loop"),
         ("\0", "null character"),
-        ("", "is no folder"),
+        ("", "is not a folder"),
     ],
 )
 def test_what_is_no_folder_is_refused_in_one_line(name, words, tmp_path, monkeypatch):

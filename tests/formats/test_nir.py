@@ -190,7 +190,7 @@ def test_what_is_no_file_of_nir_is_told(tmp_path):
     (tmp_path / "b.nir").write_text(json.dumps({}))
     with h5py.File(tmp_path / "c.nir", "w") as file:
         file["x"] = 1
-    cases = {"a.nir": "is no HDF5 file", "b.nir": "is a JSON file", "c.nir": "has no group 'node'"}
+    cases = {"a.nir": "is not an HDF5 file", "b.nir": "is a JSON file", "c.nir": "has no group 'node'"}
     for name, says in (cases | {"d.nir": "does not exist", ".": "is a folder"}).items():
         with pytest.raises(InputError, match=says):
             read_nir(tmp_path / name)
@@ -219,9 +219,9 @@ def test_truncated_files_are_refused(whole, tmp_path, monkeypatch):
     path.write_bytes(whole)
     told, _ = confined("test_nir:read_parts", {"path": str(path)}, "NIR file")
     assert len(told) == 50
-    assert all(line.startswith("is no whole HDF5 file") and line.isprintable() for line in told)
+    assert all(line.startswith("is not a complete HDF5 file") and line.isprintable() for line in told)
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"part.nir: is no whole HDF5 file"):
+    with pytest.raises(InputError, match=r"part.nir: is not a complete HDF5 file"):
         read_nir(path)
 
 

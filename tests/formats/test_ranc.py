@@ -393,5 +393,5 @@ def test_missing_files(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
 def test_a_pipe_among_the_vectors_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "csram_000.mem")
-    with pytest.raises(ProgramError, match=r"csram_000\.mem: is no regular file"):
+    with pytest.raises(ProgramError, match=r"csram_000\.mem: is not a regular file"):
         read_vectors(tmp_path, columns=1, output_bus=(0, 0))

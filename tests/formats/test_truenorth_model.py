@@ -140,7 +140,7 @@ def test_what_is_no_core_gets_one_line(changes, words, model):
         ({"crossbarSize": 128}, "crossbarSize: found 128; only 256 is read"),
         ({"neuronclass": "NeuronX"}, "neuronclass: found 'NeuronX'"),
         ({"cores": [core(0, "-1x256") | {"timeScaleExponent": 1}]}, "timeScaleExponent: found 1"),
-        ({"cores": [core(0, "-1x256") | {"crossbar": {"name": "no"}}]}, "crossbar 'no' is no crossbar type"),
+        ({"cores": [core(0, "-1x256") | {"crossbar": {"name": "no"}}]}, "crossbar 'no' is not a crossbar type"),
     ],
 )  # fmt: skip
 def test_what_is_no_model_gets_one_line(given, words, model):

@@ -139,7 +139,7 @@ def test_a_malformed_program_leaves_the_old_file(tmp_path, random_program, edite
 
 @pytest.mark.parametrize("path", ["nowhere/p.nmp", ".", "a\0b"])
 def test_unreadable_paths(path):
-    with pytest.raises(ProgramError, match=r"does not exist|is a folder|is no path"):
+    with pytest.raises(ProgramError, match=r"does not exist|is a folder|is not a path"):
         nm.load_program(path)
 
 

@@ -108,19 +108,30 @@ def test_python_names_that_pages_link_to_exist_and_are_in_the_reference(pages):
         assert name in reference or name.startswith("neuromap.errors."), f"{name} is not on the reference page"
 
 
-def in_table_of_contents(index):
-    return {
+def in_tables_of_contents(page):
+    """Names of the pages that a page's tables of contents list, in their order."""
+    return [
         line.strip()
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL)
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
         for line in block.splitlines()
         if line.strip() and not line.startswith(":")
-    }
+    ]
 
 
-def test_every_page_is_in_the_table_of_contents(root):
-    for folder, others in ((root / "docs", {"theorems/index"}), (root / "docs" / "theorems", set())):
-        pages = {page.stem for page in folder.glob("*.md")} - {"index"}
-        assert in_table_of_contents(folder / "index.md") == pages | others
+def test_every_page_is_once_in_a_table_of_contents_that_the_front_page_leads_to(root):
+    listed, found = ["index"], []
+    for name in listed:
+        found.append(name)
+        page = root / "docs" / f"{name}.md"
+        listed += [(Path(name).parent / inner).as_posix() for inner in in_tables_of_contents(page) if "*" not in inner]
+    pages = (root / "docs").glob("[!_]*.md"), (root / "docs" / "theorems").glob("*.md")
+    assert sorted(found) == sorted(
+        page.relative_to(root / "docs").with_suffix("").as_posix() for group in pages for page in group
+    )
+
+
+def test_the_side_bar_has_at_most_25_pages(root):
+    assert 20 <= len(in_tables_of_contents(root / "docs" / "index.md")) <= 25
 
 
 def test_dependencies_page_lists_every_dependency_with_its_bound(root):

@@ -49,7 +49,7 @@ def test_without_a_path_results_are_kept_in_memory():
 def test_refusals_name_the_kind(tmp_path):
     path = tmp_path / "other.jsonl"
     path.write_text('{"format": "letters-1"}\n')
-    with pytest.raises(InputError, match=r"is no file of numbers \(numbers-1\); name a new file"):
+    with pytest.raises(InputError, match=r"is not a file of numbers \(numbers-1\); name a new file"):
         ResultsFile(path, NUMBERS)
     path.write_text(HEAD + json.dumps(with_checksum({"key": "a", "value": "three"})) + "\n")
     with pytest.raises(InputError, match="line 2 is damaged; remove it or name a new file"):
@@ -59,5 +59,5 @@ def test_refusals_name_the_kind(tmp_path):
         ResultsFile(path, REALS)  # which no floating-point number is
     with pytest.raises(InputError, match="folder"):
         ResultsFile(tmp_path, NUMBERS)
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         ResultsFile("/dev/null", NUMBERS)

@@ -163,8 +163,8 @@ def test_an_edge_of_another_kind_has_shapes_and_no_weights(write, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("work.I = 3", "work.I: 'I' is no node that is computed"),
-        ("work.Q = 3", "work.Q: 'Q' is no node that is computed"),
+        ("work.I = 3", "work.I: 'I' is not a node that is computed"),
+        ("work.Q = 3", "work.Q: 'Q' is not a node that is computed"),
         ("work.O = -1", "work.O: found -1; allowed is an integer"),
         ("work.O = 1.5", "work.O: found 1.5; allowed is an integer"),
         ("work = 3", "work: found 3"),

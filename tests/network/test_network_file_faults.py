@@ -264,7 +264,7 @@ def test_paths_that_are_no_files(tmp_path):
         (tmp_path / "absent.toml", "does not exist"),
         (tmp_path, "is a folder; expected a network file (TOML)"),
         (tmp_path / ("x" * 300), "cannot be read"),
-        ("a\x00b", "is no path"),
+        ("a\x00b", "is not a path"),
     ]:
         with pytest.raises(NetworkError, match=re.escape(message)):
             load_network(path)
@@ -276,7 +276,7 @@ def test_files_too_large_or_too_deep(refusal):
 
 
 def test_an_endless_file_is_refused():
-    with pytest.raises(NetworkError, match="is no regular file"):
+    with pytest.raises(NetworkError, match="is not a regular file"):
         load_network("/dev/zero")
 
 

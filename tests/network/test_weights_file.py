@@ -172,7 +172,7 @@ def test_floats_of_sixteen_bits_that_numpy_lacks_are_refused(folder):
 )
 def test_truncated_and_foreign_files_are_refused(folder, content):
     (folder / "w.safetensors").write_bytes(content)
-    assert "is no whole safetensors file" in refusal(folder)
+    assert "is not a complete safetensors file" in refusal(folder)
 
 
 def test_missing_files_and_folders_are_refused(folder):
@@ -182,7 +182,7 @@ def test_missing_files_and_folders_are_refused(folder):
     assert "is a folder; expected a safetensors file" in refusal(folder)
     (folder / "w.safetensors").rmdir()
     os.mkfifo(folder / "w.safetensors")
-    assert "is no regular file; expected a safetensors file" in refusal(folder)
+    assert "is not a regular file; expected a safetensors file" in refusal(folder)
 
 
 @settings(deadline=None, max_examples=60)

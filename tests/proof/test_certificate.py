@@ -62,7 +62,7 @@ def test_damage_is_refused_in_one_line(proven, tmp_path):
             load_certificate(hurt, program)
         assert "\n" not in str(refused.value)
     hurt.write_bytes(data[: len(data) // 2])
-    with pytest.raises(InputError, match="no whole certificate"):
+    with pytest.raises(InputError, match="not a complete certificate"):
         load_certificate(hurt, program)
 
 

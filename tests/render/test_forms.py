@@ -60,7 +60,8 @@ def test_save_refuses_what_is_no_form(name, request, tmp_path):
     known = {"report": ".json, .csv, .html, .txt", "exploration": ".json, .csv, .html, .svg, .txt"}
     choice = known.get(name, ".json, .txt")
     assert (
-        str(caught.value) == f"{tmp_path}/x.pdf: suffix '.pdf' is no form of {article} {name}; choose one of {choice}"
+        str(caught.value)
+        == f"{tmp_path}/x.pdf: suffix '.pdf' is not a form of {article} {name}; choose one of {choice}"
     )
     assert not list(tmp_path.iterdir())
     value.save(str(tmp_path / "X.JSON"))

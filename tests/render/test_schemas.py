@@ -41,7 +41,7 @@ def format_of(schema):
 def published(name):
     file = ROOT / "docs" / "schemas" / f"{name}.schema.json"
     if not file.exists():
-        pytest.skip("docs/ is not here: it is no part of the wheel")
+        pytest.skip("docs/ is not here: it is not part of the wheel")
     return json.loads(file.read_text(encoding="utf-8"))
 
 
@@ -68,7 +68,7 @@ def test_everything_that_is_told_of_members_stands_in_a_schema():
 
 def test_the_page_lists_every_schema_with_its_identity_and_file():
     if not (ROOT / "docs" / "schemas.md").exists():
-        pytest.skip("docs/ is not here: it is no part of the wheel")
+        pytest.skip("docs/ is not here: it is not part of the wheel")
     page = (ROOT / "docs" / "schemas.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[`([\w-]+)`\]\(([^)]+)\) \| `([\w:-]+)` \| .+ \|$", page, re.MULTILINE)
     assert {name: identity for name, _, identity in rows} == {

@@ -77,7 +77,7 @@ def test_the_document_holds_that_of_the_study(report, alone, study):
 
 def test_what_is_of_something_else_is_refused(alone, study, net):
     other = nm.latency_report(net, patterns=["streaming"], executions=["windowed"], n_frames=3, n_stimuli=1)
-    with pytest.raises(InputError, match=r"the study has sequential, windowed, which is no row"):
+    with pytest.raises(InputError, match=r"the study has sequential, windowed, which is not a row"):
         other.with_faults(study)
     for wrong in (alone, None, "faults"):
         with pytest.raises(InputError, match=r"give what neuromap\.faults\.study_faults gives"):

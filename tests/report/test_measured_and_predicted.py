@@ -226,4 +226,4 @@ def test_weights_that_close_a_path_are_named_where_figures_differ(weights, first
     assert (row.predicted.first_response_ticks, row.measured.first_response_ticks) == first
     assert (row.predicted.full_response_ticks, row.measured.full_response_ticks) == full
     for form in (report.to_text(400), report.to_html()):
-        assert ("differs from predicted (streaming): a weight of zero is no synapse" in form) == (0 in weights)
+        assert ("differs from predicted (streaming): a weight of zero is not a synapse" in form) == (0 in weights)

@@ -223,7 +223,7 @@ def test_named_patterns():
             lambda n: RolloutPattern.from_values(n, dict.fromkeys([*n.edges, ("x", "y")], 0)),
             "x -> y does not exist",
         ),
-        (lambda n: RolloutPattern.streaming(n)["x", "y"], "no edge of network"),
+        (lambda n: RolloutPattern.streaming(n)["x", "y"], "not an edge of network"),
         (lambda n: RolloutPattern.streaming(n).tableau(window=0), "size 0"),
         (
             lambda n: RolloutPattern.streaming(n).equally_model_parallel(

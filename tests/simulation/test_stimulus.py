@@ -248,7 +248,7 @@ def test_an_archive_with_a_flipped_bit_is_read_or_refused(tmp_path):
 def test_what_is_no_file_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(StimulusError, match="no regular file"):
+        with pytest.raises(StimulusError, match="not a regular file"):
             load_frames(path)
 
 

@@ -130,5 +130,5 @@ def test_a_network_names_no_file_but_the_one_that_came_with_it(scene, name):
         network_from_bytes(text.replace(b"network.safetensors", name.encode()), weights)
     with pytest.raises(InputError, match="choose that file too"):
         network_from_bytes(text, None)
-    with pytest.raises(InputError, match="is no whole safetensors file"):
+    with pytest.raises(InputError, match="is not a complete safetensors file"):
         network_from_bytes(text, weights[:50])

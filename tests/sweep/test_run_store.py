@@ -275,7 +275,7 @@ def test_a_file_of_others_in_the_place_of_the_lock_stays(tmp_path):
     database.close()
     kept = foreign.read_bytes()
     with (
-        pytest.raises(InputError, match=r"a\.sqlite-lock beside it is no lock of neuromap"),
+        pytest.raises(InputError, match=r"a\.sqlite-lock beside it is not a lock of neuromap"),
         RunStore(tmp_path / "a.sqlite"),
     ):
         pass

@@ -193,7 +193,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
     assert path.read_bytes() == before
     for damaged in (b"", before[:1000], before[: len(before) // 2], b"no file of tensors" * 9):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="is no checkpoint of a training run"):
+        with pytest.raises(InputError, match="is not a checkpoint of a training run"):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
 
 
@@ -216,7 +216,7 @@ def test_a_checkpoint_with_other_insides_is_refused(net, images, tmp_path):
         text = json.dumps(about | change)
         metadata = {"format": "neuromap training checkpoint 1", "about": text}
         path.write_bytes(sealed_bytes("training checkpoint", tensors, metadata))
-        with pytest.raises(InputError, match="is no checkpoint of a training run"):
+        with pytest.raises(InputError, match="is not a checkpoint of a training run"):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
     for key, value in (
         ("weights/I -> H", np.zeros((1, 1), np.float32)),

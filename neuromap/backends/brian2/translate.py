@@ -170,7 +170,7 @@ def _refractory(group: Any, v: str, constants: Constants) -> Floats:
     elif isinstance(given, str) and constants.dimensions(given) is second.dim:
         time = constants.of_text(given, quoted)
     else:
-        raise refused(group.name, quoted, "it is no constant time")
+        raise refused(group.name, quoted, "it is not a constant time")
     if "unless refractory" not in group.user_equations[v].flags:
         raise refused(
             group.name, _quote(group, v), f"with {quoted} the chip holds {v}; write (unless refractory) at the equation"

@@ -107,7 +107,7 @@ def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
     try:
         variable, operation, expression, _ = parse_statement(line)
     except ValueError:
-        raise refused(name, quoted, "it is no statement that sets a variable") from None
+        raise refused(name, quoted, "it is not a statement that sets a variable") from None
     return str(variable), str(operation), str(expression)
 
 

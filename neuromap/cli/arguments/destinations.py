@@ -16,7 +16,7 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
     taken: dict[Path, str] = {}
     for option, path in wanted.items():
         if path.startswith("-"):  # stdout, or another option, is meant
-            raise InputError(f"{option} {path}: is no file; give a name (./{path} for this one), or /dev/stdout")
+            raise InputError(f"{option} {path}: is not a file; give a name (./{path} for this one), or /dev/stdout")
         try:
             target = check_target(path)
         except InputError as error:

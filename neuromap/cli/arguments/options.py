@@ -72,9 +72,8 @@ def chip_file_of(chip: str) -> str | None:
 
 
 OTHER_FIGURES = option(
-    "--set FIGURE=VALUES  Give the chip another figure, called as in chip files: core.axons=512. Of several values, "
-    "with commas between, each makes a chip, and with several --set every combination: one table of all, at most 256 "
-    "chips.",
+    "--set FIGURE=VALUES  Give the chip another figure, named as in chip files: core.axons=512. Several values, "
+    "separated by commas, make a chip each, several --set every combination: one table of at most 256 chips.",
     group="chip",
 )
 

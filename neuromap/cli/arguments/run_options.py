@@ -53,7 +53,7 @@ class RunFlags(Given[EngineChoice]):
         must=f"must be a whole number from 1 to {MAX_THREADS}",
     )
     ranks: int | None = option(
-        "R  Divide the run among so many processes of this machine, with --engine mpi; the results are the same."
+        "R  Divide the run among R processes of this machine, with --engine mpi; the results are the same."
     )
 
     @property
@@ -119,11 +119,11 @@ class CheckpointFlags(Given[None]):
 
     _group: ClassVar = "checkpoints"
     checkpoint: str | None = option(
-        "FILE  Write checkpoints to this file, each in the place of the one before, and what is recorded beside it."
+        "FILE  Write checkpoints to this file, each replacing the last, with what is recorded beside it."
     )
-    every: int | None = option("N  Ticks from one checkpoint to the next.  [default: 1000000]")
+    every: int | None = option("N  Ticks between checkpoints.  [default: 1000000]")
     resume: str | None = option(
-        "FILE  Go on from this checkpoint of the same run; engine, threads and ranks may be others."
+        "FILE  Continue from this checkpoint of the same run; engine, threads and ranks may differ."
     )
 
     def asked(self) -> Checkpoints:

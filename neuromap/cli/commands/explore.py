@@ -97,7 +97,7 @@ class DeadlineOptions(Given[None]):
 def _split(text: str) -> tuple[str, str]:
     pattern, sign, file = (part.strip() for part in text.partition("="))
     if not (pattern and sign and file):
-        raise InputError(f"--trained {text}: is no PATTERN=FILE; write it like streaming=trained.toml")
+        raise InputError(f"--trained {text}: is not a PATTERN=FILE; write it like streaming=trained.toml")
     return pattern, file
 
 

@@ -62,7 +62,7 @@ def export_command(
     files = {f"{known.source} file": source, "stimulus file": fed.frames, "program file of the trace": program}
     if known.folder:
         if output.startswith("-"):
-            raise InputError(f"--output {output}: is no folder; give a name (./{output} for this one)")
+            raise InputError(f"--output {output}: is not a folder; give a name (./{output} for this one)")
         check_folder(output)
     else:
         check_destinations({"--output": output}, files)

@@ -65,11 +65,11 @@ def map_command(
     *,
     flags: SeededMappingFlags,
     dry_run: bool = option(
-        "Only say whether it fits and, if not, what would; place and write nothing. Remedies are applied and tried, "
+        "Only say whether it fits and, if not, what would help; write nothing. Remedies are tried, "
         f"for {TRYING:g} seconds or --seconds.",
         False,
     ),
-    every: bool = option("--all  Print every figure of the program, not six of them.", False),
+    every: bool = option("--all  Print every figure of the program, not only six.", False),
     output: str | None = option("--output, -o FILE  Write the program to this file."),
     html: str | None = option(
         "FILE  Write the table of several chips (--set) as one self-contained HTML page to this file."

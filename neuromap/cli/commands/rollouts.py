@@ -75,8 +75,8 @@ def rollouts(
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
 
-    Windowed and pipelined execution are told apart everywhere. Behaviour classes tell which patterns compute
-    the same function, so that trained weights can be kept.
+    Every time is of windowed or of pipelined execution. Patterns of one behaviour class compute the same function,
+    so trained weights carry over.
     """
     import neuromap as nm
     from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures

@@ -119,4 +119,4 @@ def _check_chip_options(chip: str | None, hardware: Given[HardwareOptions], outp
                 f"{words}: is of training for a chip; give --for truenorth (graded networks: --for loihi2), or drop it"
             )
     if output is not None and not output.endswith(".toml"):
-        raise InputError(f"--output {output}: is no network file; give a name that ends in .toml")
+        raise InputError(f"--output {output}: is not a network file; give a name that ends in .toml")

@@ -43,7 +43,7 @@ def verify(
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
 
     Fails with exit code 5 where a frame differs, a spike belongs to no frame, the program breaks a rule of its
-    chip, or its frame period is another one.
+    chip, or its frame period is not the rollout's.
     """
     import neuromap as nm
     from neuromap.render.numbers import as_number, intervals

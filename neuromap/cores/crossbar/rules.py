@@ -478,7 +478,7 @@ def _relay_sources(program: Program, chains: RelayChains) -> Finding:
             return (
                 place,
                 theirs,
-                "a neuron that is no relay at their beginning",
+                "a neuron that is not a relay at their beginning",
                 "label (node, index) of relays in a ring",
             )
         bound = f"{mine}, the relay's own; the host feeds none"

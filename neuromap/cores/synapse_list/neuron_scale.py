@@ -116,7 +116,9 @@ def _refuse_at_rail(name: str, chip: ChipSpec, rail: int | None) -> DoesNotFitEr
 def _refuse_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:
     step = 1 << chip.lists.threshold_shift
     odd = int(neuron.threshold[(neuron.threshold << power) % step != 0][0])
-    text = f"threshold {odd}, times {1 << power} as its widths say, is no multiple of {step}, as {chip.name} holds them"
+    text = (
+        f"threshold {odd}, times {1 << power} as its widths say, is not a multiple of {step}, as {chip.name} holds them"
+    )
     near = odd // (step >> power) * (step >> power)
     return refuse("potential", name, (odd << power) % step, 0, text, [Remedy("neuron", near, f"{near} would do")])
 
@@ -124,7 +126,7 @@ def _refuse_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int)
 def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: int) -> DoesNotFitError:
     step = 1 << chip.lists.threshold_shift
     odd = int(neuron.threshold[neuron.threshold % step != 0][0])
-    text = f"threshold {odd} is no multiple of {step}, as {chip.name} holds them"
+    text = f"threshold {odd} is not a multiple of {step}, as {chip.name} holds them"
     if not _commutes(neuron):
         near = odd // step * step
         text += f", and times {1 << power} its decays would round differently"

@@ -284,7 +284,7 @@ class _Quantising:
     def _integers(self, one: Operator) -> Operator:
         """Round weights, each output feature in units of its own; those that leave the network in one unit."""
         if not one.constants or (one.setting("biased") and len(one.constants) < 2):
-            raise NotSupportedError(f"node {one.name}: its weights are not at hand; export the model with them")
+            raise NotSupportedError(f"node {one.name}: its weights are missing; export the model with them")
         held = self._scales.get(one.reads[0])
         if held is None:
             raise NotSupportedError(f"node {one.name}: reads what is not quantised; export the model without it")
@@ -382,7 +382,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
         function = FUNCTIONS.get(one.setting("function", ""))
         if function is None:
             raise NotSupportedError(
-                f"{one.called} is no sum, bound, factor or shift, which graded neurons have; leave it out"
+                f"{one.called} is not a sum, bound, factor or shift, which graded neurons have; leave it out"
             )
         found = function.compute(first, *one.constants)
     elif one.kind in _MOVES:
@@ -406,7 +406,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     elif one.kind == "max_pool" and one.setting("axes") is not None:
         found = first.max(axis=tuple(one.settings["axes"]))
     else:
-        raise NotSupportedError(f"{one.called} is no sum of values")
+        raise NotSupportedError(f"{one.called} is not a sum of values")
     result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
     return result
 

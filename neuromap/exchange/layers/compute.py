@@ -47,7 +47,7 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
         return _greatest(one, first)
     if one.kind == "add":
         return _sum(one, read)
-    raise NotSupportedError(f"{one.called} is no sum")
+    raise NotSupportedError(f"{one.called} is not a sum")
 
 
 def _joined(read: list[SpikeSums]) -> SpikeSums:
@@ -71,7 +71,7 @@ def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
     if len(one.constants) < 2:
         if len(one.constants) == 1 or not one.setting("biased"):
             return found
-        raise NotSupportedError("its bias is not at hand")
+        raise NotSupportedError("its bias is unknown")
     along = [1] * len(found.shape)
     along[axis] = -1
     bias = one.constants[1]
@@ -105,7 +105,7 @@ def _sum(one: Operator, read: list[SpikeSums]) -> SpikeSums:
 def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
     """Take the greatest of windows of spikes that are worth the same: an OR, or an AND where silence is worth more."""
     if read.pending or read.spikes_per_element().min(initial=1) < 1 or read.spikes_per_element().max(initial=1) > 1:
-        raise NotSupportedError("it takes the greatest of what are no spikes")
+        raise NotSupportedError("it takes the greatest of what are not spikes")
     step = np.concatenate([matrix.data for matrix in read.weights.values()])
     if len(np.unique(step)) != 1 or len(np.unique(read.offset)) != 1:
         raise NotSupportedError("it takes the greatest of spikes that are not worth the same")
@@ -135,7 +135,7 @@ MOST_ENTRIES = 2**26
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
     """Build the matrix of a convolution: (n_target, n_source) of float64."""
     if not one.constants:
-        raise NotSupportedError("its weights are not at hand")
+        raise NotSupportedError("its weights are unknown")
     kernel = one.constants[0].astype(np.float64)
     groups = int(one.setting("groups", 1))
     n_target, n_source = target[1], source[1]
@@ -194,7 +194,7 @@ def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
     """Build the matrix of a constant that the last axis is multiplied by, row by row."""
     if not one.constants or one.constants[0].ndim != 2 or one.constants[0].shape[1] != source[-1]:
-        raise NotSupportedError("its weights are not at hand, or no matrix for its last axis")
+        raise NotSupportedError("its weights are unknown, or not a matrix for its last axis")
     rows = math.prod(source[:-1])
     weights = csr_array(one.constants[0].astype(np.float64))
     if weights.nnz * rows > MOST_ENTRIES:

@@ -177,7 +177,7 @@ def integer_rows(weights: csr_array) -> IntegerRows:
             if not open_rows.any():
                 break
         else:
-            raise NotSupportedError("its weights are no integers times a scale per neuron")
+            raise NotSupportedError("its weights are not integers times a scale per neuron")
     scaled = data / unit[row]
     integers = np.round(scaled)
     if np.abs(integers).max(initial=0) > _MOST:

@@ -176,7 +176,7 @@ class GradedNodes:
                 value = meaning.of_reals(real.astype(np.float32), meaning.scale.astype(np.float32))
             each = np.unique(np.clip(value, meaning.low, meaning.high))
             if len(each) > 1:
-                raise NotSupportedError("its features have different bounds; bound them alike")
+                raise NotSupportedError("its features have different bounds; give them the same bounds")
             found.append(int(each[0]) if len(each) else whole)
         if not found[0] <= 0 <= found[1]:
             raise NotSupportedError(f"its values are {found[0]} to {found[1]}, never 0; let the bounds hold 0")
@@ -199,7 +199,7 @@ class GradedNodes:
         _, rows, back = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         found = fitted(meaning.rows(rows), *(part[rows].astype(np.int64) for part in reach))
         if found.differ.any():
-            self._found.differ[name] = (int(found.differ.sum()), "sums of neurons that are not alike")
+            self._found.differ[name] = (int(found.differ.sum()), "sums of different neurons")
         back = np.tile(back.ravel(), size // columns.shape[1])
         return Ratio(found.multiplier[back], found.shift[back], found.differ[back])
 

@@ -268,7 +268,7 @@ class _Writer:
             missed += misses
         if missed:
             text = "no float32 scale rounds as the network does"
-            self.notes.append(Note(name, text, error=float(missed), unit="sums of neurons that are not alike"))
+            self.notes.append(Note(name, text, error=float(missed), unit="sums of different neurons"))
         return found[back.ravel()]
 
     def _require_exact(self, node: Node, bound: int, kind: str, factor: int = 1) -> tuple[Ints, Ints]:

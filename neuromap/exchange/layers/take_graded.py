@@ -117,7 +117,7 @@ class _Walk(GradedNodes):
             tensor = next(one.reads[0] for one in self._graph.operators if one.gives == tensor)
         end = self._tensors.get(tensor)
         if end is None:
-            raise NotSupportedError(f"output {tensor}: is no sum of integers")
+            raise NotSupportedError(f"output {tensor}: is not a sum of integers")
         if isinstance(end, Sums) and not end.is_plain:
             end = self._raw(end)
         return end
@@ -167,7 +167,7 @@ class _Walk(GradedNodes):
             return self._weighed(one, read[0])
         if one.kind == "average":
             return self._mean(one, read[0])
-        raise NotSupportedError(f"{one.called} is no sum of values")
+        raise NotSupportedError(f"{one.called} is not a sum of values")
 
     def _read(self, tensor: str) -> Held | Sums:
         """Give a tensor; an input of integers becomes a node, whose zero point is told where reals are made of it."""
@@ -195,7 +195,7 @@ class _Walk(GradedNodes):
         (tensor,) = one.reads
         held = self._read(tensor)
         if not isinstance(held, Held):
-            raise NotSupportedError("it makes reals of what are no integers")
+            raise NotSupportedError("it makes reals of what are not integers")
         neuron = self._nodes[held.node][1]
         if (zero != neuron.zero_point).any():
             raise NotSupportedError(f"its zero point {zero.ravel()[0]} is not that of {held.node}, {neuron.zero_point}")
@@ -372,7 +372,7 @@ class _Walk(GradedNodes):
             bias = one.constants[1].astype(np.float64) if exact is None else exact[0] * exact[1].astype(np.float64)
             offset = np.broadcast_to(bias.reshape(along) if bias.size > 1 else bias.ravel()[0], shape).ravel().copy()
         elif one.setting("biased"):
-            raise NotSupportedError("its bias is not at hand")
+            raise NotSupportedError("its bias is unknown")
         return Sums(shape, (Part(node, link, found),), offset, np.ones(len(found), np.int64), first=first, made=one)
 
     @staticmethod
@@ -474,7 +474,7 @@ class _Walk(GradedNodes):
             return self._input(tensor, one)
         read = self._tensors.get(tensor)
         if not isinstance(read, Sums):
-            raise NotSupportedError("it quantises what are no reals")
+            raise NotSupportedError("it quantises what are not reals")
         zero = _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
         size = math.prod(read.shape)
@@ -648,7 +648,7 @@ def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
             return first, zeros
         case "divided_by" if first.all():
             return 1 / first, zeros
-    raise NotSupportedError(f"{one.called} is no bound, factor or shift, which graded neurons have; leave it out")
+    raise NotSupportedError(f"{one.called} is not a bound, factor or shift, which graded neurons have; leave it out")
 
 
 def _seen(read: Sums) -> TensorShape:

@@ -120,7 +120,7 @@ def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, form
     approximated += [
         Note(
             name,
-            "units of what it adds up are no small multiples of each other; its sum is off",
+            "units of what it adds up are not small multiples of each other; its sum is off",
             error=off,
             unit="values",
         )
@@ -293,7 +293,7 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
         kept.append(Note("in nodes", f"{_counted_calls(ends)}: end in the node whose value they take"))
     moves = [one for one in folded.values() if one.kind not in ("function", "average")]
     if moves:
-        kept.append(Note("on edges", f"{_counted_calls(moves)}: are no nodes, edges read through them"))
+        kept.append(Note("on edges", f"{_counted_calls(moves)}: are not nodes, edges read through them"))
     means = [one for one in folded.values() if one.kind == "average"]
     if means:
         kept.append(Note("on edges", f"{_counted_calls(means)}: are linear, edges carry them"))

@@ -77,7 +77,7 @@ def _check_decides(layer: Layer) -> None:
     """Refuse what needs no numbers to be known not to be in frame code, before large matrices are made."""
     for one in layer.operators:
         if one.kind in ("product", "multiply", "other", "conv_transpose"):
-            raise NotSupportedError(f"node {layer.name}: {one.called} is no sum of spikes")
+            raise NotSupportedError(f"node {layer.name}: {one.called} is not a sum of spikes")
         if one.kind == "function" and "function" not in one.settings:
             raise NotSupportedError(f"node {layer.name}: {one.called} takes more than two values")
     if not _decides(layer):
@@ -115,7 +115,7 @@ class _Taking:
         outputs = tuple(dict.fromkeys(name for end in self._graph.outputs for name in self._tensors[end].weights))
         computed = [name for name in outputs if name not in self._structure.inputs]
         if not computed or len(computed) < len(outputs):
-            raise NotSupportedError(f"output {self._graph.outputs[0]}: is no node's")
+            raise NotSupportedError(f"output {self._graph.outputs[0]}: is not a node's")
         readout = {end: None if end in self._opaque else self._tensors[end] for end in self._graph.outputs}
         if len(computed) == len(readout) == 1:
             readout = {end: self._by_class(computed[0], found) for end, found in readout.items()}
@@ -155,7 +155,7 @@ class _Taking:
 
     def _add(self, one: Operator) -> None:
         if any(tensor not in self._tensors for tensor in one.reads):
-            raise NotSupportedError(f"operator {one.name}: reads an input of which nothing is known")
+            raise NotSupportedError(f"operator {one.name}: reads an unknown input")
         if self._opaque.intersection(one.reads):
             self._leave(one)
             return

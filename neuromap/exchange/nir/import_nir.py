@@ -208,7 +208,7 @@ def _graph(source: Any) -> tuple[NirGraph, str]:
     try:
         tree = source.to_dict()
     except (AttributeError, TypeError, ValueError, RuntimeError, RecursionError) as error:
-        raise InputError(f"{called}: is no NIR graph ({show(str(error))})") from None
+        raise InputError(f"{called}: is not a NIR graph ({show(str(error))})") from None
     try:
         return graph_of(tree if isinstance(tree, Mapping) else {}), called
     except NeuromapError as error:
@@ -397,7 +397,7 @@ def distances(
     for name, array in spikes.items():
         if name not in network.inputs:
             known = ", ".join(network.inputs) or "none"
-            raise StimulusError(f"spikes: {show(name)} is no input node; input nodes are {known}")
+            raise StimulusError(f"spikes: {show(name)} is not an input node; input nodes are {known}")
         if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
             raise StimulusError(f"spikes: input {name}: needs an array of shape (steps, {network.inputs[name]})")
     steps = {len(array) for array in spikes.values()} or {0}

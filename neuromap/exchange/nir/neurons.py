@@ -171,7 +171,7 @@ def _currents(name: str, found: Any, nodes: Mapping[str, NirNode]) -> list[str]:
         raise InputError(f"node {name}: metadata: currents: found {show(found)}; needs 1 to 16 names")
     for li in found:
         if li not in nodes or nodes[li].kind != "LI":
-            raise InputError(f"node {name}: metadata: currents: {show(li)} is no LI of the graph")
+            raise InputError(f"node {name}: metadata: currents: {show(li)} is not an LI of the graph")
     return found
 
 
@@ -283,7 +283,7 @@ def head_of(graph: NirGraph) -> Head | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise _wrong("is no JSON") from None
+        raise _wrong("is not JSON") from None
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         raise _wrong(f"is not of the format {_FORMAT!r}")
     try:

@@ -33,7 +33,7 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
     found = _NUMBER.fullmatch(text.strip().replace("μ", "µ")) if len(text) <= _LONGEST_READ else None
     if found is None:
         raise InputError(
-            f"{name} {shown}: is no number with a unit ({', '.join(known)}); write it like {_example(unit)}"
+            f"{name} {shown}: is not a number with a unit ({', '.join(known)}); write it like {_example(unit)}"
         )
     written = found[2].replace("u", "µ") if found[2].startswith("u") else found[2]
     if written and written not in known:

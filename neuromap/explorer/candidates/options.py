@@ -75,7 +75,7 @@ class ExploreOptions(RunOptions):
         group=COMMON,
     )
     splitters: Sequence[str] = option(
-        "WHERE  Where splitters may be placed: slack, anywhere, never (commas between several).",
+        "WHERE  Where splitters may go: slack, anywhere, never (several separated by commas).",
         ("slack",),
         items="str",
         choices=SPLITTERS,
@@ -97,8 +97,8 @@ class ExploreOptions(RunOptions):
         reads=_read_wide,
     )
     phases: str = option(
-        "WHICH  When nodes between inputs and outputs are computed, in all rows: least (as early as they can be) or "
-        "cheapest (as takes fewest cores, with the same times).",
+        "WHICH  When to compute nodes between inputs and outputs, in all rows: least (as early as possible) or "
+        "cheapest (on the fewest cores, with the same times).",
         "least",
         choices=("least", "cheapest"),
     )
@@ -122,7 +122,7 @@ class ExploreOptions(RunOptions):
         must="must be a part from 0 to below 1, such as 0.02",
     )
     seconds: float | None = option("S  Time limit for mapping and simulating; what is left open is stated.", above=0)
-    most_mapped: int | None = option("N  Map and simulate at most so many rows.", above=0)
+    most_mapped: int | None = option("N  Map and simulate at most N rows.", above=0)
     processes: int = option(
         "N  Number of processes for mapping; results are the same.  [default: 1]", 1, within=(1, MOST_PROCESSES)
     )

@@ -104,8 +104,8 @@ def _pattern(network: Network, ordered: Network, pattern: RolloutPattern | str) 
         pattern = RolloutPattern(network, values) if values else RolloutPattern.named(network, pattern)
     if not isinstance(pattern, RolloutPattern) or tuple(pattern.network.edges) != tuple(network.edges):
         raise PatternError(
-            f"trained: {show(pattern)} is no pattern of network {network.name}; give one, its name, or R of every edge "
-            "as digits"
+            f"trained: {show(pattern)} is not a pattern of network {network.name}; give one, its name, or R of every "
+            "edge as digits"
         )
     pattern.require_valid()
     return RolloutPattern(ordered, pattern.values, pattern.name)

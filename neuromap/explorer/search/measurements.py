@@ -392,7 +392,7 @@ def measured_of(fingerprint: str, record: str) -> Measured:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InputError("record: is no JSON object")
+        raise InputError("record: is not JSON object")
     if found.get("checksum") != with_checksum({"key": fingerprint, **found})["checksum"]:
         raise InputError("record: was changed since it was written (its checksum differs)")
     measured = _measured(found)

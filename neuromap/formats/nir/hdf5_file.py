@@ -70,7 +70,7 @@ def read_nir(path: str | Path) -> NirGraph:
         with path.open("rb") as stream:
             head = stream.read(HEAD)
         if not head.startswith(_SIGNATURE):
-            raise InputError(f"is {file_kind(head) or 'no HDF5 file'}; expected a NIR file (HDF5)")
+            raise InputError(f"is {file_kind(head) or 'not an HDF5 file'}; expected a NIR file (HDF5)")
         told, arrays = confined(
             f"{__name__}:file_content",
             {"path": str(path)},
@@ -107,7 +107,7 @@ def file_content(path: str) -> tuple[Any, dict[str, NDArray[Any]]]:
         raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError, UnicodeError) as error:
         told = " ".join(str(error).split())[:160]
-        raise InputError(f"is no whole HDF5 file ({show_name(told)}); write it anew") from None
+        raise InputError(f"is not a complete HDF5 file ({show_name(told)}); write it again") from None
 
 
 class _Reader:
@@ -128,7 +128,7 @@ class _Reader:
             raise InputError("has no group 'node'; expected a NIR file as nir.write makes it")
         tree = self._object(file["node"], "node", 0)
         if not isinstance(tree, dict) or _ARRAY in tree:
-            raise InputError("node: is no group; expected a NIR file as nir.write makes it")
+            raise InputError("node: is not a group; expected a NIR file as nir.write makes it")
         return {"node": tree, "version": version}
 
     def _kind(self, group: Any, name: str) -> str:
@@ -165,7 +165,7 @@ class _Reader:
     def _value(self, data: Any, where: str) -> Any:
         """Read a dataset whose size, storage and filters are known to be harmless."""
         if not isinstance(data, self._h5py.Dataset):
-            raise InputError(f"{where}: is no dataset; expected a NIR file")
+            raise InputError(f"{where}: is not a dataset; expected a NIR file")
         if data.shape is None:
             return None
         plan = data.id.get_create_plist()
@@ -195,7 +195,7 @@ class _Reader:
         offset = None if data.chunks else data.id.get_offset()
         is_beyond = offset is not None and offset + wanted > self._size
         if is_beyond or stored > self._size or wanted > stored * (_TIGHTEST if data.chunks else 1):
-            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file anew")
+            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file again")
 
     def _texts(self, data: Any, where: str, count: int) -> Any:
         """Read a text, or pairs of names."""

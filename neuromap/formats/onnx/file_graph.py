@@ -131,7 +131,7 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
         _take(node, reading, within, opset if own else None)
     except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise InputError(
-            f"operator {show_name(label)}: is no {show_name(node.op_type)} of ONNX, by its inputs or attributes; write "
+            f"operator {show_name(label)}: is not a {show_name(node.op_type)} of ONNX (inputs, attributes); write "
             "the file again"
         ) from None
     # what no translator knows of is a further result of what is computed once, for the first
@@ -322,9 +322,9 @@ def load_model(path: Path) -> Any:
     try:
         model.ParseFromString(content)
     except (DecodeError, ValueError, RecursionError):
-        raise InputError("is no ONNX model, or a truncated one; write it again, with onnx.save") from None
+        raise InputError("is not an ONNX model, or a truncated one; write it again, with onnx.save") from None
     if not _is_text(model):
-        raise InputError("holds names that are no UTF-8; the file is damaged, write it again with onnx.save")
+        raise InputError("holds names that are not UTF-8; the file is damaged, write it again with onnx.save")
     nodes = len(model.graph.node)
     if not nodes:
         raise InputError("holds no operators; expected an ONNX model, as onnx.save writes it")

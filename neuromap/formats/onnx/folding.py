@@ -117,7 +117,7 @@ def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], o
     # plain values only: ONNX would look for the numbers of a tensor in any file that it names
     kept = [one for one in node.attribute if isinstance(attributes.get(one.name), int | float | str | list)]
     if op == "Cast" and attributes["to"] == onnx.TensorProto.STRING:
-        raise ValueError("texts are no numbers")
+        raise ValueError("texts are not numbers")
     if op == "Split" and arrays[0] is not None:  # ONNX takes any lengths
         part_lengths(attributes, arrays[0].shape[attributes.get("axis", 0)], count, *arrays[1:])
     elif op in ("Squeeze", "Unsqueeze") and "axes" in attributes:  # which opset 13 made an input
@@ -237,7 +237,7 @@ def _from_file(tensor: Any, folder: Path, wanted: int) -> bytes:
     try:
         start, length = int(said.get("offset", "0")), int(said.get("length", str(wanted)))
     except ValueError:
-        raise InputError(f"{where}: its place in {show(name)} is no number; write the file again") from None
+        raise InputError(f"{where}: its place in {show(name)} is not a number; write the file again") from None
     try:
         size = check_regular(path, "file of weights", InputError).st_size
     except InputError as error:

@@ -284,7 +284,7 @@ def _head(chip: ChipSpec) -> str:
         else:
             said = f"{value!r}"
         lines.append(f"#   {name}: {said} ({place})")
-    lines.append("# Buffers (ways, soma_1 on) and inputs are no part of the chip and cost nothing.")
+    lines.append("# Buffers (ways, soma_1 on) and inputs are not part of the chip and cost nothing.")
     return "\n".join(lines) + "\n"
 
 

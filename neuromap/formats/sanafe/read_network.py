@@ -112,9 +112,11 @@ def _plain(data: bytes) -> Values:
     try:
         text = data.decode()  # libyaml takes UTF-16 too, in which none of these signs would be seen
     except UnicodeDecodeError:
-        raise InputError("is no text in UTF-8; write it so") from None
+        raise InputError("is not text in UTF-8; write it so") from None
     other = (
-        "" if _NETWORK.search(text) else "no key 'network', so it is no network of SANA-FE; give the YAML file of one"
+        ""
+        if _NETWORK.search(text)
+        else "no key 'network', so it is not a network of SANA-FE; give the YAML file of one"
     )
     if _ANCHOR.search(text):
         raise InputError(f"has {other or 'YAML anchors or aliases; write out what they stand for'}")
@@ -125,7 +127,7 @@ def _plain(data: bytes) -> Values:
     try:
         found = Loader(data).get_single_data()
     except YAMLError as error:
-        why = f"is no YAML ({' '.join(str(error).split())[:100]})"
+        why = f"is not YAML ({' '.join(str(error).split())[:100]})"
         raise InputError(f"{why}, and has {other}" if other else why) from None
     return _table(found, "file")
 
@@ -178,7 +180,7 @@ def _edge(label: str, said: dict[str, Any], groups: Mapping[str, Group]) -> Conn
     where = f"edge {show_name(label)}"
     ends = label.split("->")
     if len(ends) != 2:
-        raise InputError(f"{where}: is no edge; SANA-FE writes SOURCE -> TARGET")
+        raise InputError(f"{where}: is not an edge; SANA-FE writes SOURCE -> TARGET")
     (source, u), (target, v) = (_end(end, groups, where) for end in ends)
     if (u is None) != (v is None):
         raise InputError(f"{where}: names a neuron at one end only; name it at both, or at none")

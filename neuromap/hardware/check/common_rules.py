@@ -270,7 +270,7 @@ def input_labels(program: ChipProgram) -> Iterator[Finding]:
         lambda c, n: (
             Place(core=c, neuron=n),
             int(label[c, n]),
-            "a node that is no input (the host delivers those)",
+            "a node that is not an input (the host delivers those)",
             "node label",
         ),
     )

@@ -109,7 +109,7 @@ def _with_pin(options: MappingOptions, table: str, node: str | None, value: Any)
     lengths = {"tiles": 3, "cores": None, "regions": 4}
     length = len(value) if isinstance(value, tuple) else None
     if node is None or table not in lengths or lengths[table] != length:
-        raise InputError(f"remedy pins.{table}: {value} is no pin of a node")
+        raise InputError(f"remedy pins.{table}: {value} is not a pin of a node")
     changes: dict[str, Any] = {table: {**getattr(options.pins, table), node: value}}
     return replace(options, pins=replace(options.pins, **changes))
 
@@ -128,7 +128,7 @@ def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
     elif chip.core_figures is not None and figure in {f.name for f in fields(chip.core_figures)}:
         changes = {"core_figures": replace(chip.core_figures, **{figure: value})}
     else:
-        raise InputError(f"remedy chip.{figure}: is no figure of a chip")
+        raise InputError(f"remedy chip.{figure}: is not a figure of a chip")
     return replace(chip, **changes)
 
 

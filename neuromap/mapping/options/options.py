@@ -168,8 +168,8 @@ class MappingOptions(Card):
         groups=("neuromap.placers",),
     )
     splitters: Splitters = option(
-        "WHERE  Where splitters may be placed: slack (where delays leave room, at no tick), anywhere (the schedule "
-        "grows by ticks) or never (all fan-out is copies).",
+        "WHERE  Where splitters may go: slack (where delays leave room, at no cost in ticks), anywhere (the schedule "
+        "may grow by ticks) or never (copies give all fan-out).",
         "slack",
         choices=SPLITTERS,
     )
@@ -180,9 +180,7 @@ class MappingOptions(Card):
         "auto",
         choices=PARTITIONERS,
     )
-    pins: Pins = option(
-        "FILE  Tile shapes, cores, regions, splitters and cores of neurons that are fixed (TOML).", Pins()
-    )
+    pins: Pins = option("FILE  Fixed tile shapes, cores, regions, splitters and cores of neurons (TOML).", Pins())
     seed: int = option(
         "--mapping-seed N  Seed of placement, METIS and annealing; the same seed gives the same program.",
         0,
@@ -194,21 +192,21 @@ class MappingOptions(Card):
         "N  Ticks of an update step.  [default: as few as the delays need]", within=(1, MOST_TICKS)
     )
     keep: Sequence[str] = option(
-        "NODES  Nodes that are mapped whole though they lead to no output, so that they can be recorded: names with "
-        "commas between them, or all.",
+        "NODES  Map these nodes whole even if they lead to no output, so that they can be recorded: names separated by "
+        "commas, or all.",
         (),
         reads=_typed_names,
     )
     phases: Phases = option(
-        "WHICH  When nodes between inputs and outputs are computed: least (as early as they can be), cheapest (as "
-        "takes fewest cores, with the same frame period and responses) or fastest (with the least sum of first "
-        "responses over all inputs and outputs, none later).",
+        "WHICH  When to compute nodes between inputs and outputs: least (as early as possible), cheapest (on the "
+        "fewest cores, with the same frame period and responses) or fastest (with the least sum of first responses "
+        "over all inputs and outputs, none later).",
         "least",
         choices=PHASES,
     )
     wide: Wide = option(
-        "HOW  Neurons that read more than a core has axons: refuse them, or compute them exactly in partial-sums, "
-        "which takes ticks.",
+        "HOW  Neurons that read more than a core has axons: refuse them, or compute their sums exactly in parts, which "
+        "takes ticks (partial-sums).",
         "refuse",
         choices=WIDE,
     )
@@ -217,13 +215,13 @@ class MappingOptions(Card):
         within=(1, MOST_WIDE_TICKS),
     )
     objective: Objective = option(
-        "WHAT  What to make small: deliveries; where ticks last as long as their work also tick (its mean time), "
-        "energy, or edp (the product of both).",
+        "WHAT  What to minimise: deliveries; where ticks last as long as their work also tick (its mean time), energy, "
+        "or edp (their product).",
         "deliveries",
         choices=OBJECTIVES,
     )
     max_cores: int | None = option(
-        "N  With --objective tick, energy or edp: cores to use, at most.  [default: all but dead ones]",
+        "N  With --objective tick, energy or edp: use at most N cores.  [default: all but dead ones]",
         within=(1, None),
     )
     activity: Path | None = option(

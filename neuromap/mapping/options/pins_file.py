@@ -226,6 +226,6 @@ def _check_edge(edge: EdgeKey, network: Network) -> None:
     allowed = [f"{u} -> {v}" for u, v in network.edges if u not in network.inputs]
     label = f"{edge[0]} -> {edge[1]}"
     if label not in allowed:
-        why = "starts in an input, whose spikes the host delivers" if edge in network.edges else "is no edge"
+        why = "starts in an input, whose spikes the host delivers" if edge in network.edges else "is not an edge"
         listed = f"allowed are {', '.join(allowed)}" if allowed else "no edge lies between nodes on the chip"
         raise InputError(f"pins: splitters {label}: {why}; {listed}" + did_you_mean(label, allowed))

@@ -151,7 +151,7 @@ def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
 # Until when a placement may be improved, and whom to tell how far it is.
 @dataclass(frozen=True)
 class Deadline:
-    """When to stop, and whom to tell."""
+    """Deadline and progress callback."""
 
     at: float | None = None  # reading of ``time.monotonic`` after which nothing new is begun; ``None`` for never
     progress: Progress | None = None  # called with parts done, parts in all (about), and what is being done

@@ -110,7 +110,9 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
         rows = {f"{row.pattern}, {row.execution}" for row in self.rows}
         for curve in getattr(study, "curves", ()):
             if curve not in rows:
-                raise InputError(f"with_faults: the study has {curve}, which is no row of the report; study its rows")
+                raise InputError(
+                    f"with_faults: the study has {curve}, which is not a row of the report; study its rows"
+                )
         return replace(self, faults=study)
 
     def save_figures(self, folder: str | Path) -> list[Path]:

@@ -164,7 +164,7 @@ def _checked(name: str, given: Mapping[Pair, int], responses: Mapping[Pair, int]
     for pair, number in given.items():
         if pair not in responses:
             known = ", ".join(f"{i} -> {o}" for i, o in responses)
-            raise InputError(f"{name}: {pair!r:.60} is no input and an output that it reaches; pairs are {known}")
+            raise InputError(f"{name}: {pair!r:.60} is not an input and an output that it reaches; pairs are {known}")
         whole_number(f"{name}: {pair[0]} -> {pair[1]}", number)
         if most is not None and not 0 <= number <= most:
             raise InputError(f"{name}: {pair[0]} -> {pair[1]}: found {number}; allowed are 0 to {most}")

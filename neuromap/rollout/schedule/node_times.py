@@ -108,7 +108,7 @@ def frame_time(pattern: RolloutPattern, node_times: Mapping[str, float]) -> floa
     PatternError
         If the pattern is invalid; the message names the cycle.
     InputError
-        If a node's time is missing or below 0, or a name is no node that is computed.
+        If a node's time is missing or below 0, or a name is not a node that is computed.
     """
     network = pattern.network
     inputs = set(network.inputs)
@@ -146,7 +146,7 @@ def latencies_of(network: Network, node_times: Mapping[str, float], tick: float 
     Raises
     ------
     InputError
-        If a node's time is missing or below 0, a name is no node that is computed, the tick is no length, or a
+        If a node's time is missing or below 0, a name is not a node that is computed, the tick is not a length, or a
         node needs more ticks than a latency may have.
     """
     _check(network, node_times)

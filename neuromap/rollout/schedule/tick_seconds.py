@@ -546,7 +546,7 @@ def path_first(network: Network, path: Sequence[str]) -> Rollout:
     steps = list(pairwise(path))
     if not steps or len(set(path)) < len(path) or not set(steps) <= set(network.edges) or path[0] not in network.inputs:
         raise InputError(
-            f"path_first: {' -> '.join(map(str, path))!r:.80}: is no path of network {network.name} from an input; "
+            f"path_first: {' -> '.join(map(str, path))!r:.80}: is not a path of network {network.name} from an input; "
             "give its nodes, each once"
         )
     pattern = RolloutPattern.from_streaming_edges(network, [edge for edge in network.edges if edge not in steps])

@@ -256,7 +256,7 @@ def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArr
             raise ValueError
     except (SafetensorError, KeyError, ValueError, TypeError, RecursionError):
         raise InputError(
-            f"checkpoint {path}: is no checkpoint of a run; give the file that --checkpoint has written"
+            f"checkpoint {path}: is not a checkpoint of a run; give the file that --checkpoint has written"
         ) from None
     found = checksum(text, arrays)
     if metadata.get("checksum") != found:

@@ -194,7 +194,7 @@ def _ports(ports: list[dict[str, Any]], period: Time) -> tuple[NodePort, ...]:
     )
     for port in found:
         if not (isinstance(port.name, str) and type(port.size) is int and type(port.sample_tick) in (int, Fraction)):
-            raise ValueError(f"node {port.name} has a size or sample tick that is no integer")
+            raise ValueError(f"node {port.name} has a size or sample tick that is not an integer")
         if not (0 <= port.size < 2**31 and -_MOST < port.sample_tick < _MOST):
             raise ValueError(f"node {port.name} has a size or sample tick out of range")
     return found
@@ -268,7 +268,7 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
             if file.attrs.get("checksum") != (checksum(text, content) if version in CHECKED_VERSIONS else None):
                 raise ValueError("its content does not fit its checksum")
             if not isinstance(text, str):
-                raise ValueError("its labels are no text")
+                raise ValueError("its labels are not text")
             return text, _by_spike(content)
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a damaged trace ({' '.join(str(error).split())})") from None
@@ -302,7 +302,7 @@ def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
         raise ValueError(f"{path} is missing, or a link to another place")
     data = file[path]
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iuf" or data.shape is None:
-        raise ValueError(f"{path} is no dataset of numbers")
+        raise ValueError(f"{path} is not a dataset of numbers")
     if data.is_virtual or data.external:
         raise ValueError(f"{path} lies in another file")
     return data
@@ -329,8 +329,8 @@ def _whole(data: h5py.Dataset) -> NDArray[np.int32]:
     for start in range(0, len(values), rows):
         part = data[start : start + rows]
         if part.dtype.kind == "f" and not (np.abs(part) <= EXACT_IN_FLOAT).all():  # nor NaN
-            raise ValueError(f"a potential is no number, or beyond {EXACT_IN_FLOAT}, where floats are inexact")
+            raise ValueError(f"a potential is not a number, or beyond {EXACT_IN_FLOAT}, where floats are inexact")
         values[start : start + rows] = part
         if (values[start : start + rows] != part).any():
-            raise ValueError("a potential is no integer of 32 bits")
+            raise ValueError("a potential is not an integer of 32 bits")
     return values

@@ -132,7 +132,7 @@ def _check_word(word: str) -> None:
         return
     if kind == "core" and re.fullmatch(r"[0-9]{1,9}(-[0-9]{1,9})?", name):
         return
-    raise InputError(f"recording {word!r}: is no choice of neurons; {_HINT}")
+    raise InputError(f"recording {word!r}: is not a choice of neurons; {_HINT}")
 
 
 def _node(program: ChipProgram, named: dict[str, int], name: str, left_out: dict[str, int]) -> int:

@@ -161,7 +161,7 @@ def _draw(session: Session, command: Document) -> None:
     node, pixels = command.text("node", 200), command.of("pixels", list)
     shape = picture_shape(session, node) if node in session.stage.scene.network.inputs else None
     if shape is None:
-        raise InputError(f"picture: node {node!r:.40} is no input that takes pictures")
+        raise InputError(f"picture: node {node!r:.40} is not an input that takes pictures")
     if len(pixels) > MOST_PIXELS or any(type(p) is not int or not 0 <= p <= 255 for p in pixels):
         raise InputError(f"picture: needs at most {MOST_PIXELS} whole numbers, 0 to 255")
     if len(pixels) != np.prod(shape):

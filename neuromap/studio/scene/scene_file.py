@@ -71,7 +71,7 @@ def read_scene(data: bytes, what: str = "scene") -> Scene:
     """Read the bytes of a scene file."""
     top = Document(parse_json(data, what, MOST_BYTES), what)
     if top.of("format", str) != FORMAT or top.of("version", int) != VERSION:
-        raise InputError(f"{what}: is no {FORMAT} of version {VERSION}; save it anew from this studio")
+        raise InputError(f"{what}: is not a {FORMAT} of version {VERSION}; save it again from this studio")
     top.allow(("format", "version", "network", "chip", "runs", "ticks", "checksums", "stimulus", "changes"))
     network = _network(top.inner("network"), what)
     return Scene(
@@ -115,7 +115,7 @@ def _chip(top: Document) -> ChipSpec:
     try:
         return chip_from_document(top.of("chip", dict), f"{top.path}.chip")
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise ChipError(f"{top.path}.chip: is no chip ({str(error)[:80]}); save it anew from this studio") from None
+        raise ChipError(f"{top.path}.chip: is not a chip ({str(error)[:80]}); save it again from this studio") from None
 
 
 def _run(network: Network, run: Document) -> SceneRun:
@@ -308,11 +308,11 @@ def parse_json(data: bytes, what: str, largest: int) -> Any:
         raise InputError(f"{what}: a text in it holds half a character (\\ud800 to \\udfff); write it whole") from None
     except (ValueError, RecursionError) as error:
         text = str(error).splitlines()[0] if str(error) else "nested too deep"
-        raise InputError(f"{what}: is no JSON ({text[:120]}); give a file that the studio saved") from None
+        raise InputError(f"{what}: is not JSON ({text[:120]}); give a file that the studio saved") from None
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _short_number(digits: str) -> int:
@@ -376,4 +376,4 @@ class Document:
         try:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            raise InputError(f"{self.path}.{name}: is no base 64; give a file that the studio saved") from None
+            raise InputError(f"{self.path}.{name}: is not base 64; give a file that the studio saved") from None

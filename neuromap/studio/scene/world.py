@@ -39,7 +39,7 @@ class World:
         """Refuse what cannot be shown to this network."""
         for name in shown.pictures:
             if name not in self._sizes:
-                raise StimulusError(f"picture: node {name!r:.40} is no input; inputs are {', '.join(self._sizes)}")
+                raise StimulusError(f"picture: node {name!r:.40} is not an input; inputs are {', '.join(self._sizes)}")
         if shown.kind == "stimulus" and self._stimulus is None:
             raise StimulusError("stimulus: none was loaded; choose a file of frames")
         for name in self._sizes:

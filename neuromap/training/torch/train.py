@@ -221,7 +221,7 @@ def load_checkpoint(
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
     if wrong := _not_finite(tensors):
         raise InputError(
-            f"checkpoint {path}: {wrong} holds NaN or infinity, no run can go on from it; remove it, and start anew "
+            f"checkpoint {path}: {wrong} holds NaN or infinity, no run can go on from it; remove it, and start again "
             "with a lower learning rate"
         )
     with torch.no_grad():
@@ -240,15 +240,15 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if metadata["format"] != _FORMAT or not _is_whole(about):
             raise ValueError
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"checkpoint {path}: is no checkpoint of a training run; name another file") from None
+        raise InputError(f"checkpoint {path}: is not a checkpoint of a training run; name another file") from None
     seal = seal_of(data, metadata)
     if seal is Seal.DAMAGED:
         raise InputError(
-            f"checkpoint {path}: is damaged, it does not fit its digest; take a copy, or remove it and start anew"
+            f"checkpoint {path}: is damaged, it does not fit its digest; take a copy, or remove it and start again"
         )
     if seal is Seal.ABSENT:
         raise InputError(
-            f"checkpoint {path}: has no digest, an older version of neuromap has written it; remove it and start anew"
+            f"checkpoint {path}: has no digest, an older version of neuromap has written it; remove it and start again"
         )
     return about, tensors
 

@@ -201,8 +201,8 @@ def test_parts_that_are_not_as_brian2_makes_them(change, told):
     [
         ({"equations": MEMBRANE}, "A: method='euler': the chip follows the exact solution of the equations"),
         ({"equations": MEMBRANE, "method": ("rk4", "exact")}, "A: method='rk4'"),
-        ({"refractory": "El > 0.2"}, "A: refractory=El > 0.2: it is no constant time"),
-        ({"refractory": "El"}, "A: refractory=El: it is no constant time"),
+        ({"refractory": "El > 0.2"}, "A: refractory=El > 0.2: it is not a constant time"),
+        ({"refractory": "El"}, "A: refractory=El: it is not a constant time"),
         (
             {"equations": LEAK + "\nx = v + 1 : 1 (constant over dt)"},
             r"A: 'x = v\+1' \(constant over dt\)|A: 'x = v \+ 1'",

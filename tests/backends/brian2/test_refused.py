@@ -41,7 +41,7 @@ def test_equations(equations, told):
         ({"threshold": "rand() < 0.1"}, r"threshold 'rand\(\) < 0.1'"),
         ({"reset": "v -= 1"}, r"reset 'v -= 1'"),
         ({"reset": "v = 0; a += 1", "equations": LIF + "\na : 1"}, r"reset 'v = 0; a \+= 1'"),
-        ({"refractory": "v > 0.5"}, r"refractory=v > 0.5: it is no constant time"),
+        ({"refractory": "v > 0.5"}, r"refractory=v > 0.5: it is not a constant time"),
         ({"refractory": 5 * ms}, r"unless refractory"),
     ],
 )

@@ -432,7 +432,11 @@ def test_report_writes_figures(folder, sr, neuromap):
     assert f"{len(names) * len(suffixes)} files of figures written to {place}" in done.out
     assert ("extra pages" in done.out) == (len(suffixes) == 1)
     assert neuromap(*words, place).code == 0  # again, over the old ones
-    for wrong, word in ((folder / "missing" / "pictures", "create it first"), (sr, "is a file"), ("", "is no folder")):
+    for wrong, word in (
+        (folder / "missing" / "pictures", "create it first"),
+        (sr, "is a file"),
+        ("", "is not a folder"),
+    ):
         refused = neuromap(*words, wrong)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
         assert word in refused.err

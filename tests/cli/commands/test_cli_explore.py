@@ -221,7 +221,7 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--min-accuracy", "90 ms"), "--min-accuracy 90 ms"),
         (("--deadline", "3ms"), "--deadline 3ms: takes trained weights"),
         (("--deadline", "soon", "--trained", "streaming=a.toml"), "--deadline soon"),
-        (("--deadline", "3ms", "--trained", "streaming"), "--trained streaming: is no PATTERN=FILE"),
+        (("--deadline", "3ms", "--trained", "streaming"), "--trained streaming: is not a PATTERN=FILE"),
         (("--trained", "streaming=a.toml"), "--trained streaming=a.toml: goes with a deadline"),
         (("--data", "digits"), "--data digits: goes with a deadline"),
         (("--limit", "0"), "--limit 0: goes with a deadline"),

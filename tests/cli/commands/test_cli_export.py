@@ -70,7 +70,7 @@ def test_a_grid_of_rancs_memory_has_two_files_a_core(neuromap, program, tmp_path
         (("--to", "rank", "-o", "x"), 2, ("format rank", "known are", "did you mean 'ranc'?")),
         (("--to", "ranc", "-o", "two.nmp"), 2, ("two.nmp: is a file; several files are written",)),
         (("--to", "ranc", "-o", "no/x"), 2, ("does not exist; create it first",)),
-        (("--to", "ranc", "-o", "-"), 2, ("is no folder",)),
+        (("--to", "ranc", "-o", "-"), 2, ("is not a folder",)),
         (("--to", "ranc", "-o", "x", "--stimulus", "no.safetensors"), 2, ("no.safetensors",)),
         (("--to", "ranc", "-o", "x", "--stimulus", "frames.safetensors", "--frames", "3"), 2, ("give one of them",)),
         (("--to", "ranc", "-o", "x", "--frames", "0"), 2, ("frames",)),

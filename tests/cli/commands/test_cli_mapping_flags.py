@@ -148,7 +148,7 @@ def test_bad_options(words, code, expected, folder, sr, neuromap):
         ("[regions]\nH1 = [0, 0, 64, 0]", ["regions.H1", "63"]),
         ("[regions]\nH1 = [1, 0, 0, 0]", ["regions.H1"]),
         ('splitters = ["I -> H1"]', ["I -> H1", "input"]),
-        ('splitters = ["H2 -> H1"]', ["H2 -> H1", "no edge"]),
+        ('splitters = ["H2 -> H1"]', ["H2 -> H1", "not an edge"]),
         ('splitters = ["H2"]', ["splitters[0]"]),
         ("tiles = 3", ["tiles"]),
         ("[cores]\nH2 = 1e9", ["cores.H2"]),

@@ -83,9 +83,9 @@ def test_a_run_may_keep_no_spikes(folder, program, neuromap):
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["--record", "H1"], "recording 'H1': is no choice of neurons"),
-        (["--record", ""], "recording '': is no choice of neurons"),
-        (["--record", "outputs,"], "recording '': is no choice of neurons"),
+        (["--record", "H1"], "recording 'H1': is not a choice of neurons"),
+        (["--record", ""], "recording '': is not a choice of neurons"),
+        (["--record", "outputs,"], "recording '': is not a choice of neurons"),
         (["--record", "node:H9"], "recording node:H9: program SR has no such node; nodes are H1, H2, O"),
         (["--record", "core:99"], "recording core:99: program SR has cores 0 to"),
         (["--record-potentials", "node:I"], "recording node:I: is an input"),

@@ -51,5 +51,5 @@ def test_a_token_file_that_holds_none_is_one_line(neuromap, tmp_path):
     for content, words in held.items():
         file.write_bytes(content)
         neuromap("studio", "--token-file", file).assert_refused(2, words, "token")
-    for name, words in {".": "is a folder", "none": "does not exist", "pipe": "is no regular file"}.items():
+    for name, words in {".": "is a folder", "none": "does not exist", "pipe": "is not a regular file"}.items():
         neuromap("studio", "--token-file", tmp_path / name).assert_refused(2, words, "--token-file")

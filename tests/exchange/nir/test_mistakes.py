@@ -53,7 +53,7 @@ def test_impossible_graphs_are_refused_in_one_line(edges, nodes, says):
         *(({"tool": tool}, "is not known; known are norse") for tool in (3, [], {})),
         *(({"compare": compare}, "compare = ") for compare in ("x", None, 0.5, True, -1)),
         ({"compare": {"i": [[1, 0]]}}, "input i: needs an array"),
-        ({"compare": {"i": np.ones((3, 2), bool), "j": np.ones((3, 2), bool)}}, "'j' is no input node"),
+        ({"compare": {"i": np.ones((3, 2), bool), "j": np.ones((3, 2), bool)}}, "'j' is not an input node"),
         ({"dt": 1e-200}, "dt = 1e-200 s: must be above 0 and finite"),
     ],
 )  # fmt: skip

@@ -211,8 +211,8 @@ HEAD = str(nir_graph(small()).metadata["neuromap"])
 @pytest.mark.parametrize(
     ("head", "says"),
     [
-        ("{", "is no JSON; remove it"),
-        ("[" * 100_000, "is no JSON; remove it"),
+        ("{", "is not JSON; remove it"),
+        ("[" * 100_000, "is not JSON; remove it"),
         ('{"format": "neuromap nir 2"}', "is not of the format"),
         (HEAD.replace('"dt": 0.001', '"dt": "soon"'), "lacks a part"),
         (HEAD.replace('"name": "I"', '"name": "X"'), "node 'X' is none of the graph"),

@@ -201,8 +201,8 @@ def test_another_given_pattern_takes_up_the_rows_that_are_there(net, small, whol
     ("change", "words"),
     [
         ("record = replace(record, 'verified', 'Verified')", "was changed since it was written"),
-        ("record = 'nonsense'", "is no JSON object"),
-        ("record = x'00'", "is no text"),
+        ("record = 'nonsense'", "is not JSON object"),
+        ("record = x'00'", "is not text"),
     ],
 )
 def test_a_record_that_was_changed_is_refused_in_one_line(change, words, net, small, tmp_path, rows_resealed):

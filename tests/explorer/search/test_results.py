@@ -84,7 +84,7 @@ def test_a_record_of_another_row_is_refused():
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "3", "[" * 100_000, "\0"])
 def test_what_is_no_record_is_refused(text):
-    with pytest.raises(InputError, match=r"^record: is no JSON object$"):
+    with pytest.raises(InputError, match=r"^record: is not JSON object$"):
         measured_of("a", text)
 
 

@@ -105,7 +105,7 @@ def test_flipped_bytes_give_one_line_or_another_network(write, content):
     ("make", "words"),
     [
         (lambda: b"", "holds no operators"),
-        (lambda: b"not a model at all", "is no ONNX model"),
+        (lambda: b"not a model at all", "is not an ONNX model"),
         (lambda: graph_of([helper.make_node("Relu", ["z"], ["y"])]), "reads z, which no input or earlier operator"),
         (
             lambda: graph_of(
@@ -289,7 +289,7 @@ def test_no_file_is_opened_for_an_attribute_that_an_operator_does_not_have(write
 def test_an_order_that_is_none_of_the_axes_is_refused(order, batch, write):
     node = helper.make_node("Transpose", ["x"], ["y"], name="turn")
     node.attribute.append(helper.make_attribute("perm", list(order), attr_type=onnx.AttributeProto.INTS))
-    with pytest.raises(InputError, match="operator turn: is no Transpose of ONNX"):
+    with pytest.raises(InputError, match="operator turn: is not a Transpose of ONNX"):
         read_onnx(write(graph_of([node], shape=(batch, 4))))
 
 

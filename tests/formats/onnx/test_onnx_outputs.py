@@ -196,7 +196,7 @@ def test_parts_that_are_not_those_of_the_axis_are_refused(sizes, attributes, ops
     stored = [] if sizes is None else [numpy_helper.from_array(np.array(sizes, np.int64), "sizes")]
     inputs = ["x"] if sizes is None else ["x", "sizes"]
     node = helper.make_node("Split", inputs, ["a", "b"], name="cut", **{"axis": 1, **attributes})
-    assert "operator cut: is no Split of ONNX" in refused(write(tmp_path, [node], ["a"], opset, stored))
+    assert "operator cut: is not a Split of ONNX" in refused(write(tmp_path, [node], ["a"], opset, stored))
 
 
 def test_what_ends_shape_inference_costs_the_shapes_and_not_the_session(tmp_path):

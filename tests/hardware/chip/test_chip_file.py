@@ -295,7 +295,7 @@ def test_files_that_are_no_chip_files(tmp_path, content, words):
         ("", ["not known"]),
         ("no/such.toml", ["does not exist"]),
         ("nosuch.toml", ["does not exist"]),
-        ("a\0b.toml", ["is no path"]),
+        ("a\0b.toml", ["is not a path"]),
         (Path("truenorth"), ["does not exist"]),
         ("../", ["is a folder; expected a chip file"]),
     ],

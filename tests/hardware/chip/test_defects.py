@@ -276,7 +276,7 @@ def test_malformed_files_name_key_value_and_bound(tmp_path, text, words):
 
 
 def test_missing_files_and_folders(tmp_path):
-    for path, words in ((tmp_path / "no.toml", "does not exist"), (tmp_path, "is a folder"), ("a\0b", "is no path")):
+    for path, words in ((tmp_path / "no.toml", "does not exist"), (tmp_path, "is a folder"), ("a\0b", "is not a path")):
         with pytest.raises(ChipError, match=words):
             load_defects(path)
 

@@ -164,7 +164,7 @@ def test_a_threshold_at_the_rail_is_not_scaled_to_where_the_chip_passes_it(list_
 def test_widths_too_near_the_chips_are_refused_with_the_threshold(list_chip):
     network = two_layers(0, np.array([[3]]), threshold=20, current_bits=22, voltage_bits=22)
     with pytest.raises(
-        DoesNotFitError, match=r"threshold 20, times 4 as its widths say, is no multiple of 64.*; 16 wou"
+        DoesNotFitError, match=r"threshold 20, times 4 as its widths say, is not a multiple of 64.*; 16 wou"
     ):
         nm.map_rollout(nm.Rollout(network, "streaming"), list_chip())
 

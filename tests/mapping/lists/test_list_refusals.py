@@ -111,7 +111,9 @@ def test_wider_accumulators_than_currents_do_nothing(list_chip):
 
 
 def test_thresholds_are_multiples_of_the_step(list_chip):
-    with pytest.raises(DoesNotFitError, match=r"threshold 100 is no multiple of 64, as tiny holds them.*; 64 would do"):
+    with pytest.raises(
+        DoesNotFitError, match=r"threshold 100 is not a multiple of 64, as tiny holds them.*; 64 would do"
+    ):
         nm.map_rollout(nm.Rollout(spiking(threshold=100, voltage_decay=9), "streaming"), list_chip())
     with pytest.raises(DoesNotFitError, match="current_bits = 20, voltage_bits = 20 would do"):
         nm.map_rollout(nm.Rollout(spiking(((1, -1),), threshold=100, voltage_decay=0), "streaming"), list_chip())

@@ -105,7 +105,7 @@ def test_no_file_and_foreign_files(tmp_path):
         (Pins(regions={"O": (0, 0, 64, 1)}), ["regions.O", "[0, 0, 64, 1]", "63"]),
         (Pins(regions={"O": (3, 0, 2, 1)}), ["regions.O", "x0 <= x1"]),
         (Pins(regions={"O": (-1, 0, 2, 1)}), ["regions.O"]),
-        (Pins(splitters=frozenset({("H1", "O")})), ["H1 -> O", "no edge", "H1 -> H2"]),
+        (Pins(splitters=frozenset({("H1", "O")})), ["H1 -> O", "not an edge", "H1 -> H2"]),
         (Pins(splitters=frozenset({("I", "H1")})), ["I -> H1", "input"]),
     ],
 )

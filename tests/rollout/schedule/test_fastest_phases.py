@@ -97,7 +97,7 @@ def test_a_forged_claim_is_found_out():
     ("change", "said"),
     [
         ({"deadlines": {("I1", "O1"): 2}}, "I1 -> O1 by 2: cannot be kept, 1 too few in all"),
-        ({"weights": {("O1", "I1"): 1}}, "is no input and an output that it reaches; pairs are I1 -> O1"),
+        ({"weights": {("O1", "I1"): 1}}, "is not an input and an output that it reaches; pairs are I1 -> O1"),
         ({"weights": {("I1", "O1"): -1}}, "I1 -> O1: found -1; allowed are 0 to 1000000"),
     ],
 )

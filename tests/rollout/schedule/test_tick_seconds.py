@@ -481,7 +481,7 @@ def test_bad_input_is_refused_in_one_line():
         (lambda: crossing(rollout, two, work), "compare rollouts of one network"),
         (lambda: crossing(rollout, rollout, work, "half"), "choose one of first"),
         (lambda: best_over_cores([], work), "give one or more"),
-        (lambda: path_first(SKIP, ["A", "O"]), "is no path"),
+        (lambda: path_first(SKIP, ["A", "O"]), "is not a path"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()

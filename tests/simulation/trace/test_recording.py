@@ -121,12 +121,15 @@ def test_outputs_do_not_depend_on_what_else_is_recorded(mixer):
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("H", "recording 'H': is no choice of neurons; give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"),
-        ("node:", "recording 'node:': is no choice"),
-        ("core:x", "recording 'core:x': is no choice"),
-        ("core:-1", "recording 'core:-1': is no choice"),
-        ("core:²", "recording 'core:²': is no choice"),
-        ("", "recording '': is no choice"),
+        (
+            "H",
+            "recording 'H': is not a choice of neurons; give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST",
+        ),
+        ("node:", "recording 'node:': is not a choice"),
+        ("core:x", "recording 'core:x': is not a choice"),
+        ("core:-1", "recording 'core:-1': is not a choice"),
+        ("core:²", "recording 'core:²': is not a choice"),
+        ("", "recording '': is not a choice"),
         ("node:K", "recording node:K: program by hand has no such node; nodes are H, O, P"),
         ("node:I", "recording node:I: is an input, its spikes are the stimulus; nodes inside are H, O, P"),
         ("core:2", "recording core:2: program by hand has cores 0 to 1"),

@@ -214,7 +214,7 @@ def resize_node(file, size):
         (lambda f: change_labels(f, period=0), "period 1 or more"),
         (lambda f: change_labels(f, tick_seconds="1"), "tick_seconds"),
         (lambda f: change_labels(f, nodes=[]), "does not exist"),
-        (lambda f: change_labels(f, nodes=[{"name": "O", "size": "3", "kind": "", "sample_tick": 0}]), "no integer"),
+        (lambda f: change_labels(f, nodes=[{"name": "O", "size": "3", "kind": "", "sample_tick": 0}]), "an integer"),
         (lambda f: f["spikes/neurons/node_ids"].__setitem__(0, 99), "not in the table"),
         (lambda f: f["spikes/neurons/ticks"].__setitem__(0, 500), "order of their ticks"),
         (lambda f: shorten(f, "spikes/neurons/ticks"), "same length"),
@@ -230,14 +230,14 @@ def resize_node(file, size):
         (lambda f: put(f, "spikes/neurons/node_ids", np.array([0.5])), "same length"),
         (lambda f: put(f, "spikes/neurons/node_ids", f["spikes/neurons/ticks"][:] + 0.5), "row of integers"),
         (lambda f: put(f, "spikes/neurons/node_ids", f["spikes/neurons/ticks"][:] * 0 - 1), "not in the table"),
-        (lambda f: put(f, "neurons/core", h5py.Empty("i4")), "no dataset of numbers"),
+        (lambda f: put(f, "neurons/core", h5py.Empty("i4")), "not a dataset of numbers"),
         (lambda f: put(f, "counts", h5py.ExternalLink("other.h5", "/counts")), "link to another place"),
         (lambda f: put(f, "neurons", h5py.SoftLink("/report/potentials/mapping")), "link to another place"),
         (lambda f: declare(f, "counts", (2**20, 2**20), chunks=(64, 64)), "GiB of memory"),
         (lambda f: declare(f, "counts", (2**14, 2**14), chunks=(64, 64)), "at most .* of a file of its size"),
         (lambda f: declare(f, "counts", (4, 4), external=[("other.bin", 0, 128)]), "lies in another file"),
-        (lambda f: f["report/potentials/data"].__setitem__((0, 0), np.nan), "a potential is no number"),
-        (lambda f: f["report/potentials/data"].__setitem__((0, 0), 0.5), "no integer"),
+        (lambda f: f["report/potentials/data"].__setitem__((0, 0), np.nan), "a potential is not a number"),
+        (lambda f: f["report/potentials/data"].__setitem__((0, 0), 0.5), "not an integer"),
     ],
 )
 def test_damaged_files_are_refused_in_one_line(long_run, damage, found):
@@ -463,7 +463,7 @@ def test_equal_traces_give_equal_bytes(mixer, tmp_path, suffix):
 
 def test_a_pipe_or_a_name_with_a_null_is_no_trace(tmp_path):
     os.mkfifo(tmp_path / "f.h5")
-    with pytest.raises(InputError, match=r"f\.h5: is no regular file; expected a trace"):
+    with pytest.raises(InputError, match=r"f\.h5: is not a regular file; expected a trace"):
         load_trace(tmp_path / "f.h5")
-    with pytest.raises(InputError, match="is no path"):
+    with pytest.raises(InputError, match="is not a path"):
         load_trace("a\0b")
