@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations, weights_beside
-from neuromap.cli.arguments.options import AS_JSON, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, SOURCES, chip_file_of
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
@@ -50,9 +50,7 @@ def import_command(
     tool: str | None = option(
         "TOOL  Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly."
     ),
-    data: str | None = option(
-        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits."
-    ),
+    data: str | None = option(f"SOURCE  Labelled images on which values are found (rates): {SOURCES}."),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
         ".npz beside it)."
