@@ -26,6 +26,7 @@ from neuromap.formats.layers.operator import Operator
 from neuromap.formats.layers.operator_graph import OperatorGraph, simplified
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Shape
@@ -89,7 +90,20 @@ def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: s
     taken = take_graded(integers, structure, node_text(graph.name))
     taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
     found = _graded(taken, integers, structure, format, source)
-    return replace(found, approximated=(*price(integers, shown), *found.approximated))
+    network = found.network
+    if shown.seen is not None:
+        (name,) = network.inputs
+        graded = network.nodes[name].graded
+        assert graded is not None
+        network = replace(network, tables={**network.tables, "inputs": {name: _of_intensities(graded, shown.seen)}})
+    return replace(found, network=network, approximated=(*price(integers, shown), *found.approximated))
+
+
+def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str, Any]:
+    """Say how intensities of images, 0 to 1, become values: those of what the float network saw of them."""
+    (low, high), scale = seen, 1.0 if neuron.scale is None else neuron.scale
+    step = min(1.0, scale / (high - low))
+    return {"step": [step], **({"mean": [-low / (high - low)]} if low else {})}
 
 
 def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
