@@ -76,6 +76,10 @@ class TrainingResult(Documented, Tabled):
         Fraction of them that a frame alone names rightly, frame by frame from the first response on.
     others : tuple of PatternAccuracy
         The same of all other patterns under which the weights were trained, in their order.
+    classes : int
+        Of the data; 0 if that is not known.
+    at_bounds : float or None
+        Share of the latent weights that lie at a bound of their kind; ``None`` where weights have no bounds.
     """
 
     network: str
@@ -90,9 +94,25 @@ class TrainingResult(Documented, Tabled):
     n_images: int
     accuracy: tuple[float, ...]
     others: tuple[PatternAccuracy, ...] = ()
+    classes: int = 0
+    at_bounds: float | None = None
 
     _called = "a training result"
     _forms = ("neuromap.training.forms",)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the result, with what to try: accuracy near chance, weights at their bounds."""
+        said = []
+        best = max(max(found.accuracy, default=0.0) for found in self.by_pattern)
+        if near_chance(best, self.classes):
+            said.append(f"accuracy {best:.3f} is near chance, 1 of {self.classes} classes: {what_to_try(self.options)}")
+        if self.at_bounds is not None and self.at_bounds > _MOST_AT_BOUNDS:
+            said.append(
+                f"{self.at_bounds:.0%} of the weights lie at their bounds and hardly move: take a lower "
+                f"--learning-rate than {self.options.learning_rate:g}"
+            )
+        return tuple(said)
 
     @property
     def by_pattern(self) -> tuple[PatternAccuracy, ...]:
@@ -112,6 +132,27 @@ class TrainingResult(Documented, Tabled):
                 f"{found.accuracy[0]:.3f} to {found.accuracy[-1]:.3f} by frame" for found in self.by_pattern
             ),
         }
+
+
+# What goes wrong in training, told while it runs and at its end.
+
+
+_MOST_AT_BOUNDS = 0.95
+_NEAR = 1.5
+"""Times chance: of 100 images of ten classes an untrained network names fewer rightly."""
+
+
+def near_chance(accuracy: float, classes: int) -> bool:
+    """Say whether an accuracy is hardly better than that of naming a class at random."""
+    return classes > 1 and accuracy < min(_NEAR / classes, (1 + 1 / classes) / 2)
+
+
+def what_to_try(options: TrainingOptions) -> str:
+    """Say what to try where a network does not learn."""
+    slow = options.optimiser != "adam" or options.learning_rate < 1e-3
+    better = ["--optimiser adam --learning-rate 1e-2 --schedule cosine"] if slow else []
+    better += ["more --epochs", "a network with more features", "labels that fit the images"]
+    return f"try {', '.join(better[:-1])}, and see to {better[-1]}"
 
 
 # When the frames of an output are known, on the three time axes of the literature.
