@@ -174,6 +174,7 @@ def _structural(
     shapes, refused = _fitting_shapes(layer_shapes(graph, structure))
     work = _work(structure)
     nodes = {name: Node(name, shape) for name, shape in shapes.items()}
+    known = {layer.name: layer.work for layer in structure.layers if layer.work is not None}
     edges: dict[tuple[str, str], Edge] = {}
     for layer in structure.layers:
         for name, ways in layer.ways.items():
@@ -199,7 +200,7 @@ def _structural(
         kept=notes["kept"],
         approximated=(*notes["approximated"], *estimate),
         refused=(*notes["refused"], *refused),
-        work=work,
+        work=known,
     )
 
 
@@ -209,20 +210,22 @@ def node_text(name: str) -> str:
 
 
 def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape | None], tuple[Note, ...]]:
-    """Give shapes to all nodes, or to none where one is not known or larger than nodes may be."""
+    """Give all shapes that are known and no larger than nodes may be, and say whose are not."""
+    found: dict[str, Shape | None] = {}
+    notes = []
     for name, shape in shapes.items():
-        if shape is None:
-            note = Note(
-                name,
-                "its shape is not known, so no node has one",
-                "give the source's inputs fixed sizes, and export it again",
-            )
-            return dict.fromkeys(shapes), (note,)
         try:
-            as_shape(shape)
+            found[name] = None if shape is None else as_shape(shape)
         except NetworkError as error:
-            return dict.fromkeys(shapes), (Note(name, f"{error}; no node has a shape", "export it for smaller inputs"),)
-    return dict(shapes), ()
+            found[name] = None
+            notes.append(Note(name, str(error), "export it for smaller inputs"))
+    open_ones = [name for name, shape in shapes.items() if shape is None]
+    if open_ones:
+        text = (
+            f"{counted(len(open_ones), 'node')} of {len(shapes)} whose shape the file leaves open; all others keep it"
+        )
+        notes.append(Note(_some(open_ones), text, "give the source's inputs fixed sizes, and export it again"))
+    return found, tuple(notes)
 
 
 # What became of a graph that is taken over with weights and thresholds.
@@ -337,8 +340,8 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     ]
     what = "no graded network" if is_quantised(graph) else "not in frame code"
     text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
-    way = "quantise it by a set of inputs (calibration, docs/graded.md), or train it with integer weights and step "
-    way += "activations (docs/layers.md)"
+    way = "quantise it by images (--calibrate SOURCE; in Python calibration=), or train the structure for a chip "
+    way += "(neuromap train NET --for CHIP --data SOURCE)"
     is_float = not is_quantised(graph)
     refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
     return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
