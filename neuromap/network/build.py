@@ -204,11 +204,11 @@ def require_weights(network: Network) -> None:
             # Only an import writes a table of work: then there are weights in the source, and no others shall be drawn.
             is_import = "work" in network.tables
             other = (
-                "or keep those of the trained model (neuromap import torch FILE.pt2 or onnx FILE.onnx, with --calibrate "
-                "SOURCE)"
+                "or keep those of the trained model (neuromap import torch FILE.pt2 or onnx FILE.onnx, with "
+                "--calibrate SOURCE)"
                 if is_import
-                else 'or give integers with [weights] file = "..." in the network file; to study the structure only, add '
-                "weights = { seed = 1, values = [-1, 0, 1] } to the edge"
+                else 'or give integers with [weights] file = "..." in the network file; to study the structure only, '
+                "add weights = { seed = 1, values = [-1, 0, 1] } to the edge"
             )
             raise NetworkError(
                 f"network {network.name}: edge {edge.label} has no weights; train them (neuromap train NET --for CHIP "

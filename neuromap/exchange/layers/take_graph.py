@@ -110,7 +110,7 @@ def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, form
     """Give a graded network, with notes on what it computes and what of it is another than the source's."""
     network = taken.network
     works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
-    work = {name: work for name, work in works.items() if work} if None not in works.values() else {}
+    work = {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
     computed = len(network.nodes) - len(network.inputs)
     kept = [
         Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
