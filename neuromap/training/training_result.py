@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from neuromap.render.value import Card, Documented, Tabled
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 
 
 @dataclass(frozen=True)
@@ -134,25 +134,7 @@ class TrainingResult(Documented, Tabled):
         }
 
 
-# What goes wrong in training, told while it runs and at its end.
-
-
 _MOST_AT_BOUNDS = 0.95
-_NEAR = 1.5
-"""Times chance: of 100 images of ten classes an untrained network names fewer rightly."""
-
-
-def near_chance(accuracy: float, classes: int) -> bool:
-    """Say whether an accuracy is hardly better than that of naming a class at random."""
-    return classes > 1 and accuracy < min(_NEAR / classes, (1 + 1 / classes) / 2)
-
-
-def what_to_try(options: TrainingOptions) -> str:
-    """Say what to try where a network does not learn."""
-    slow = options.optimiser != "adam" or options.learning_rate < 1e-3
-    better = ["--optimiser adam --learning-rate 1e-2 --schedule cosine"] if slow else []
-    better += ["more --epochs", "a network with more features", "labels that fit the images"]
-    return f"try {', '.join(better[:-1])}, and see to {better[-1]}"
 
 
 # When the frames of an output are known, on the three time axes of the literature.

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.datasets import image_sets
 from neuromap.training import choose_for_chip, train_for_chip
-from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, chosen_options
-from neuromap.training.training_result import near_chance
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, chosen_options, near_chance
 
 TEXT = """
 format = 1

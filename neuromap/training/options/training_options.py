@@ -166,6 +166,26 @@ class HardwareOptions(Card):
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
 
 
+# What is told where training goes wrong, while it runs and at its end.
+
+
+_NEAR = 1.5
+"""Times chance: of 100 images of ten classes an untrained network names fewer rightly."""
+
+
+def near_chance(accuracy: float, classes: int) -> bool:
+    """Say whether an accuracy is hardly better than that of naming a class at random."""
+    return classes > 1 and accuracy < min(_NEAR / classes, (1 + 1 / classes) / 2)
+
+
+def what_to_try(options: TrainingOptions) -> str:
+    """Say what to try where a network does not learn."""
+    slow = options.optimiser != "adam" or options.learning_rate < 1e-3
+    better = ["--optimiser adam --learning-rate 1e-2 --schedule cosine"] if slow else []
+    better += ["more --epochs", "a network with more features", "labels that fit the images"]
+    return f"try {', '.join(better[:-1])}, and see to {better[-1]}"
+
+
 # What is chosen for a chip where nothing is said: steps of the optimiser, and images that are moved.
 
 

@@ -27,10 +27,9 @@ from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
 from neuromap.rollout.pattern import RolloutPattern, first_frame
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
-from neuromap.training.training_result import near_chance, what_to_try
 
 _LOGGER = logging.getLogger("neuromap")
 Report = Callable[[str, int, int], None]
