@@ -9,10 +9,12 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "ImageSet": "tracks",
+    "image_sets": "own_images",
     "load_images": "sources",
 }
 
 if TYPE_CHECKING:
+    from neuromap.datasets.own_images import image_sets as image_sets
     from neuromap.datasets.sources import load_images as load_images
     from neuromap.datasets.tracks import ImageSet as ImageSet
 

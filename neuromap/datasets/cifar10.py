@@ -6,7 +6,8 @@ import io
 import pickletools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.members import Members, open_members
-from neuromap.datasets.splits import end_of_train
-from neuromap.datasets.tracks import ImageSet
+from neuromap.datasets.tracks import ImageSet, end_of_train
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.registry import require_package
@@ -49,19 +49,26 @@ def decode_pictures(
 
 def _decode(library: Any, name: str, data: bytes, shape: Sequence[int], *, resize: bool) -> NDArray[np.uint8]:
     size = (shape[1], shape[0])  # Pillow counts columns first
+    with open_picture(name, data) as opened:
+        _check_size(name, opened.size, size, resize=resize)
+        picture = opened.convert("RGB")
+    if picture.size != size:
+        picture = picture.resize(size, library.Resampling.BILINEAR)
+    return np.asarray(picture, np.uint8)
+
+
+@contextmanager
+def open_picture(name: str, data: bytes) -> Iterator[Any]:
+    """Open a picture, of which the head alone is read at first; what is wrong with it is told in one line."""
+    library = _pillow()
     try:
-        # opening reads the head only
         with library.open(io.BytesIO(data), formats=_FORMATS) as opened:
-            _check_size(name, opened.size, size, resize=resize)
-            picture = opened.convert("RGB")
+            yield opened
     except InputError:
         raise
     except (OSError, ValueError, SyntaxError, EOFError, library.DecompressionBombError) as reason:
         text = " ".join(str(reason).split())[:80]
         raise InputError(f"picture {show(name)}: is not a complete JPEG, PNG or PPM ({text}); fetch it again") from None
-    if picture.size != size:
-        picture = picture.resize(size, library.Resampling.BILINEAR)
-    return np.asarray(picture, np.uint8)
 
 
 def _check_size(name: str, found: tuple[int, int], size: tuple[int, int], *, resize: bool) -> None:
@@ -69,7 +76,7 @@ def _check_size(name: str, found: tuple[int, int], size: tuple[int, int], *, res
         return
     told = f"picture {show(name)}: has {found[1]} x {found[0]} pixels; allowed are"
     if not resize:
-        raise InputError(f"{told} {size[1]} x {size[0]}")
+        raise InputError(f"{told} {size[1]} x {size[0]}, as the others have; scale all pictures to one size")
     if found[0] * found[1] > MOST_PIXELS:
         raise InputError(f"{told} {MOST_PIXELS} in all; fetch it again, or scale it down")
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.datasets.splits import end_of_train
-from neuromap.datasets.tracks import ImageSet
+from neuromap.datasets.tracks import ImageSet, end_of_train
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked

@@ -1,4 +1,4 @@
-"""Images by the name of their source: ``mnist:PATH``, ``cifar10:PATH``, ``gtsrb:PATH`` or ``digits``."""
+"""Images by the name of their source, such as ``npz:FILE``, ``folder:DIR``, ``mnist:PATH`` or ``digits``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.cifar10 import decode_pictures, load_cifar10
 from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
-from neuromap.datasets.splits import SPLIT_SEED, end_of_train, part_of_tracks, uniform
-from neuromap.datasets.tracks import PARTS, ImageSet
+from neuromap.datasets.own_images import load_folder, load_npz
+from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, end_of_train, part_of_tracks, uniform
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
@@ -113,8 +113,18 @@ def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
 
 
 _OF_FILES: Mapping[str, Callable[[Path, str, int | None], ImageSet]] = ReadOnlyMapping(
-    {"mnist": load_mnist, "cifar10": load_cifar10, "gtsrb": load_gtsrb}
+    {"mnist": load_mnist, "cifar10": load_cifar10, "gtsrb": load_gtsrb, "npz": load_npz, "folder": load_folder}
 )
+_PLACES: Mapping[str, str] = ReadOnlyMapping({"npz": "FILE", "folder": "DIR"})
+"""What stands for the path of a source where it is not PATH."""
+_HAD_AT: Mapping[str, str] = ReadOnlyMapping(
+    {
+        "mnist": "the four files are at https://storage.googleapis.com/cvdf-datasets/mnist",
+        "cifar10": "the archive is at https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "gtsrb": "the archive GTSRB_Final_Training_Images.zip is at https://benchmark.ini.rub.de",
+    }
+)
+"""Where the makers of sets have them."""
 SCHEMES = (*_OF_FILES, "digits")
 """Names of sources; ``digits`` takes no path."""
 
@@ -125,8 +135,9 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     Parameters
     ----------
     source : str
-        ``mnist:PATH``, the folder of the four files; ``cifar10:PATH``, a folder or archive of batches or pictures;
-        ``gtsrb:PATH``, a folder or archive of the training pictures; ``digits``, which come with scikit-learn.
+        ``npz:FILE``, arrays of images and labels; ``folder:DIR``, pictures in a folder for each class; ``mnist:PATH``,
+        the folder of the four files; ``cifar10:PATH``, a folder or archive of batches or pictures; ``gtsrb:PATH``, a
+        folder or archive of the training pictures; ``digits``, which come with scikit-learn.
     part : {"train", "validation", "test"}
         Which part. Files of the test part are opened only where it is asked for.
     limit : int, optional
@@ -155,7 +166,10 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:
-        raise InputError(f"{show_name(source)}: {error}") from None
+        told = f"{show_name(source)}: {error}"
+        if scheme in _HAD_AT and path is not None and not path.exists():
+            told += f" (looked for at {show_name(str(path.absolute()))}); {_HAD_AT[scheme]}"
+        raise InputError(told) from None
     return found
 
 
@@ -165,10 +179,13 @@ def _source(source: object) -> tuple[str, Path | None]:
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
     scheme, _, path = source.partition(":")
     if scheme not in SCHEMES:
-        allowed = ", ".join(f"{name}:PATH" if name in _OF_FILES else name for name in SCHEMES)
+        allowed = ", ".join(f"{name}:{_PLACES.get(name, 'PATH')}" if name in _OF_FILES else name for name in SCHEMES)
+        if Path(source).suffix == ".npz" or Path(source).is_dir():
+            allowed += f"; for this one {'folder' if Path(source).is_dir() else 'npz'}:{source}"
         raise InputError(f"source {show(source)}: allowed are {allowed}{did_you_mean(scheme, SCHEMES)}")
     if (scheme in _OF_FILES) != bool(path):
-        remedy = f"give its place, {scheme}:PATH" if scheme in _OF_FILES else f"takes no path, give {scheme}"
+        place = f"{scheme}:{_PLACES.get(scheme, 'PATH')}"
+        remedy = f"give its place, {place}" if scheme in _OF_FILES else f"takes no path, give {scheme}"
         raise InputError(f"source {show(source)}: {remedy}")
     return scheme, _expanded(source, path) if path else None
 

@@ -1,7 +1,8 @@
-"""Tracks: pictures of one thing, one after the other, of which consecutive ones can be shown as frames."""
+"""Sets of labelled images, the stated rules by which they are split into parts, and tracks of pictures."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,61 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.render.value import Card
+
+# How sets are split: stated rules, equal on every machine. The validation part is always taken of what the makers give
+# for training, so the test part is theirs where they have one.
+
+SPLIT_SEED = 2018
+"""Seed of the splits that are drawn."""
+
+
+def end_of_train(n_train: int, share: int, part: str) -> slice:
+    """Split images for training: the last of equal shares is the validation part.
+
+    Parameters
+    ----------
+    n_train : int
+        Images for training.
+    share : int
+        How many shares: with 6, of 60,000 images the first 50,000 are ``train``, the last 10,000 ``validation``.
+    part : {"train", "validation"}
+        Which of the two.
+
+    Returns
+    -------
+    slice
+        Of the images.
+
+    Examples
+    --------
+    >>> end_of_train(60_000, 6, "validation")
+    slice(50000, 60000, None)
+    """
+    end = n_train - n_train // share
+    return slice(0, end) if part == "train" else slice(end, n_train)
+
+
+def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
+    """Split tracks in a drawn order: the first tenth is ``test``, the last ``validation``, the others ``train``."""
+    # Pictures of one track show the same thing within a second, so they go to one part.
+    order = np.argsort(uniform((n_tracks,), SPLIT_SEED), kind="stable")
+    tenth = n_tracks // 10
+    ends = {
+        "test": slice(0, tenth),
+        "train": slice(tenth, n_tracks - tenth),
+        "validation": slice(n_tracks - tenth, None),
+    }
+    return order[ends[part]]
+
+
+def uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float64]:
+    """Draw numbers from 0 to 1 that every version of NumPy draws: of PCG64 it guarantees the raw numbers only."""
+    raw = np.asarray(np.random.PCG64(seed).random_raw(math.prod(shape)), dtype=np.uint64)
+    drawn: NDArray[np.float64] = ((raw >> np.uint64(11)) * np.float64(2.0**-53)).reshape(shape)
+    return drawn
+
+
+# Tracks: pictures of one thing, one after the other, of which consecutive ones can be shown as frames.
 
 
 def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
@@ -67,6 +123,9 @@ class ImageSet(Card):
     tracks : ndarray of int64, shape (n_images,), or None
         Which track every picture belongs to, read-only; pictures of one track stand together, in the order of time.
         ``None`` where pictures have nothing to do with each other.
+    seen : tuple of two float
+        What a network in real numbers is shown of black and of white: of images of one's own the least and the greatest
+        number that they hold, 0 to 1 of all others.
 
     Raises
     ------
@@ -82,6 +141,7 @@ class ImageSet(Card):
     white: int = 255
     notes: tuple[str, ...] = ()
     tracks: NDArray[np.int64] | None = None
+    seen: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -117,7 +177,8 @@ class ImageSet(Card):
         InputError
             If it is of another set, or has images of another shape.
         """
-        if (self.name, self.classes, self.white, self.shape) != (other.name, other.classes, other.white, other.shape):
+        mine, theirs = ((one.name, one.classes, one.white, one.seen, one.shape) for one in (self, other))
+        if mine != theirs:
             raise InputError(
                 f"{self.name}: {self.part} images of shape {self.shape} cannot be joined with {other.part} images of "
                 f"{other.name} of shape {other.shape}; join parts of one set"

@@ -242,6 +242,17 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             "sums of 31 bits, values of 24",
             refuses="floats without a calibration set, activations that are not bounds or steps: structure only",
         ),
+        "torch": Format(
+            called="PyTorch",
+            suffixes=(".pt2",),
+            holds="what torch.export.save writes, as ONNX: quantised networks, networks in frame code, float ones by a "
+            "calibration set; others as structure with shapes and work",
+            function="exchange.layers.torch_module.from_torch_file",
+            package="torch",
+            extra="training",
+            bounds="files of 2 GiB",
+            refuses="pickles: torch.save of a module or of its weights, TorchScript",
+        ),
         "rates": Format(
             called="graded network",
             suffixes=(),

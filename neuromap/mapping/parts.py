@@ -121,7 +121,7 @@ def require_neurons(network: Network, chip: ChipSpec) -> None:
             advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
         elif isinstance(node.neuron, GradedNeuron):
             text = "its neurons are graded, they send values; "
-            said = "a chip with graded cores, such as loihi2, computes it"
+            said = "a chip with graded cores computes it, give --chip loihi2"
             if chip.kind.computes(LeakNeuron) or chip.kind.computes(CurrentNeuron):
                 said += f"; neuromap import rates NET --chip {chip.name} --data SOURCE makes rates of its values"
             advice = Remedy("chip", "loihi2", said)

@@ -191,7 +191,8 @@ def require_weights(network: Network) -> None:
         if node.shape is None:
             raise NetworkError(
                 f"network {network.name}: node {node.name} has no shape; add shape = [rows, columns, "
-                "features] to every node and a transform to every edge"
+                "features] to every node and a transform to every edge (of an import: export the model with fixed "
+                "sizes, and import it again)"
             )
     for edge in network.edges.values():
         transform = edge.transform
@@ -200,11 +201,18 @@ def require_weights(network: Network) -> None:
                 f'network {network.name}: edge {edge.label} has no transform; add transform = "dense" or another'
             )
         if isinstance(transform, Conv | Dense) and transform.weights is None:
+            # Only an import writes a table of work: then there are weights in the source, and no others shall be drawn.
+            is_import = "work" in network.tables
+            other = (
+                "or keep those of the trained model (neuromap import torch FILE.pt2 or onnx FILE.onnx, with "
+                "--calibrate SOURCE)"
+                if is_import
+                else 'or give integers with [weights] file = "..." in the network file; to study the structure only, '
+                "add weights = { seed = 1, values = [-1, 0, 1] } to the edge"
+            )
             raise NetworkError(
-                # a network file does not tell whether it was written by hand or by an import: the step is one
-                f"network {network.name}: edge {edge.label} has no weights; train them (neuromap train NET --for "
-                'CHIP --data SOURCE -o NEW.toml), or give integers with [weights] file = "..." in the network file; '
-                "to study the structure only, add weights = { seed = 1, values = [-1, 0, 1] } to the edge"
+                f"network {network.name}: edge {edge.label} has no weights; train them (neuromap train NET --for CHIP "
+                f"--data SOURCE -o NEW.toml), {other}"
             )
     for node in network.nodes.values():
         if node.neuron is not None:

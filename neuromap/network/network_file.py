@@ -121,7 +121,7 @@ def _edges(table: TomlTable, texts: Mapping[EdgeKey, str], nodes: Mapping[str, N
 
 
 def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:
-    if source.shape is None and table.values[text] == {}:
+    if (source.shape is None or target.shape is None) and table.values[text] == {}:
         return Edge(source.name, target.name)
     part = table.table(text)
     numbers = _term_numbers(part)
@@ -162,7 +162,9 @@ def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]
     targets = {v for _, v in edges}
     nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
     without = [n for n, node in nodes.items() if node.shape is None]
-    if 0 < len(without) < len(nodes):
+    # An import may leave shapes open; then nothing is said of the edges there, as nothing is known of them.
+    said = any(edge_table.values[text] != {} for key, text in edges.items() if {*key} & {*without})
+    if 0 < len(without) < len(nodes) and said:
         raise NetworkError(
             f"{table.key_path(without[0])}.shape: missing, while {len(nodes) - len(without)} of {len(nodes)} "
             "nodes have a shape; allowed is a shape for every node, or for none (theory only)"

@@ -65,7 +65,9 @@ def _body(network: Network) -> Iterator[str]:
         yield from _node(node, is_input=node.name in network.inputs)
     for edge in network.edges.values():
         yield f"\n[edges.{write_text(edge.label)}]"
-        yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
+        yield from _edge(
+            edge, has_shapes=all(network.nodes[end].shape is not None for end in (edge.source, edge.target))
+        )
         for term in edge.also:
             yield f"\n[[edges.{write_text(edge.label)}.also]]"
             yield from _numbers(term)

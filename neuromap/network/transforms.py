@@ -303,8 +303,8 @@ Transform: TypeAlias = Conv | Dense | Identity | Pool
 def _tensor(kind: str, weights: WeightSource | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
     if weights is None:
         raise NetworkError(
-            f"{kind} has no weights; give a tensor {show_shape(shape)} in the weights file, as training writes it; to "
-            "study the structure only, weights = { seed = 1, values = [-1, 0, 1] }"
+            f"{kind} has no weights; give a tensor {show_shape(shape)} in the weights file, as training and "
+            "neuromap import --calibrate write it"
         )
     return weights.tensor(shape)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.training_options import (
     HardwareOptions,
     TrainingOptions,
+    chosen_options,
     memory_told,
     require_device,
     require_torch,
@@ -67,7 +68,7 @@ def train_for_chip(
     rollout: Rollout | Sequence[Rollout],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
-    options: TrainingOptions | None = None,
+    options: TrainingOptions | Mapping[str, Any] | None = None,
     hardware: HardwareOptions | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[..., None] = silent,
@@ -91,10 +92,11 @@ def train_for_chip(
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both; the accuracy is of the test images, if they are given.
-    options : TrainingOptions, optional
-        By default those of the paper for MNIST.
+    options : TrainingOptions or mapping of str to Any, optional
+        A mapping gives some of the options, of HardwareOptions too; all others are chosen from images, network and
+        pattern, and ``lines`` say which.
     hardware : HardwareOptions, optional
-        What is asked beside them.
+        What is asked beside ``TrainingOptions``.
     checkpoint : str or Path, optional
         As for :func:`neuromap.training.train_network`.
     progress : callable
@@ -118,10 +120,10 @@ def train_for_chip(
     needs("train_for_chip: chip", chip, ChipSpec)
     require_frames(patterns[0].network, "train", "networks of frame nodes are trained")
     require_torch("training")
-    options = TrainingOptions() if options is None else options
-    hardware = HardwareOptions() if hardware is None else hardware
-    require_device(options)
+    require_parts(images)
     task = _task(patterns, chip, images, options, hardware)
+    options, hardware = task.asked_for, task.hardware
+    require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
 
@@ -157,6 +159,8 @@ def train_for_chip(
         n_images=len(images[part].images),
         accuracy=first.accuracy,
         others=tuple(others),
+        classes=run.classes,
+        at_bounds=model.share_at_bounds(),
     )
     made = to_network(model)
     told = {**made.tables.get("training", {}), "frames": task.options.frames}  # reports say why later frames are worse
@@ -189,6 +193,8 @@ class _Task:
     patterns: tuple[RolloutPattern, ...]
     trained: tuple[RolloutPattern, ...]
     options: TrainingOptions
+    asked_for: TrainingOptions  # where all frames are alike, one is trained in place of so many
+    hardware: HardwareOptions
     thresholds: tuple[int, int] | None
     about: dict[str, Any]
     lines: tuple[str, ...]
@@ -198,14 +204,27 @@ def _task(
     patterns: Sequence[RolloutPattern],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
-    options: TrainingOptions,
-    hardware: HardwareOptions,
+    options: TrainingOptions | Mapping[str, Any] | None,
+    hardware: HardwareOptions | None,
 ) -> _Task:
-    choice = choose_for_chip(patterns[0].network, chip)
+    given = {} if options is None else options
+    if isinstance(given, Mapping):
+        named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
+        train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
+        choice = choose_for_chip(patterns[0].network, chip, train, first)
+        frames = max(map(_frames_to_train, patterns))
+        size = len(train.images)
+        options, hardware, chosen = chosen_options(
+            named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
+        )
+    else:
+        choice, options, chosen = choose_for_chip(patterns[0].network, chip), given, ()
+        hardware = HardwareOptions() if hardware is None else hardware
     network = choice.network
     encoding = _encoding(network, images)
+    asked_for = options
     asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
-    lines = choice.lines
+    lines = (*choice.lines, *chosen)
     if all(map(frames_are_alike, asked)) and encoding.is_constant:
         trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
@@ -228,7 +247,7 @@ def _task(
     if _is_learned(encoding):
         shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
         about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
-    return _Task(choice, shown, asked, trained, options, thresholds, about, lines)
+    return _Task(choice, shown, asked, trained, options, asked_for, hardware, thresholds, about, lines)
 
 
 def _code_told(encoding: InputEncoding) -> list[Any]:
@@ -285,9 +304,28 @@ def _is_learned(encoding: InputEncoding) -> bool:
 
 def frames_are_alike(pattern: RolloutPattern) -> bool:
     """Say whether every node of a network without cycles hears of the stimulus over all its paths in one frame."""
+    heard = _heard(pattern)
+    return heard is not None and all(len(frames) == 1 for frames in heard.values())
+
+
+_OPENED = {"levels", "votes"}
+_OF_CYCLES, _MOST_FRAMES = 4, 8
+
+
+def _frames_to_train(pattern: RolloutPattern) -> int:
+    """Count the frames from the first response to the one that all paths have reached; of cycles a few."""
+    heard = _heard(pattern)
+    if heard is None:
+        return _OF_CYCLES
+    of_output = heard[pattern.network.outputs[0]]
+    return min(_MOST_FRAMES, 1 + max(of_output) - min(of_output))
+
+
+def _heard(pattern: RolloutPattern) -> dict[str, set[int]] | None:
+    """Give the frames in which nodes hear of the stimulus, over all their paths; ``None`` where there are cycles."""
     network = pattern.network
     if not nx.is_directed_acyclic_graph(network.graph):
-        return False
+        return None
     r_of: dict[EdgeKey, int] = dict(zip(network.edges, pattern.values, strict=True))
     heard: dict[str, set[int]] = {name: {0} for name in network.inputs}
     for name in nx.topological_sort(network.graph):
@@ -297,6 +335,4 @@ def frames_are_alike(pattern: RolloutPattern) -> bool:
             heard[name] = {
                 frame + (1 if key[0] in network.inputs else r_of[key]) for key in into for frame in heard[key[0]]
             }
-        if len(heard[name]) > 1:
-            return False
-    return True
+    return heard

@@ -44,6 +44,8 @@ DOCUMENT = document(
     frames=_FRAMES(at=lambda result: _frames(result.by_pattern[0])),
     other_patterns=each(record(pattern=TEXT, frames=_FRAMES(at=_frames)))(at="others"),
     history=each(record_of(EpochFigures, accuracy=each(PART))),
+    at_bounds=PART.or_null,
+    warnings=each(TEXT),
     chip=TEXT.or_null.elsewhere,
     chosen=each(TEXT).elsewhere,
 )
@@ -83,8 +85,11 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
     )
     if result.history:
         head += f", loss {result.history[-1].loss:.4f} nats"
+    if result.at_bounds is not None:
+        head += f", {result.at_bounds:.0%} of the weights at their bounds"
     note = (
         f"accuracy: fraction of {result.n_images:,} {result.part} images that the frame alone names rightly; "
         f"frame 1 is the first response of {result.output}; steps since onset of the stimulus"
     )
-    return f"{fill(head, width)}\n\n{Table(columns, rows).text(width)}\n\n{fill(note, width)}\n"
+    said = "".join(f"\n{fill(f'warning: {text}', width)}" for text in result.warnings)
+    return f"{fill(head, width)}\n\n{Table(columns, rows).text(width)}\n\n{fill(note, width)}{said}\n"

@@ -128,6 +128,7 @@ def train_network(
         n_images=measured.n_shown,
         accuracy=first.accuracy,
         others=tuple(others),
+        classes=run.classes,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from neuromap.render.value import Card, Documented, Tabled
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,10 @@ class TrainingResult(Documented, Tabled):
         Fraction of them that a frame alone names rightly, frame by frame from the first response on.
     others : tuple of PatternAccuracy
         The same of all other patterns under which the weights were trained, in their order.
+    classes : int
+        Of the data; 0 if that is not known.
+    at_bounds : float or None
+        Share of the latent weights that lie at a bound of their kind; ``None`` where weights have no bounds.
     """
 
     network: str
@@ -90,9 +94,25 @@ class TrainingResult(Documented, Tabled):
     n_images: int
     accuracy: tuple[float, ...]
     others: tuple[PatternAccuracy, ...] = ()
+    classes: int = 0
+    at_bounds: float | None = None
 
     _called = "a training result"
     _forms = ("neuromap.training.forms",)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the result, with what to try: accuracy near chance, weights at their bounds."""
+        said = []
+        best = max(max(found.accuracy, default=0.0) for found in self.by_pattern)
+        if near_chance(best, self.classes):
+            said.append(f"accuracy {best:.3f} is near chance, 1 of {self.classes} classes: {what_to_try(self.options)}")
+        if self.at_bounds is not None and self.at_bounds > _MOST_AT_BOUNDS:
+            said.append(
+                f"{self.at_bounds:.0%} of the weights lie at their bounds and hardly move: take a lower "
+                f"--learning-rate than {self.options.learning_rate:g}"
+            )
+        return tuple(said)
 
     @property
     def by_pattern(self) -> tuple[PatternAccuracy, ...]:
@@ -112,6 +132,9 @@ class TrainingResult(Documented, Tabled):
                 f"{found.accuracy[0]:.3f} to {found.accuracy[-1]:.3f} by frame" for found in self.by_pattern
             ),
         }
+
+
+_MOST_AT_BOUNDS = 0.95
 
 
 # When the frames of an output are known, on the three time axes of the literature.

@@ -278,7 +278,7 @@ def test_float_graphs_name_the_calibration_set(tmp_path):
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     onnx.save(model, tmp_path / "net.onnx")
     found = nm.from_onnx(tmp_path / "net.onnx")
-    assert "quantise it by a set of inputs (calibration, docs/graded.md)" in found.refused[-1].remedy
+    assert "quantise it by images (--calibrate SOURCE; in Python calibration=)" in found.refused[-1].remedy
 
 
 # Rounding, by brute force.

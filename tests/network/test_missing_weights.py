@@ -1,4 +1,4 @@
-"""What a network without weights is told: the step that gives it some comes first, seeds are for structure only."""
+"""What a network without weights is told: the step that gives it some comes first."""
 
 from pathlib import Path
 
@@ -11,18 +11,25 @@ from neuromap.network.build import require_weights
 ROOT = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize(
-    "path", [*sorted((ROOT / "imports").glob("*.toml")), ROOT / "structures" / "sr.toml"], ids=lambda p: p.stem
-)
-def test_training_comes_first_and_seeds_are_for_structure_only(path):
-    """The file of an import says no more than one written by hand: one message serves both."""
+def said_of(path):
     with pytest.raises(NetworkError, match="has no weights") as refused:
         require_weights(nm.load_network(path))
-    said = str(refused.value)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "imports").glob("*.toml")), ids=lambda p: p.stem)
+def test_of_a_trained_model_nobody_is_told_to_draw_weights(path):
+    said = said_of(path)
+    assert said.index("neuromap train NET --for CHIP") < said.index("--calibrate SOURCE")
+    assert "seed" not in said
+
+
+def test_of_a_network_written_by_hand_seeds_come_last():
+    said = said_of(ROOT / "structures" / "sr.toml")
     assert (
         said.index("neuromap train NET --for CHIP") < said.index("to study the structure only") < said.index("seed = 1")
     )
-    assert "\n" not in said
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from neuromap.cli.arguments.options import (
     DEFAULT_CHIP,
     NETWORK,
     OTHER_FIGURES,
+    SOURCES,
     check_workers,
     chip_file_of,
     is_sweep,
@@ -58,9 +59,7 @@ class DeadlineOptions(Given[None]):
         "streaming edges, or R of every edge as digits); its weights are those of the pattern's behaviour class. May "
         "be repeated; only classes with such weights are searched."
     )
-    data: str = option(
-        "SOURCE  With --deadline: labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.", "digits"
-    )
+    data: str = option(f"SOURCE  With --deadline: labelled images, {SOURCES}.", "digits")
     part: str = option("PART  With --deadline: which images, test, validation or train.", "test")
     limit: int | None = option("N  With --deadline: only the first N images.")
 

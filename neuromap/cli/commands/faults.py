@@ -17,6 +17,7 @@ from neuromap.cli.arguments.options import (
     LIMIT,
     NETWORK,
     OTHER_FIGURES,
+    SOURCES,
     chip_file_of,
     chosen_chip,
     is_sweep,
@@ -80,10 +81,7 @@ def faults(
     *,
     struck: Given[StudyOptions],
     fed: FaultFrames,
-    data: str | None = option(
-        "SOURCE  Show the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits instead of random frames, for "
-        "the accuracy."
-    ),
+    data: str | None = option(f"SOURCE  Show test images instead of random frames, for the accuracy: {SOURCES}."),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output, from its first response on, of which the last one names the class.  "
         "[default: 1]",

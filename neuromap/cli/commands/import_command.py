@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations, weights_beside
-from neuromap.cli.arguments.options import AS_JSON, EVERY, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, chip_file_of
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_form, print_written, text_console, text_width
 from neuromap.errors import InputError
@@ -21,6 +21,7 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap import onnx net.onnx -o net.toml
+  neuromap import torch net.pt2 --calibrate npz:images.npz -o net.toml
   neuromap import onnx float.onnx --calibrate inputs.npz -o net.toml
   neuromap import rates examples/graded/digits.toml --chip truenorth --data digits -o digits_truenorth.toml
   neuromap import sanafe dvs.yaml -o dvs.toml --pins dvs.pins.toml
@@ -35,14 +36,14 @@ Examples:
 @command
 def import_command(
     format: str = argument(
-        "FORMAT  Whose file or script it is: brian2, nir, onnx, rates, sanafe.",
+        "FORMAT  Whose file or script it is: brian2, nir, onnx, rates, sanafe, torch.",
         groups=("neuromap.import_formats", "neuromap.backends"),
     ),
     source: Path = argument("SOURCE  The file, or the script."),
     output: str | None = option("--output, -o FILE  Write the integer network to this file."),
     chip: str | None = option(
-        "CHIP  A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
-        "that of the script, or loihi1; of onnx none, of rates truenorth]"
+        "CHIP  A packaged chip (see neuromap chips) or a chip file; of onnx and torch, for an estimate of cores.  "
+        "[default: that of the script, or loihi1; of onnx none, of rates truenorth]"
     ),
     dt: float | None = option(
         "SECONDS  Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
@@ -53,8 +54,7 @@ def import_command(
         group="formats",
     ),
     data: str | None = option(
-        "SOURCE  Labelled images on which values are found (rates): mnist:PATH, cifar10:PATH, gtsrb:PATH, or digits.",
-        group="formats",
+        f"SOURCE  Labelled images on which values are found (rates): {SOURCES}.", group="formats"
     ),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
@@ -62,8 +62,8 @@ def import_command(
         group="formats",
     ),
     calibrate: str | None = option(
-        "FILE  Quantise a float network (onnx) to 8 bits by these inputs: an .npz file of an array for every input, "
-        "and perhaps labels.",
+        f"SOURCE  Quantise a float network (onnx, torch) to 8 bits by these images: {SOURCES}; or an .npz file with an "
+        "array for every input, and perhaps labels.",
         group="formats",
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
@@ -87,7 +87,7 @@ def import_command(
     files = {
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
-        "calibration set": calibrate,
+        "calibration set": None if calibrate is None else calibrate.removeprefix("npz:"),
     }
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}

@@ -18,6 +18,7 @@ from neuromap.cli.arguments.options import (
     EXECUTIONS,
     LIMIT,
     OTHER_FIGURES,
+    SOURCES,
     chip_file_of,
     chosen_chip,
     is_sweep,
@@ -74,10 +75,7 @@ def report(
     html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
     csv: str | None = option("FILE  Write the report as CSV to this file.", group="output"),
     json_file: str | None = option("FILE  Write the report as JSON to this file.", group="output"),
-    data: str | None = option(
-        "SOURCE  Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
-        "accuracy over ticks."
-    ),
+    data: str | None = option(f"SOURCE  Run test images on every program, for its accuracy over ticks: {SOURCES}."),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
         group="accuracy",

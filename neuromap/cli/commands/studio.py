@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.options import CHIP, EXECUTION, chosen_chip, read_pattern
+from neuromap.cli.arguments.options import CHIP, EXECUTION, SOURCES, chosen_chip, read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.options import argument, option
@@ -41,10 +41,7 @@ def studio(
     ),
     execution: str = EXECUTION,
     chip: str | None = CHIP,
-    data: str | None = option(
-        "SOURCE  Labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits, if scikit-learn "
-        "is installed]"
-    ),
+    data: str | None = option(f"SOURCE  Labelled images: {SOURCES}.  [default: digits, if scikit-learn is installed]"),
     host: str = option("HOST  Where to listen; beyond loopback it needs a token.", "127.0.0.1", group="serving"),
     port: int = option("PORT  Port to listen on.", 8765, group="serving"),
     token_file: Path | None = option(

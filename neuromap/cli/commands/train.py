@@ -70,7 +70,7 @@ def train(
     from neuromap.training.network_training import train_network
     from neuromap.training.options.training_options import require_torch
 
-    options = flags.made()
+    flags.made()  # what is out of bounds is told before anything is read
     _check_chip_options(chip, hardware, output)
     if with_validation and not test:
         raise InputError(
@@ -88,9 +88,10 @@ def train(
     made = None
     with progress_bar("training") as progress:
         if chip is None:
-            found = train_network(rollouts, images, options, checkpoint, progress)
+            found = train_network(rollouts, images, flags.made(), checkpoint, progress)
         else:
-            made = train_for_chip(rollouts, nm.load_chip(chip), images, options, hardware.made(), checkpoint, progress)
+            asked = {**flags.keywords, **hardware.keywords}
+            made = train_for_chip(rollouts, nm.load_chip(chip), images, asked, None, checkpoint, progress)
             found = made.result
             if output is not None:
                 made.network.save(output)

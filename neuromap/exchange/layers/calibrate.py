@@ -18,6 +18,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.datasets.sources import SCHEMES, load_images
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Note
 from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_elements
@@ -34,6 +36,8 @@ _AT_ONCE = 32
 """Inputs that are computed at a time."""
 _MOST_BYTES = 2**29
 """Largest file of a calibration set, packed or not; arrays in Python have no bound."""
+_IMAGES = 1000
+"""Images of a set that scales are found on."""
 _SAMPLES = 2**16
 """Values of a tensor that are kept for a percentile, from every batch."""
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
@@ -49,12 +53,19 @@ class Calibration:
     inputs: Mapping[str, Reals]  # by tensor: (n, *shape of one frame)
     labels: NDArray[np.int64] | None = None
     percentile: float | None = None  # how much of an activation its range holds; None: all of it
+    # what black and white of images are to the network, where the inputs are images
+    seen: tuple[float, float] | None = None
     ends: dict[str, Reals] = field(default_factory=dict)  # by output tensor: what the float graph gives
 
 
 def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, percentile: float | None) -> Calibration:
-    """Take a calibration set: an array, arrays by input, or a file of them."""
-    if isinstance(given, str | Path):
+    """Take a calibration set: an array, arrays by input, a file of them, or labelled images."""
+    if isinstance(given, str) and given.partition(":")[0] in SCHEMES:
+        given = load_images(given, "train")
+    seen = given.seen if isinstance(given, ImageSet) else None
+    if isinstance(given, ImageSet):
+        given, labels = _of_images(graph, given)
+    elif isinstance(given, str | Path):
         given = _from_file(Path(given))
     arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
     labels = arrays.pop("labels", labels)
@@ -65,7 +76,8 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
         if shape is None or tensor not in arrays:
             names = ", ".join(map(str, arrays)) or "nothing"
             raise InputError(
-                f"calibration: no array for input {show_name(tensor)}, found {names}; name it like the input"
+                f"calibration: no array for input {show_name(tensor)}, found {names}; name it like the input, or give "
+                "a set of labelled images, such as npz:FILE"
             )
         array = _finite(tensor, arrays[tensor])
         if array.size % math.prod(shape) or array.shape[1:] not in (tuple(shape[1:]), (math.prod(shape[1:]),)):
@@ -89,7 +101,29 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
         raise InputError(f"calibration: labels: found shape {list(numbers.shape)}; give {rows} integers, one an input")
     if numbers is not None and numbers.min() < 0:
         raise InputError(f"calibration: labels: found {numbers.min()}; give the numbers of classes, from 0 on")
-    return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile)
+    return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile, seen)
+
+
+def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals], NDArray[np.int64]]:
+    """Give images as the float network sees them, spread over the set, and their labels."""
+    if len(graph.inputs) != 1:
+        raise InputError(
+            f"calibration: images are of one input, the network has {len(graph.inputs)}; give an .npz file with an "
+            "array for each"
+        )
+    ((tensor, shape),) = graph.inputs.items()
+    which = np.unique(np.linspace(0, len(images.images) - 1, _IMAGES).astype(np.int64))
+    low, high = images.seen
+    shown = images.intensities(which) * np.float32(high - low) + np.float32(low)
+    rows, columns, features = images.shape
+    if shape is None or math.prod(shape[1:]) != rows * columns * features:
+        wanted = "of unknown size" if shape is None else " x ".join(map(str, shape[1:]))
+        raise InputError(
+            f"calibration: images of {images.name} have {rows} x {columns} pixels and {counted(features, 'feature')}; "
+            f"the network's input {show_name(tensor)} is {wanted}; give images of that size"
+        )
+    as_stored = shown if len(shape) == 4 and shape[-1] == features != shape[1] else np.moveaxis(shown, -1, 1)
+    return {tensor: as_stored.reshape(len(which), *shape[1:])}, images.labels[which]
 
 
 def _finite(tensor: str, given: Any) -> Reals:

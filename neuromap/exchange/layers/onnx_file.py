@@ -34,9 +34,11 @@ def from_onnx(
         The file; nothing in it is executed.
     chip : str, Path, ChipSpec or None
         By whose cores an estimate counts, where weights are not taken over.
-    calibration : array_like of shape (n, ...), mapping of str to array_like, path, or None
+    calibration : array_like of shape (n, ...), mapping of str to array_like, ImageSet, source, path, or None
         Inputs of a float network, by which it becomes one of 8-bit integers (``docs/graded.md``): for its only input,
-        by the names of inputs, or a ``.npz`` file with arrays of these names, and perhaps ``labels``.
+        by the names of inputs, or a ``.npz`` file with arrays of these names, and perhaps ``labels``. Of a set of
+        images (``"npz:FILE"`` and the other sources of :func:`neuromap.datasets.load_images`) the network file says
+        how they become the network's input.
     labels : array_like of int, shape (n,), optional
         Classes of these inputs, for the accuracy before and after.
     percentile : float, optional

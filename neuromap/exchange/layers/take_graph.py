@@ -26,6 +26,7 @@ from neuromap.formats.layers.operator import Operator
 from neuromap.formats.layers.operator_graph import OperatorGraph, simplified
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Shape
@@ -90,14 +91,27 @@ def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: s
     taken = take_graded(integers, structure, node_text(graph.name))
     taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
     found = _graded(taken, integers, structure, format, source)
-    return replace(found, approximated=(*price(integers, shown), *found.approximated))
+    network = found.network
+    if shown.seen is not None:
+        (name,) = network.inputs
+        graded = network.nodes[name].graded
+        assert graded is not None
+        network = replace(network, tables={**network.tables, "inputs": {name: _of_intensities(graded, shown.seen)}})
+    return replace(found, network=network, approximated=(*price(integers, shown), *found.approximated))
+
+
+def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str, Any]:
+    """Say how intensities of images, 0 to 1, become values: those of what the float network saw of them."""
+    (low, high), scale = seen, 1.0 if neuron.scale is None else neuron.scale
+    step = min(1.0, scale / (high - low))
+    return {"step": [step], **({"mean": [-low / (high - low)]} if low else {})}
 
 
 def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
     """Give a graded network, with notes on what it computes and what of it is another than the source's."""
     network = taken.network
     works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
-    work = {name: work for name, work in works.items() if work} if None not in works.values() else {}
+    work = {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
     computed = len(network.nodes) - len(network.inputs)
     kept = [
         Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
@@ -161,6 +175,7 @@ def _structural(
     shapes, refused = _fitting_shapes(layer_shapes(graph, structure))
     work = _work(structure)
     nodes = {name: Node(name, shape) for name, shape in shapes.items()}
+    known = {layer.name: layer.work for layer in structure.layers if layer.work is not None}
     edges: dict[tuple[str, str], Edge] = {}
     for layer in structure.layers:
         for name, ways in layer.ways.items():
@@ -186,7 +201,7 @@ def _structural(
         kept=notes["kept"],
         approximated=(*notes["approximated"], *estimate),
         refused=(*notes["refused"], *refused),
-        work=work,
+        work=known,
     )
 
 
@@ -196,20 +211,22 @@ def node_text(name: str) -> str:
 
 
 def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape | None], tuple[Note, ...]]:
-    """Give shapes to all nodes, or to none where one is not known or larger than nodes may be."""
+    """Give all shapes that are known and no larger than nodes may be, and say whose are not."""
+    found: dict[str, Shape | None] = {}
+    notes = []
     for name, shape in shapes.items():
-        if shape is None:
-            note = Note(
-                name,
-                "its shape is not known, so no node has one",
-                "give the source's inputs fixed sizes, and export it again",
-            )
-            return dict.fromkeys(shapes), (note,)
         try:
-            as_shape(shape)
+            found[name] = None if shape is None else as_shape(shape)
         except NetworkError as error:
-            return dict.fromkeys(shapes), (Note(name, f"{error}; no node has a shape", "export it for smaller inputs"),)
-    return dict(shapes), ()
+            found[name] = None
+            notes.append(Note(name, str(error), "export it for smaller inputs"))
+    open_ones = [name for name, shape in shapes.items() if shape is None]
+    if open_ones:
+        text = (
+            f"{counted(len(open_ones), 'node')} of {len(shapes)} whose shape the file leaves open; all others keep it"
+        )
+        notes.append(Note(_some(open_ones), text, "give the source's inputs fixed sizes, and export it again"))
+    return found, tuple(notes)
 
 
 # What became of a graph that is taken over with weights and thresholds.
@@ -324,8 +341,8 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     ]
     what = "no graded network" if is_quantised(graph) else "not in frame code"
     text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
-    way = "quantise it by a set of inputs (calibration, docs/graded.md), or train it with integer weights and step "
-    way += "activations (docs/layers.md)"
+    way = "quantise it by images (--calibrate SOURCE; in Python calibration=), or train the structure for a chip "
+    way += "(neuromap train NET --for CHIP --data SOURCE)"
     is_float = not is_quantised(graph)
     refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
     return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}

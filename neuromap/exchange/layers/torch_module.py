@@ -1,4 +1,4 @@
-"""PyTorch modules as networks."""
+"""PyTorch modules, and files of exported ones, as networks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Imported
 from neuromap.exchange.layers.take_graph import take_graph
+from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import foreign_boundary
+from neuromap.files.messages import show_name
+from neuromap.formats.pytorch.exported_file import read_exported
 from neuromap.formats.pytorch.module_graph import read_module
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -64,6 +67,35 @@ def from_torch(
             graph,
             format="pytorch",
             source=name,
+            chip=spec,
+            calibration=calibration,
+            labels=labels,
+            percentile=percentile,
+        )
+
+
+def from_torch_file(
+    path: str | Path,
+    *,
+    chip: str | Path | ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Take over a network from a file of ``torch.export.save``, as :func:`from_torch` does from a module.
+
+    Nothing in the file is executed or unpickled. A batch of any size is one frame; other sizes that the export left
+    open are those of its example.
+    """
+    path = path_given("from_torch_file", path)
+    require_package("PyTorch", "torch", "training", imports=False)
+    spec = None if chip is None else load_chip(chip)
+    graph = read_exported(path)
+    with foreign_boundary(f"a network of file {show_name(str(path))}", NotSupportedError, remedy="export it to ONNX"):
+        return take_graph(
+            graph,
+            format="pytorch",
+            source=str(path),
             chip=spec,
             calibration=calibration,
             labels=labels,

@@ -58,7 +58,7 @@ def _read(path: Path) -> OperatorGraph:
     graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
     shapes, not_found = tensor_shapes(model)
-    batch = _batch_of([shapes.get(name) for name in inputs])
+    batch = _batch_of([info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs])
     reading = Reading(shapes, constants, sizes)
     reading.unread += [*unread, *not_found]
     reading.types.update(_types_of(graph))
@@ -238,10 +238,11 @@ def _has_graphs(node: Any) -> bool:
     return any(one.HasField("g") or one.graphs for one in node.attribute)
 
 
-def _batch_of(shapes: list[TensorShape | None]) -> int:
+def _batch_of(axes_of_inputs: list[Any]) -> int:
     """Give the frames of the batch that a file is written for: the first axis that all its inputs share."""
-    firsts = {shape[0] for shape in shapes if shape is not None and len(shape) >= 2}
-    return firsts.pop() if len(firsts) == 1 else 1
+    # Axes that the file leaves open have the length 0 there, but for the batch, which is one frame by now.
+    firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
+    return max(1, firsts.pop()) if len(firsts) == 1 else 1
 
 
 # Attributes of ONNX operators: numbers, texts, lists of numbers, and arrays.

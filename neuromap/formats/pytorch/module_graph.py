@@ -61,7 +61,7 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
     program = _exported(module, inputs)
     name = type(module).__name__
     with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
-        return _read(program, name)
+        return read_program(program, name)
 
 
 def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
@@ -91,7 +91,8 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = mode
 
 
-def _read(program: Any, name: str) -> OperatorGraph:
+def read_program(program: Any, name: str) -> OperatorGraph:
+    """Read an exported program whose operators are decomposed."""
     signature = program.graph_signature
     constants = _constants(program, signature)
     users = list(signature.user_inputs)

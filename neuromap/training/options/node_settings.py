@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network, plain_table
-from neuromap.network.transforms import Conv, Dense, Identity, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
 from neuromap.render.value import Card
 from neuromap.training.options.graded_settings import fan_in, graded_lines, require_graded_chip
+from neuromap.training.options.training_options import HardwareOptions
 
 _LEVEL = 0.5
 """Where an input has code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
@@ -33,7 +39,9 @@ class ChipChoice(Card):
     lines: tuple[str, ...]  # what was chosen and why, for people
 
 
-def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
+def choose_for_chip(
+    network: Network, chip: ChipSpec, images: ImageSet | None = None, hardware: HardwareOptions | None = None
+) -> ChipChoice:
     """Choose input codes, kinds of weights and groups with which a network fits the cores of a chip.
 
     A neuron's inputs, times the axons that a source takes with its kind of weights, must fit the axons of one core,
@@ -42,12 +50,20 @@ def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
     the least number of groups that fits. What ``[training.edges."A -> B"]`` of the network file says
     (``weights = "4-bit"``) stays as it is. Graded networks stay as they are: their weights have the chip's width.
 
+    With images, what the network file leaves open is chosen too. A network that says nothing of its neurons becomes a
+    graded one on a chip with graded neurons. On others an input without a code becomes a thermometer of as many levels
+    as fit a core and as its images have, and an output with one neuron for each class gets several.
+
     Parameters
     ----------
     network : Network
         With shapes; weights are not needed.
     chip : ChipSpec
         The chip.
+    images : ImageSet, optional
+        On which it will be trained.
+    hardware : HardwareOptions, optional
+        ``levels`` and ``votes``, where they are not to be chosen.
 
     Returns
     -------
@@ -60,11 +76,39 @@ def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
     NotSupportedError
         If an edge cannot be trained, or no choice fits.
     """
+    opened: tuple[str, ...] = ()
+    level_lines: dict[str, str] = {}
+    if images is not None and chip.kind.computes(GradedNeuron) and _is_open(network):
+        network = _as_graded(network)
+        opened = (
+            f"all nodes are graded, as {chip.name} computes values and the network file says nothing of its neurons "
+            '(code = "threshold" in [inputs.NAME] asks for spikes)',
+        )
     if network.is_graded:
         require_graded_chip(network, chip)
-        return ChipChoice(network, ReadOnlyMapping({}), graded_lines(network, chip))
+        return ChipChoice(network, ReadOnlyMapping({}), (*opened, *graded_lines(network, chip)))
     _require_spiking(network)
     asked = _asked_kinds(network)
+    if images is not None:
+        hardware = HardwareOptions() if hardware is None else hardware
+        network, opened = _with_votes(network, len(images.classes), hardware.votes)
+        network, level_lines = _with_levels(network, asked, chip, images, hardware.levels)
+    kinds, edges = _fitted(network, asked, chip)
+    tables, codes = _spiking_inputs(network, level_lines)
+    chosen = replace(network, edges=edges, tables=tables)
+    lines = (
+        *codes,
+        *opened,
+        *(_edge_line(network.edges[k], edges[k], kind, chip) for k, kind in kinds.items()),
+        _rest(chosen),
+    )
+    return ChipChoice(chosen, ReadOnlyMapping(kinds), lines)
+
+
+def _fitted(
+    network: Network, asked: Mapping[EdgeKey, str], chip: ChipSpec
+) -> tuple[dict[EdgeKey, str], dict[EdgeKey, Edge]]:
+    """Choose kinds of weights and groups for all nodes."""
     kinds: dict[EdgeKey, str] = {}
     edges = dict(network.edges)
     for name in network.nodes:
@@ -73,10 +117,95 @@ def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
             found_kinds, found_edges = _fit(name, into, asked, chip, network.inputs)
             kinds |= found_kinds
             edges |= found_edges
-    tables, codes = _spiking_inputs(network)
-    chosen = replace(network, edges=edges, tables=tables)
-    lines = (*codes, *(_edge_line(network.edges[k], edges[k], kind, chip) for k, kind in kinds.items()), _rest(chosen))
-    return ChipChoice(chosen, ReadOnlyMapping(kinds), lines)
+    return kinds, edges
+
+
+# What a network file leaves open: neurons, levels of the input, neurons for each class.
+
+
+_LEVELS, _VOTES = 7, 32
+"""Beyond them accuracies of digits rise by less than one standard error."""
+_SCORE = 2**15 - 1
+
+
+def _is_open(network: Network) -> bool:
+    """Whether nothing is said of neurons: no code of inputs, no thresholds, no kinds of weights."""
+    coded = any("code" in table for table in network.tables.get("inputs", {}).values())
+    said = any(node.neuron is not None or node.threshold is not None for node in network.nodes.values())
+    return not (coded or said or network.tables.get("training", {}).get("edges"))
+
+
+def _as_graded(network: Network) -> Network:
+    """Give every node the values of a quantised ReLU of 8 bits, outputs scores of both signs, pools the greatest."""
+    nodes = {}
+    for name, node in network.nodes.items():
+        into = [edge.transform for edge in network.edges.values() if edge.target == name]
+        pools = bool(into) and all(isinstance(transform, Pool) for transform in into)
+        low, high = (-_SCORE, _SCORE) if name in network.outputs and not pools else (0, 255)
+        scale = None if into else 1 / 255
+        nodes[name] = replace(node, neuron=GradedNeuron(low=low, high=high, maximum=int(pools), scale=scale))
+    return replace(network, nodes=nodes)
+
+
+def _with_votes(network: Network, classes: int, votes: int | None) -> tuple[Network, tuple[str, ...]]:
+    """Give an output of one neuron for each class several, which are told apart by their thresholds."""
+    name = network.outputs[0]
+    node = network.nodes[name]
+    into = [key for key in network.edges if key[1] == name]
+    is_last = not any(key[0] == name for key in network.edges)
+    dense = into and all(isinstance(network.edges[key].transform, Dense) for key in into)
+    n = _VOTES if votes is None else votes
+    is_open = len(network.outputs) == 1 and node.threshold is None and node.size == classes
+    if not (is_open and is_last and dense) or n < 2:
+        return network, ()
+    shape = (classes, 1, n)
+    nodes = {**network.nodes, name: replace(node, shape=shape)}
+    edges = {key: _reshaped(edge, target=shape) if key in into else edge for key, edge in network.edges.items()}
+    line = f"{name}: {n} neurons vote for each of {classes} classes, where one spike each could say little"
+    return replace(network, nodes=nodes, edges=edges), (line,)
+
+
+def _with_levels(
+    network: Network, asked: Mapping[EdgeKey, str], chip: ChipSpec, images: ImageSet, levels: int | None
+) -> tuple[Network, dict[str, str]]:
+    """Make an input without a code a thermometer, of the most levels with which no group is cut for it."""
+    name = network.inputs[0]
+    table = network.tables.get("inputs", {}).get(name, {})
+    node = network.nodes[name]
+    out = [key for key in network.edges if key[0] == name]
+    if len(network.inputs) > 1 or "code" in table or table.get("frames", "still") != "still" or node.shape is None:
+        return network, {}
+    features = images.shape[2]
+    if node.shape == images.shape and all(isinstance(network.edges[key].transform, Conv | Dense) for key in out):
+        values = len(np.unique(images.images[:1000]))
+        most = min(_LEVELS, max(1, values - 1))
+        counts = [levels] if levels is not None else [*range(most, 0, -1)]
+    elif node.shape[:2] == images.shape[:2] and node.shape[2] % features == 0:
+        counts = [node.shape[2] // features]
+    else:
+        return network, {}
+    for count in counts:
+        shape = (*node.shape[:2], features * count)
+        edges = {key: _reshaped(edge, source=shape) if key in out else edge for key, edge in network.edges.items()}
+        kept = {key: value for key, value in table.items() if key != "mean"}
+        coded = {**kept, "code": "threshold", "levels": [round((k + 1) / (count + 1), 4) for k in range(count)]}
+        tables = {**network.tables, "inputs": {**network.tables.get("inputs", {}), name: coded}}
+        nodes = {**network.nodes, name: replace(node, shape=shape)}
+        found = replace(network, nodes=nodes, edges=edges, tables=tables)
+        if len(counts) == 1 or all(found.edges[key] == _fitted(found, asked, chip)[1][key] for key in out):
+            dropped = "; its mean is not subtracted" if "mean" in table else ""
+            why = "a thermometer that fits a core" if count > 1 else "a chip takes spikes, no intensities"
+            levels_told = ", ".join(f"{level:g}" for level in coded["levels"])
+            return found, {name: f"{name}: code threshold, levels {levels_told}: {why}{dropped}"}
+    return network, {}
+
+
+def _reshaped(edge: Edge, **shapes: Shape) -> Edge:
+    """Give an edge between nodes of other shapes, without weights."""
+    transform = edge.transform
+    assert isinstance(transform, Conv | Dense)
+    named: dict[str, Any] = {f"{end}_shape": shape for end, shape in shapes.items()}
+    return replace(edge, transform=replace(transform, weights=None, **named))
 
 
 def _require_spiking(network: Network) -> None:
@@ -165,14 +294,15 @@ def _more_groups(edge: Edge) -> Edge | None:
     return replace(edge, transform=replace(transform, groups=counts[0], weights=None)) if counts else None
 
 
-def _spiking_inputs(network: Network) -> tuple[dict[str, Mapping[str, object]], list[str]]:
+def _spiking_inputs(network: Network, said: Mapping[str, str]) -> tuple[dict[str, Mapping[str, object]], list[str]]:
     """Give the tables with a binary code for every input, and a line for each."""
     tables = dict(network.tables)
     inputs = dict(tables.get("inputs", {}))
     lines = []
     for name, encoding in input_encodings(network).items():
         if encoding.is_binary:
-            lines.append(f"{name}: code {encoding.code}, as the network file says{_host_layer(encoding)}")
+            told = f"{name}: code {encoding.code}, as the network file says{_host_layer(encoding)}"
+            lines.append(said.get(name, told))
             continue
         if encoding.frames != "still":
             raise NotSupportedError(

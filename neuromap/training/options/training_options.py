@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from neuromap.errors import InputError, NotSupportedError, TrainingError
-from neuromap.files.messages import show
+from neuromap.files.messages import counted, show
 from neuromap.options import COMMON, check_options, documented, option
 from neuromap.registry import require_package
 from neuromap.render.value import Card
@@ -157,6 +158,79 @@ class HardwareOptions(Card):
         False,
         choices=(False, True),
     )
+    levels: int | None = option(
+        "N  With --for: levels of the thermometer of an input whose code the network file leaves open.  [default: up "
+        "to 7, as fit a core]",
+        within=(1, 256),
+    )
+    votes: int | None = option(
+        "N  With --for: neurons that vote for a class where the output has one for each and sends spikes.  [default: "
+        "32]",
+        within=(1, 256),
+    )
 
     def __post_init__(self) -> None:
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
+
+
+# What is told where training goes wrong, while it runs and at its end.
+
+
+_NEAR = 1.5
+"""Times chance: of 100 images of ten classes an untrained network names fewer rightly."""
+
+
+def near_chance(accuracy: float, classes: int) -> bool:
+    """Say whether an accuracy is hardly better than that of naming a class at random."""
+    return classes > 1 and accuracy < min(_NEAR / classes, (1 + 1 / classes) / 2)
+
+
+def what_to_try(options: TrainingOptions) -> str:
+    """Say what to try where a network does not learn."""
+    slow = options.optimiser != "adam" or options.learning_rate < 1e-3
+    better = ["--optimiser adam --learning-rate 1e-2 --schedule cosine"] if slow else []
+    better += ["more --epochs", "a network with more features", "labels that fit the images"]
+    return f"try {', '.join(better[:-1])}, and see to {better[-1]}"
+
+
+# What is chosen for a chip where nothing is said: steps of the optimiser, and images that are moved.
+
+
+_STEPS = 2500
+"""Of the optimiser, by which small networks of either kind no longer learn."""
+_BATCHES_OF_EPOCH = 32
+_LEARNING_RATES = {"spikes": 2e-2, "graded": 4e-3}
+"""Latent weights of spikes lie within 1 of 0 and must cross half a unit; those of graded nodes start smaller."""
+
+
+def chosen_options(
+    given: Mapping[str, Any], n_images: int, shape: tuple[int, int, int], frames: int, *, graded: bool
+) -> tuple[TrainingOptions, HardwareOptions, tuple[str, ...]]:
+    """Choose options of training for a chip beside those that are given, with a line on what was chosen and why."""
+    batch = int(given.get("batch", min(128, max(32, 2 ** round(math.log2(max(1, n_images) / _BATCHES_OF_EPOCH))))))
+    steps = -(-n_images // max(1, batch))
+    epochs = min(100, max(8, round(_STEPS / max(1, steps))))
+    side = min(shape[:2])
+    chosen: dict[str, Any] = {
+        "batch": batch,
+        "epochs": epochs,
+        "frames": frames,
+        "optimiser": "adam",
+        "schedule": "cosine",
+        "learning_rate": _LEARNING_RATES["graded" if graded else "spikes"],
+        "shift": 0 if side < 8 else 1 if side < 16 else 2,
+    }
+    found = chosen | {name: value for name, value in given.items() if value is not None}
+    hardware = {f.name for f in fields(HardwareOptions)}
+    options = TrainingOptions(**{name: value for name, value in found.items() if name not in hardware})
+    steps_told = f"{n_images:,} images make {steps} steps an epoch, {steps * options.epochs:,} in all"
+    rates = f"{options.optimiser}, learning rate {options.learning_rate:g}, schedule {options.schedule}"
+    moved = counted(int(found["shift"]), "pixel")
+    told = {
+        ("batch", "epochs"): f"batches of {options.batch}, {options.epochs} epochs: {steps_told}",
+        ("optimiser", "learning_rate", "schedule"): f"{rates}: large steps to integers first, rest at the end",
+        ("shift",): f"images of {shape[0]} x {shape[1]} move by up to {moved}, other ones every epoch",
+        ("frames",): f"frames of the output that are trained, from the first response on: {options.frames}",
+    }
+    lines = tuple(line for names, line in told.items() if not {*names} <= given.keys() and found[names[0]] != 0)
+    return options, HardwareOptions(**{name: value for name, value in found.items() if name in hardware}), lines

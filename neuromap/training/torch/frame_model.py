@@ -80,6 +80,10 @@ _FIRST_SCALE = math.log(100)
 class IntegerModel(RolloutModel):
     """A network whose integers are trained: it computes what a chip does."""
 
+    def share_at_bounds(self) -> float | None:
+        """Give the share of latent weights that lie at a bound; ``None`` where they have none."""
+        return None
+
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
     ) -> Tensor:
@@ -149,6 +153,16 @@ class FrameModel(IntegerModel):
         """Count weights and thresholds, those of layers on the host with them."""
         in_network: int = sum(parameter.numel() for _, parameter in super().tensors())
         return in_network + sum(layer.count_trained() for layer in self._on_host.values())
+
+    def share_at_bounds(self) -> float | None:
+        """Give the share of latent weights that lie at a bound of their kind."""
+        latent = {key: RolloutModel.weight(self, key) for key in self.kinds}
+        held = [
+            ((weights <= self.kinds[key].low) | (weights >= self.kinds[key].high)).detach().flatten()
+            for key, weights in latent.items()
+            if weights is not None
+        ]
+        return float(torch.cat(held).float().mean()) if held else None
 
     def learned_encodings(self) -> dict[str, InputEncoding]:
         """Give the encodings that are learned, by input node, with their present weights and thresholds."""

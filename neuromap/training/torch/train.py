@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -26,10 +27,11 @@ from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
 from neuromap.rollout.pattern import RolloutPattern, first_frame
-from neuromap.training.options.training_options import TrainingOptions
+from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
+_LOGGER = logging.getLogger("neuromap")
 Report = Callable[[str, int, int], None]
 
 
@@ -74,10 +76,28 @@ def train(
         if run.validation is not None:
             entry["accuracy"] = [round(float(x), 6) for x in _validated(model, run, run.validation, options.frames)]
         progress.history.append(entry)
+        _tell_stall(progress, run, options)
         if checkpoint is not None:
             save_checkpoint(checkpoint, model, optimiser, progress, options, run.task)
     report(_figures(progress), progress.epoch, options.epochs)
     return progress
+
+
+_FIRST_EPOCHS = 5
+"""After so many a network that learns names more classes than at random, whatever the schedule."""
+
+
+def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
+    """Say once, after the first epochs, that a network does not learn."""
+    found = progress.history[-1].get("accuracy", ())
+    looked_at = min(_FIRST_EPOCHS, options.epochs - 1)
+    if found and progress.epoch == looked_at and near_chance(max(found), run.classes):
+        _LOGGER.warning(
+            "training stalls: after %d epochs validation accuracy is %.3f, near chance; %s",
+            progress.epoch,
+            max(found),
+            what_to_try(options),
+        )
 
 
 def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Tensor:

@@ -1,0 +1,282 @@
+"""Images of one's own: arrays, an ``.npz`` file of them, or a folder of pictures for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.frozen import adopted
+from neuromap.datasets.cifar10 import MOST_PIXELS, PICTURES, decode_pictures, open_picture
+from neuromap.datasets.members import Members, open_members
+from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, uniform
+from neuromap.errors import InputError
+from neuromap.files.foreign import read_bytes
+from neuromap.files.messages import counted, show
+from neuromap.files.npz import read_npz
+
+_MOST_BYTES = 2**30
+_MOST_CLASSES = 2**16
+_PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "train": (("x_train", "y_train"), ("train_images", "train_labels"), ("train_x", "train_y")),
+    "validation": (("x_val", "y_val"), ("x_validation", "y_validation"), ("val_images", "val_labels")),
+    "test": (("x_test", "y_test"), ("test_images", "test_labels"), ("test_x", "test_y")),
+    "": (("images", "labels"), ("x", "y"), ("data", "target"), ("data", "labels")),
+}
+"""Names of images and labels by part; without a part those of the whole. Capitals do not matter."""
+_FOLDERS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
+_TEST, _VALIDATION = 5, 6
+"""A fifth of a whole set is the test part, a sixth of what is for training the validation part; both are drawn."""
+_CHANNELS = (1, 3, 4)
+_GREY = ("1", "L", "LA", "I", "I;16")
+_PIXEL = 255
+
+
+def image_sets(
+    images: ArrayLike,
+    labels: ArrayLike,
+    test_images: ArrayLike | None = None,
+    test_labels: ArrayLike | None = None,
+    *,
+    name: str = "arrays",
+) -> dict[str, ImageSet]:
+    """Make the parts of a set of arrays, as training and the accuracy on a chip take them.
+
+    A sixth of the images, drawn with a fixed seed, is the validation part; without test images a fifth is drawn first
+    as the test part. Integers are pixels of 0 to 255, seen as 0 to 1. Real numbers are taken as the network sees them:
+    the least (or 0) is black, the greatest white, and they are rounded to 255 steps between.
+
+    Parameters
+    ----------
+    images : array_like, shape (n, rows, columns), (n, rows, columns, features), (n, features, rows, columns) or (n, k)
+        Integers or real numbers.
+    labels : array_like, shape (n,)
+        Numbers of classes from 0 on, or names of classes.
+    test_images, test_labels : array_like, optional
+        The test part, where it is another than a fifth of the images.
+    name : str
+        Of the set.
+
+    Returns
+    -------
+    dict of str to ImageSet
+        The parts ``"train"``, ``"validation"`` and ``"test"``.
+
+    Raises
+    ------
+    InputError
+        If arrays are no images and labels, or do not fit each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuromap.datasets import image_sets
+    >>> parts = image_sets(np.zeros((60, 8, 8), np.uint8), np.arange(60) % 10)
+    >>> {part: len(found.images) for part, found in parts.items()}
+    {'train': 40, 'validation': 8, 'test': 12}
+    """
+    given: dict[str, tuple[Any, Any]] = {"": (images, labels)}
+    if test_images is not None and test_labels is not None:
+        given = {"train": (images, labels), "test": (test_images, test_labels)}
+    elif test_images is not None or test_labels is not None:
+        raise InputError(f"{name}: test images and test labels come together; give both, or neither")
+    return {part: _part(name, given, part, None) for part in PARTS}
+
+
+def load_npz(path: Path, part: str, limit: int | None = None) -> ImageSet:
+    """Read a part of an ``.npz`` file: of its arrays for this part, or by a drawn split of the whole."""
+    if not path.is_file():
+        raise InputError("there is no such file; write it with numpy.savez(FILE, x_train=..., y_train=...)")
+    arrays = read_npz(read_bytes(path, "set of images (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
+    named = {key.lower(): key for key in arrays}
+    given = {}
+    for key, pairs in _PAIRS.items():
+        found = next(((x, y) for x, y in pairs if x in named and y in named), None)
+        if found is not None:
+            given[key] = (arrays[named[found[0]]], arrays[named[found[1]]])
+    if "train" in given or "test" in given:
+        given.pop("", None)
+    if not given:
+        keys = ", ".join(arrays) or "nothing"
+        raise InputError(
+            f"has the arrays {keys:.200}; name images and labels x_train and y_train (with x_test and y_test), images "
+            "and labels, x and y, or data and target"
+        )
+    return _part("npz", given, part, limit)
+
+
+def _part(name: str, given: Mapping[str, tuple[Any, Any]], part: str, limit: int | None) -> ImageSet:
+    """Take a part out of arrays; whatever is asked for, intensities and classes are those of all of them."""
+    images = {key: _images(f"{name}: {key or 'all'}", found) for key, (found, _) in given.items()}
+    if len({found.shape[1:] for found in images.values()}) > 1:
+        shapes = ", ".join(f"{key} {list(found.shape[1:])}" for key, found in images.items())
+        raise InputError(f"{name}: images of its parts differ in shape ({shapes}); give all one")
+    labels, classes = _labels(name, {key: found for key, (_, found) in given.items()})
+    for key, found in images.items():
+        if len(found) != len(labels[key]):
+            raise InputError(f"{name}: {key or 'all'}: {len(found)} images, {len(labels[key])} labels; give as many")
+    key, chosen = _split({key: len(found) for key, found in labels.items()}, part)
+    chosen = np.sort(chosen)[:limit]
+    low, high, notes = _range(images.values())
+    shown, white, seen = images[key][chosen], _PIXEL, (0.0, 1.0)
+    if shown.dtype.kind == "f":
+        seen = (low, high)
+        shown = np.rint((shown.astype(np.float64) - low) / (high - low) * _PIXEL).clip(0, _PIXEL)
+    elif high <= 1:  # pictures of zeros and ones
+        white = 1
+    return ImageSet(name, part, shown.astype(np.uint8), labels[key][chosen], classes, white, notes, seen=seen)
+
+
+def _images(where: str, given: Any) -> NDArray[Any]:
+    """Take images, rows x columns x features behind their number."""
+    try:
+        found = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        found = np.array(None)
+    if found.dtype.kind not in "buif" or found.ndim not in (2, 3, 4) or not found.size:
+        raise InputError(
+            f"{where}: found images {found.dtype}{list(found.shape)}; allowed are numbers [n, rows, columns], "
+            "[n, rows, columns, features], [n, features, rows, columns] or [n, k]"
+        )
+    if found.ndim == 2:
+        return found[:, np.newaxis, np.newaxis, :]  # a row of features, as a network without rows and columns has it
+    if found.ndim == 3:
+        return found[..., np.newaxis]
+    return np.moveaxis(found, 1, -1) if found.shape[1] in _CHANNELS and found.shape[3] not in _CHANNELS else found
+
+
+def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...]]:
+    """Find black and white of all images."""
+    found = list(images)
+    if len({one.dtype.kind == "f" for one in found}) > 1:
+        raise InputError("images of one part are integers, those of another real numbers; give all of one kind")
+    low, high = min(float(one.min()) for one in found), max(float(one.max()) for one in found)
+    if not np.isfinite([low, high]).all():
+        raise InputError("images hold NaN or infinity; give finite numbers")
+    if found[0].dtype.kind == "f":
+        low, high = min(low, 0.0), max(high, 0.0)
+        if low == high:
+            raise InputError("images hold zeros only; give images as the network will see them")
+        return low, high, ()
+    if low < 0 or high > _PIXEL:
+        raise InputError(
+            f"images hold integers from {low:g} to {high:g}; pixels are 0 to {_PIXEL}, others real numbers"
+        )
+    dark = (f"the brightest pixel is {high:g} of {_PIXEL}; save real numbers if the network sees others",)
+    return low, high, dark if 1 < high < _PIXEL / 4 else ()
+
+
+def _labels(name: str, given: Mapping[str, Any]) -> tuple[dict[str, NDArray[np.int64]], tuple[str, ...]]:
+    """Take labels: numbers of classes, or names, or a column for each class."""
+    found = {key: np.asarray(one) for key, one in given.items()}
+    for key, one in found.items():
+        if one.ndim == 2 and one.shape[1] == 1:
+            found[key] = one[:, 0]
+        elif one.ndim == 2 and one.dtype.kind in "buif" and one.size:
+            found[key] = one.argmax(axis=1)
+        if found[key].ndim != 1 or found[key].dtype.kind not in "buifUS" or not found[key].size:
+            raise InputError(
+                f"{name}: {key or 'all'}: found labels {one.dtype}{list(one.shape)}; allowed are numbers or names of "
+                "classes, [n]"
+            )
+    together = np.concatenate(list(found.values()))
+    if together.dtype.kind == "f" and not (together == np.rint(together)).all():
+        wrong = together[together != np.rint(together)][0]
+        raise InputError(f"{name}: labels: found {wrong}; classes are whole numbers, or names")
+    if together.dtype.kind in "US":
+        names, numbers = np.unique(together, return_inverse=True)
+        classes = tuple(str(word, "utf-8", "replace") if isinstance(word, bytes) else str(word) for word in names)
+    else:
+        numbers = together.astype(np.int64)
+        if numbers.min() < 0 or numbers.max() >= _MOST_CLASSES:
+            wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+            raise InputError(f"{name}: labels: found {wrong}; classes are numbers from 0 to {_MOST_CLASSES - 1}")
+        classes = tuple(str(number) for number in range(int(numbers.max()) + 1))
+    ends = np.cumsum([len(one) for one in found.values()])[:-1]
+    parts = np.split(numbers.astype(np.int64), ends)
+    return dict(zip(found, parts, strict=True)), classes
+
+
+def _split(sizes: Mapping[str, int], part: str) -> tuple[str, NDArray[np.int64]]:
+    """Say of which images a part is, and which of them: its own, or a share that is drawn."""
+    if part in sizes:
+        whole = np.arange(sizes[part])
+        return part, whole if part != "train" or "validation" in sizes else _drawn(whole, _VALIDATION)[1]
+    if "" not in sizes and (part == "test" or "train" not in sizes):
+        raise InputError(f"has no images for {part}, only for {', '.join(sizes)}; add x_{part} and y_{part}")
+    source = "" if "" in sizes else "train"
+    rest = np.arange(sizes[source])
+    if source == "":
+        test, rest = _drawn(rest, _TEST)
+        if part == "test":
+            return source, test
+    validation, train = _drawn(rest, _VALIDATION)
+    return source, train if part == "train" else validation
+
+
+def _drawn(numbers: NDArray[np.int64], share: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw one of so many shares; give it and the rest."""
+    order = numbers[np.argsort(uniform((len(numbers),), SPLIT_SEED), kind="stable")]
+    return order[: len(order) // share], order[len(order) // share :]
+
+
+def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
+    """Read pictures, a folder for each class: below ``train`` and ``test``, or split by a draw within each class."""
+    with open_members(path) as members:
+        found = _pictures(members)
+        given = {key: one for key, one in found.items() if key}
+        classes = tuple(sorted({label for pictures in (given or found).values() for label, _ in pictures}))
+        if len(classes) < 2:
+            raise InputError(
+                f"has pictures (PNG, JPEG or PPM) of {counted(len(classes), 'class', 'classes')}; give a folder for "
+                "each class, or those below the folders train and test"
+            )
+        chosen = _of_part(given or found, part)
+        names = [name for _, name in islice(chosen, limit)]
+        if not names:
+            raise InputError(f"part {part} has no pictures; add some")
+        first = next(iter(members.each([names[0]])))
+        grey, shape = _look_of(*first)
+        places = {name: k for k, name in enumerate(names)}
+        images = decode_pictures(members.each(places), places, shape, resize=False)
+    if grey:
+        images = images[..., :1]
+    numbers = {label: k for k, label in enumerate(classes)}
+    labels = np.array([numbers[label] for label, _ in chosen[: len(names)]], np.int64)
+    return ImageSet("folder", part, adopted(np.ascontiguousarray(images)), labels, classes)
+
+
+def _pictures(members: Members) -> dict[str, list[tuple[str, str]]]:
+    """Give class and name of all pictures by part; the part is empty where folders of classes stand on top."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in members.names:
+        parts = PurePosixPath(name).parts
+        if not name.lower().endswith(PICTURES) or len(parts) < 2:
+            continue
+        part = next((_FOLDERS[word.lower()] for word in parts[:-2] if word.lower() in _FOLDERS), "")
+        found.setdefault(part, []).append((parts[-2], name))
+    return found
+
+
+def _of_part(found: Mapping[str, list[tuple[str, str]]], part: str) -> list[tuple[str, str]]:
+    """Choose the pictures of a part; shares are drawn within each class, and classes take turns as far as they go."""
+    turns: list[tuple[float, str, str]] = []
+    labels = sorted({label for pictures in found.values() for label, _ in pictures})
+    for label in labels:
+        sizes = {key: [name for of, name in pictures if of == label] for key, pictures in found.items()}
+        key, chosen = _split({key: len(names) for key, names in sizes.items()}, part)
+        names = [sizes[key][k] for k in np.sort(chosen)]
+        turns += [((k + 0.5) / len(names), label, name) for k, name in enumerate(names)]
+    return [(label, name) for _, label, name in sorted(turns)]
+
+
+def _look_of(name: str, data: bytes) -> tuple[bool, tuple[int, int]]:
+    """Say whether a picture is grey, and its rows and columns: those that all others must have."""
+    with open_picture(name, data) as opened:
+        if opened.size[0] * opened.size[1] > MOST_PIXELS:
+            raise InputError(f"picture {show(name)}: has more than {MOST_PIXELS} pixels; scale all pictures down")
+        return opened.mode in _GREY, (opened.size[1], opened.size[0])

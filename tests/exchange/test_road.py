@@ -1,0 +1,168 @@
+"""The road in: a saved PyTorch model and images of one's own become a network that a chip computes as trained."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.accuracy import accuracy_of_reference
+from neuromap.datasets import image_sets
+from neuromap.encoding import encode, input_encodings
+from neuromap.errors import InputError, NeuromapError, NotSupportedError
+from neuromap.exchange.layers.torch_module import from_torch_file
+
+torch = pytest.importorskip("torch")
+
+
+def small(seed=0):
+    torch.manual_seed(seed)
+    nn = torch.nn
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3)
+    ).eval()
+
+
+def images(low, high, seed=0):
+    x = np.random.default_rng(seed).uniform(low, high, (90, 6, 6)).astype(np.float32)
+    return image_sets(x, np.arange(90) % 3)
+
+
+def saved(model, path, example=None, **how):
+    example = torch.zeros(2, 1, 6, 6) if example is None else example
+    torch.export.save(torch.export.export(model, (example,), **how), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return saved(small(), tmp_path_factory.mktemp("pt2") / "net.pt2", torch.zeros(1, 1, 6, 6))
+
+
+def test_a_file_gives_what_its_module_gives(file):
+    one, other = from_torch_file(file), nm.from_torch(small(), torch.zeros(1, 1, 6, 6))
+    shapes = [[node.shape for node in found.network.nodes.values()] for found in (one, other)]
+    assert shapes[0] == shapes[1]
+    assert list(one.work.values()) == list(other.work.values())
+
+
+def test_a_batch_of_any_size_is_one_frame(file, tmp_path):
+    batch = {"dynamic_shapes": ({0: torch.export.Dim("n")},)}
+    found = from_torch_file(saved(small(), tmp_path / "any.pt2", **batch))
+    assert found.work == from_torch_file(file).work
+    assert next(iter(found.network.nodes.values())).shape == (6, 6, 1)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.7, 2.3), (0, 16)])
+def test_images_reach_the_network_as_the_float_model_saw_them(file, low, high):
+    """Scores of the quantised network are those of the model, but for 8 bits, whatever the range of the images."""
+    parts = images(low, high)
+    network = from_torch_file(file, calibration=parts["train"]).network
+    shown = parts["test"]
+    scores = small()(torch.from_numpy(low_to_high(shown)).permute(0, 3, 1, 2)).detach().numpy()
+    rollout = nm.Rollout(network, "sequential")
+    encoding = input_encodings(network)[network.inputs[0]]
+    frames = encode(encoding, shown.intensities(), 1).reshape(len(shown.images), -1)
+    found = [nm.reference(rollout, {network.inputs[0]: np.stack([row, row])})[network.outputs[0]][-1] for row in frames]
+    scale = network.nodes[network.outputs[0]].graded.scale
+    assert np.abs(np.array(found) * scale - scores).max() < 0.05 * np.abs(scores).max()
+    right = (scores.argmax(1) == shown.labels).mean()
+    assert accuracy_of_reference(rollout, shown)[0] == pytest.approx(right, abs=2 / len(shown.images))
+
+
+def low_to_high(shown):
+    low, high = shown.seen
+    return (shown.intensities() * (high - low) + low).astype(np.float32)
+
+
+def test_calibration_by_a_source_on_the_command_line(file, tmp_path):
+    parts = images(0, 1)
+    np.savez(tmp_path / "a.npz", x=low_to_high(parts["train"]), y=parts["train"].labels)
+    found = from_torch_file(file, calibration=f"npz:{tmp_path / 'a.npz'}")
+    assert found.network.is_graded
+    assert "accuracy" in found.approximated[2].text
+    with pytest.raises(InputError, match="give a set of labelled images, such as npz:FILE"):
+        from_torch_file(file, calibration=tmp_path / "a.npz")
+
+
+# Files that could run something: none of it is.
+
+
+class Harm:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was run",))
+
+
+def changed(file, path, change):
+    """Copy an archive, with some of its files changed."""
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            inner = name.partition("/")[2]
+            new.writestr(name, change(inner, old.read(name)))
+    return path
+
+
+def test_pickles_in_a_file_are_never_run(file, tmp_path):
+    harm = pickle.dumps(Harm())
+
+    def change(name, data):
+        if name == "data/sample_inputs/model.pt":
+            return harm
+        return data
+
+    assert from_torch_file(changed(file, tmp_path / "a.pt2", change)).work == from_torch_file(file).work
+
+    def weights(name, data):
+        if name.endswith("weights_config.json"):
+            return data.replace(b'"use_pickle": false', b'"use_pickle": true')
+        return harm if name.startswith("data/weights/weight") else data
+
+    with pytest.raises(NotSupportedError, match="stored as a pickle, which is not read"):
+        from_torch_file(changed(file, tmp_path / "b.pt2", weights))
+
+
+def test_only_operators_of_tensors_are_called(file, tmp_path):
+    def change(name, data):
+        return data.replace(b"torch.ops.aten.relu.default", b"torch.hub.load") if name.endswith("model.json") else data
+
+    with pytest.raises(NotSupportedError, match=r"calls 'torch\.hub\.load'"):
+        from_torch_file(changed(file, tmp_path / "a.pt2", change))
+
+
+def test_sizes_are_numbers_and_no_expressions(file, tmp_path):
+    def change(name, data):
+        if not name.endswith("model.json"):
+            return data
+        model = json.loads(data)
+        sizes = model["graph_module"]["graph"]["tensor_values"]["input"]["sizes"]
+        sizes[0] = {"as_expr": {"expr_str": "__import__('pytest').fail('evaluated')", "hint": {"as_int": 1}}}
+        model["guards_code"] = ["__import__('pytest').fail('evaluated')"]
+        return json.dumps(model).encode()
+
+    assert from_torch_file(changed(file, tmp_path / "a.pt2", change)).work == from_torch_file(file).work
+
+
+def of_pickle(save):
+    stream = io.BytesIO()
+    save(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "held"),
+    [
+        (of_pickle(lambda s: torch.save(small().state_dict(), s)), "the pickle of a module or its weights"),
+        (of_pickle(lambda s: torch.save(small().state_dict(), s, _use_new_zipfile_serialization=False)), "a pickle"),
+        (b"nothing", "no archive of torch.export"),
+    ],
+    ids=["zip", "pickle", "bytes"],
+)
+def test_other_files_of_pytorch_are_told_how_to_save(tmp_path, content, held):
+    (tmp_path / "net.pt").write_bytes(content)
+    with pytest.raises(NeuromapError, match=r"save the trained model by torch\.export\.save") as caught:
+        from_torch_file(tmp_path / "net.pt")
+    assert held in str(caught.value)
+    assert "\n" not in str(caught.value)
