@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,13 @@ from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import ENCODER, Network, encoder_tensors
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import MORE, IntegerNeuron, one_value
-from neuromap.network.toml_text import write_table, write_text
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 
 TENSOR = "tensor"
 """What stands in the network file for values that lie in the weights file."""
 _SHAPES = ("source_shape", "target_shape")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def save_network(network: Network, path: str | Path) -> None:
@@ -53,34 +55,34 @@ def _check_names(network: Network) -> None:
 
 def _head(network: Network, weights: str | None) -> Iterator[str]:
     yield "format = 1"
-    yield f"name = {write_text(network.name)}"
+    yield f"name = {_write_text(network.name)}"
     yield f"outputs = {_texts(network.outputs)}"
     if weights is not None:
-        yield f"\n[weights]\nfile = {write_text(weights)}"
+        yield f"\n[weights]\nfile = {_write_text(weights)}"
 
 
 def _body(network: Network) -> Iterator[str]:
     for node in network.nodes.values():
-        yield f"\n[nodes.{write_text(node.name)}]"
+        yield f"\n[nodes.{_write_text(node.name)}]"
         yield from _node(node, is_input=node.name in network.inputs)
     for edge in network.edges.values():
-        yield f"\n[edges.{write_text(edge.label)}]"
+        yield f"\n[edges.{_write_text(edge.label)}]"
         yield from _edge(
             edge, has_shapes=all(network.nodes[end].shape is not None for end in (edge.source, edge.target))
         )
         for term in edge.also:
-            yield f"\n[[edges.{write_text(edge.label)}.also]]"
+            yield f"\n[[edges.{_write_text(edge.label)}.also]]"
             yield from _numbers(term)
             yield from _transform(term.transform)
     for name, keys in network.patterns.items():
-        yield f"\n[rollouts.{write_text(name)}]"
+        yield f"\n[rollouts.{_write_text(name)}]"
         bridging = network.bridging.get(name, {})
         yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys if (u, v) not in bridging)}"
         if bridging:
-            frames = (f"{write_text(f'{u} -> {v}')} = {r}" for (u, v), r in bridging.items())
+            frames = (f"{_write_text(f'{u} -> {v}')} = {r}" for (u, v), r in bridging.items())
             yield f"bridging = {{ {', '.join(frames)} }}"
     for name, table in network.tables.items():
-        yield from write_table(name, table)
+        yield from _write_table(name, table)
 
 
 def _node(node: Node, *, is_input: bool) -> Iterator[str]:
@@ -89,14 +91,14 @@ def _node(node: Node, *, is_input: bool) -> Iterator[str]:
         if not is_input and (one := _one_threshold(node)) is not None:
             yield f"threshold = {one}"
         if node.neuron is not None:
-            yield f"\n[nodes.{write_text(node.name)}.neuron]"
+            yield f"\n[nodes.{_write_text(node.name)}.neuron]"
             yield from _neuron(node.neuron)
 
 
 def _neuron(neuron: IntegerNeuron) -> Iterator[str]:
-    yield f"model = {write_text(neuron.model)}"
+    yield f"model = {_write_text(neuron.model)}"
     arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
-    words = {name: write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
+    words = {name: _write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
     yield from (f"{name} = {words[name]}" for name in neuron.parameters if name in words)
     if more := [word for name, word in words.items() if name not in neuron.parameters]:
         yield f"{MORE} = [{', '.join(more)}]"
@@ -110,7 +112,7 @@ def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
     if edge.transform is not None:
         yield from _transform(edge.transform)
     elif has_shapes:
-        yield f"transform = {write_text(OTHER)}"
+        yield f"transform = {_write_text(OTHER)}"
 
 
 def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _transform(transform: MatrixSource) -> Iterator[str]:
     if not isinstance(transform, Conv | Dense | Identity | Pool):
         yield 'transform = "dense"'
         return
-    yield f"transform = {write_text(transform.kind)}"
+    yield f"transform = {_write_text(transform.kind)}"
     for field in fields(transform):
         if field.name not in _SHAPES and (value := _value(getattr(transform, field.name))) is not None:
             yield f"{field.name} = {value}"
@@ -136,7 +138,7 @@ def _value(value: Any) -> str | None:
     if isinstance(value, SeededWeights):
         return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
     if isinstance(value, str):
-        return write_text(value)
+        return _write_text(value)
     if isinstance(value, tuple):
         return str(list(value))
     return str(value) if isinstance(value, int) else None
@@ -213,7 +215,42 @@ def _small(array: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _texts(texts: Any) -> str:
-    return "[" + ", ".join(map(write_text, texts)) + "]"
+    return "[" + ", ".join(map(_write_text, texts)) + "]"
 
 
 to_file = save_network
+
+
+# Plain values as TOML writes them; Python's library reads TOML only.
+
+
+def _write_text(text: str) -> str:
+    """Write a text in quotes: TOML takes the escapes of JSON, and wants one for the delete character too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write_table(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """Write a table and those in it, line by line; arrays are left out, they have a file of their own."""
+    yield f"\n[{name}]"
+    for key, value in table.items():
+        if not isinstance(value, Mapping) and not hasattr(value, "dtype"):
+            yield f"{_toml_key(key)} = {_toml_value(value)}"
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _write_table(f"{name}.{_toml_key(key)}", value)
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _write_text(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, str):
+        return _write_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml_value(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return repr(value)  # TOML writes numbers as Python does, inf and nan too

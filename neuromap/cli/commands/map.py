@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -31,12 +32,17 @@ from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.files.messages import counted
 from neuromap.options import option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from neuromap.mapping.diagnosis.apply_remedy import Request
+    from neuromap.mapping.diagnosis.dry_run import DryRun
     from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.options.budget import Budget
+    from neuromap.mapping.options.infeasibility import Infeasibility
 
 
 EXAMPLES = """\
@@ -202,7 +208,6 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
-    from neuromap.cli.printing.dry_run_output import print_dry_run
     from neuromap.mapping.diagnosis.dry_run import dry_run
 
     with progress_bar("dry run") as progress:
@@ -212,7 +217,66 @@ def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
-        print_dry_run(found, text_console())
+        _print_dry_run(found, text_console())
     if not found.fits:
         print_error(one_line(found.problems[0].message))
         raise typer.Exit(DoesNotFitError.exit_code)
+
+
+def _print_dry_run(found: DryRun, console: Console) -> None:
+    """Print whether a rollout fits, what its nodes ask for, and what would help."""
+    say = partial(print_line, console)
+    label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
+    room = counted(found.chip.n_usable_cores, "core")
+    say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
+    if found.bound is not None:
+        which = "any mapping with these parts of sums" if any(node.parts for node in found.nodes) else "any mapping"
+        say(f"cores of {which}: {found.bound.total} or more, for its {found.bound.by}")
+    if found.split:
+        edges = ", ".join(f"{u} -> {v}" for u, v in found.split)
+        say(f"splitters on {edges}" + ("; the schedule is in ticks" if found.schedule == "ticks" else ""))
+    if found.nodes:
+        _print_nodes(found, console)
+    for problem in found.problems:
+        say(_head(problem))
+        if problem.remedies:
+            _print_remedies(problem, console)
+    if found.problems and found.cores_with_remedies is not None:
+        first = "the first remedy" if len(found.problems) == 1 else "the first remedy of each"
+        say(f"with {first}: fits in {counted(found.cores_with_remedies, 'core')}")
+
+
+def _head(problem: Infeasibility) -> str:
+    head = f"node {problem.node}: " if problem.node else ""
+    gap = f" ({problem.gap} too many)" if problem.bound else ""
+    return f"{head}{problem.statement}{gap}"
+
+
+def _print_nodes(found: DryRun, console: Console) -> None:
+    chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # a neuron of other cores sends anywhere itself
+    has_parts = any(node.parts for node in found.nodes)
+    added = [f"copies\nof {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
+    added += ["parts\nof sums"] if has_parts else []
+    headers = ("node", "neurons", "sources", f"axons\nof {chip.axons}", *added, "cores")
+    rows = []
+    for node in found.nodes:
+        axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
+        counts = [node.copies, node.relays, node.splitters] if has_copies else [node.relays]
+        counts += [node.parts] if has_parts else []
+        shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
+        rows.append((one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown))
+    from neuromap.render.table import text_table
+
+    text_table(headers, rows).print(console)
+    most = "sources, axons and copies" if has_copies else "sources and axons"
+    console.print(f"{most}: of the neuron that needs most", markup=False)
+
+
+def _print_remedies(problem: Infeasibility, console: Console) -> None:
+    rows = []
+    for remedy in problem.remedies:
+        tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
+        rows.append((one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}"))
+    from neuromap.render.table import text_table
+
+    text_table(("remedy", "tried", "cores"), rows).print(console)
