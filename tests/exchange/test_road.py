@@ -166,3 +166,30 @@ def test_other_files_of_pytorch_are_told_how_to_save(tmp_path, content, held):
         from_torch_file(tmp_path / "net.pt")
     assert held in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_sizes_that_an_onnx_file_leaves_open_lose_nothing_else(tmp_path):
+    """The batch is one frame; where the width is open, what does not depend on it keeps shape and work."""
+    onnx = pytest.importorskip("onnx")
+    make, array = onnx.helper, onnx.numpy_helper.from_array
+    nodes = [
+        make.make_node("Conv", ["x", "w"], ["c"], name="c", pads=[1, 1, 1, 1]),
+        make.make_node("GlobalAveragePool", ["c"], ["p"], name="p"),
+        make.make_node("Flatten", ["p"], ["f"], name="f"),
+        make.make_node("Gemm", ["f", "v"], ["y"], name="y"),
+    ]
+    stored = [array(np.ones((4, 1, 3, 3), np.float32), "w"), array(np.ones((4, 5), np.float32), "v")]
+    real = onnx.TensorProto.FLOAT
+    found = {}
+    for width in (6, "width"):
+        ends = (make.make_tensor_value_info(*end) for end in (("x", real, ["n", 1, 6, width]), ("y", real, ["n", 5])))
+        graph = make.make_graph(nodes, "net", [next(ends)], [next(ends)], stored)
+        onnx.save(
+            make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9), tmp_path / "net.onnx"
+        )
+        found[width] = nm.from_onnx(tmp_path / "net.onnx")
+        found[width].network.save(tmp_path / "net.toml")
+        assert nm.load_network(tmp_path / "net.toml").edges.keys() == found[width].network.edges.keys()
+    assert None not in {node.shape for node in found[6].network.nodes.values()}
+    assert found["width"].network.nodes["y"].shape == (1, 1, 5)
+    assert found["width"].work["y"] == found[6].work["y"] == 20
