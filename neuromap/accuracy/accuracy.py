@@ -36,6 +36,16 @@ class FrameAccuracy:
     accuracy: float
     seconds: float | None = None
 
+    @property
+    def moment(self) -> float:
+        """When the frame is known: its tick, or seconds where ticks last as long as their work."""
+        return self.tick if self.seconds is None else self.seconds
+
+
+def moment_text(moment: float, *, is_timed: bool) -> str:
+    """Write a moment as sentences have it."""
+    return f"after {seconds(moment)}" if is_timed else f"at tick {moment:g}"
+
 
 def seconds_of(frame: FrameAccuracy) -> str:
     """Write what stands behind the ticks of a frame: their time, where it was measured."""

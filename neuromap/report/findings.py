@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from neuromap.accuracy.accuracy import FrameAccuracy
+from neuromap.accuracy.accuracy import FrameAccuracy, moment_text
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import ALIKE, joules, ordinal, percent, plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.text import accuracy_at, accuracy_ticks
+from neuromap.report.text import accuracy_at, accuracy_moments
 
 _MOST_NAMED = 3
 """Patterns that a sentence names; of more it says how many."""
@@ -177,51 +178,52 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
     found = []
     for execution in dict.fromkeys(row.execution for row in report.rows if row.accuracy is not None):
         rows = [row for row in report.rows if row.accuracy is not None and row.execution == execution]
-        starts = [row.accuracy.frames[0].tick for row in rows if row.accuracy is not None]
-        tick, end = min(starts), accuracy_ticks(report)[-1]
-        early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].tick == tick]
-        most = max(_share(row, tick) for row in early)
-        first = list(dict.fromkeys(row.pattern for row in early if _share(row, tick) == most))
-        text = f"at tick {tick} {_names(first)} name{'s' * (len(first) == 1)} {_percent(most)} of the images correctly"
+        at = partial(moment_text, is_timed=report.chip.is_timed)
+        starts = [row.accuracy.frames[0].moment for row in rows if row.accuracy is not None]
+        begin, end = min(starts), accuracy_moments(report)[-1]
+        early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].moment == begin]
+        most = max(_share(row, begin) for row in early)
+        first = list(dict.fromkeys(row.pattern for row in early if _share(row, begin) == most))
+        text = f"{at(begin)} {_names(first)} name{'s' * (len(first) == 1)} {_percent(most)} of the images correctly"
         if len(early) < len(rows):
             late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
             text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
         frames_trained = report.network.tables.get("training", {}).get("frames")
-        best = f"; {_best_ever(rows, end, frames_trained)}"
-        again = f"; the best is {_percent(most)}, of {_names(first)} at tick {tick}"
+        best = f"; {_best_ever(rows, end, frames_trained, at)}"
+        again = f"; the best is {_percent(most)}, of {_names(first)} {at(begin)}"
         if best == again or best.startswith((f"{again};", f"{again} and ")):  # it is what was just said
-            best = f", the best at any tick{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
+            best = f", the best at any time{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
         found.append(Finding(execution, f"{text}{best}", "accuracy"))
     return found
 
 
-def _best_ever(rows: Sequence[ReportRow], end: int, trained: object) -> str:
-    """Say what is best at any tick, how far it falls later and why, and what is best at the last tick of the tables."""
+def _best_ever(rows: Sequence[ReportRow], end: float, trained: object, at: Callable[[float], str]) -> str:
+    """Say what is best at any time, how far it falls later and why, and what is best at the end of the tables."""
     measured = [(row.pattern, row.accuracy.frames) for row in rows if row.accuracy is not None]
     most = max(frame.accuracy for _, frames in measured for frame in frames)
-    when = min(frame.tick for _, frames in measured for frame in frames if frame.accuracy == most)
-    best = {name: frames for name, frames in measured if (when, most) in ((f.tick, f.accuracy) for f in frames)}
-    text = f"the best is {_percent(most)}, of {_names(best)} at tick {when}"
+    when = min(frame.moment for _, frames in measured for frame in frames if frame.accuracy == most)
+    best = {name: frames for name, frames in measured if (when, most) in ((f.moment, f.accuracy) for f in frames)}
+    text = f"the best is {_percent(most)}, of {_names(best)} {at(when)}"
     end = max(end, when)
     falls = {name: last for name, frames in best.items() if (last := _known(frames, end)).accuracy < most}
     if not falls:
         return text
     name, last = min(falls.items(), key=lambda item: item[1].accuracy)
-    text += f"{' and' if len(best) == 1 else f'; {name}'} falls to {_percent(last.accuracy)} at tick {last.tick}"
+    text += f"{' and' if len(best) == 1 else f'; {name}'} falls to {_percent(last.accuracy)} {at(last.moment)}"
     if isinstance(trained, int) and _known(best[name], when).frame <= trained < last.frame:
         text += f", its {ordinal(last.frame)} frame, where {trained} {'was' if trained == 1 else 'were'} trained"
     at_end = max(_share(row, end) for row in rows)
     leads = [row.pattern for row in rows if _share(row, end) == at_end]
-    return text if name in leads else f"{text}; at tick {end} the best is {_percent(at_end)}, of {_names(leads)}"
+    return text if name in leads else f"{text}; {at(end)} the best is {_percent(at_end)}, of {_names(leads)}"
 
 
-def _known(frames: Sequence[FrameAccuracy], tick: int) -> FrameAccuracy:
-    """Give the last frame that is known at a tick."""
-    return next(frame for frame in reversed(frames) if frame.tick <= tick)
+def _known(frames: Sequence[FrameAccuracy], moment: float) -> FrameAccuracy:
+    """Give the last frame that is known at a moment."""
+    return next(frame for frame in reversed(frames) if frame.moment <= moment)
 
 
-def _share(row: ReportRow, tick: int) -> float:
-    return 0.0 if row.accuracy is None else accuracy_at(row.accuracy, tick) or 0.0
+def _share(row: ReportRow, moment: float) -> float:
+    return 0.0 if row.accuracy is None else accuracy_at(row.accuracy, moment) or 0.0
 
 
 def _percent(share: float) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from neuromap.accuracy.accuracy import moment_text
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.network.edge import EdgeKey
@@ -33,6 +34,7 @@ from neuromap.report.findings import Finding, findings
 from neuromap.report.text import (
     accuracy_line,
     accuracy_table,
+    accuracy_title,
     at_least,
     class_line,
     difference_line,
@@ -133,6 +135,7 @@ def to_html(report: LatencyReport) -> str:
         narrow_accuracy=draw_accuracy(rows, narrow=True),
         accuracy_table=accuracy_table(report),
         accuracy_line=accuracy_line(report),
+        accuracy_title=accuracy_title(report),
         sections=_sections(report, rows),
         names=json.dumps(list(report.network.nodes)),
         faults=None if report.faults is None else form(report.faults, "section"),
@@ -187,7 +190,8 @@ def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRo
         if row.accuracy is None:
             return plain(None)
         found = max(row.accuracy.frames, key=lambda frame: frame.accuracy)
-        return f"{100 * found.accuracy:.1f} % at tick {found.tick}"
+        when = moment_text(found.moment, is_timed=found.seconds is not None)
+        return f"{100 * found.accuracy:.1f} % {when}"
 
     columns: list[Column[ReportRow]] = [
         Column("pattern", lambda row: row.pattern, left=True),

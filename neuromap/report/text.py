@@ -490,38 +490,43 @@ def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
 # Accuracy over ticks.
 
 
-_MOST_TICKS = 12
+_MOST_MOMENTS = 12
 
 
-def accuracy_at(found: Accuracy, tick: int) -> float | None:
-    """Give the accuracy of the last frame that is known at a tick since the onset; ``None`` before the first."""
-    known = bisect_right([frame.tick for frame in found.frames], tick)
+def accuracy_at(found: Accuracy, moment: float) -> float | None:
+    """Give the accuracy of the last frame that is known at a moment since the onset; ``None`` before the first."""
+    known = bisect_right([frame.moment for frame in found.frames], moment)
     return found.frames[known - 1].accuracy if known else None
 
 
-def accuracy_ticks(report: LatencyReport) -> list[int]:
-    """Choose the ticks of the table: the first at which any row is known, and those after it, while all rows go on."""
+def accuracy_moments(report: LatencyReport) -> list[float]:
+    """Choose the moments of the table: the first at which any row is known, and those after it, while all go on."""
     found = [row.accuracy for row in report.rows if row.accuracy is not None]
     if not found:
         return []
-    last = max(min(f.frames[-1].tick for f in found), max(f.frames[0].tick for f in found))
-    ticks = sorted({frame.tick for f in found for frame in f.frames if frame.tick <= last})
-    return ticks[:_MOST_TICKS]
+    last = max(min(f.frames[-1].moment for f in found), max(f.frames[0].moment for f in found))
+    moments = sorted({frame.moment for f in found for frame in f.frames if frame.moment <= last})
+    return moments[:_MOST_MOMENTS]
 
 
 def accuracy_table(report: LatencyReport) -> Table[ReportRow] | None:
-    """Give the accuracy at every tick of :func:`accuracy_ticks`, for rows that have one; ``None`` where none has."""
+    """Give the accuracy at every moment of :func:`accuracy_moments`; ``None`` where no row has one."""
     rows = [row for row in distinct_rows(report) if row.accuracy is not None]
-    columns = [*_NAMED, *(_at_tick(tick) for tick in accuracy_ticks(report))]
-    return Table(columns, rows, "Accuracy over ticks", (0, 1), is_edged=True) if rows else None
+    columns = [*_NAMED, *(_at(moment, report.chip.is_timed) for moment in accuracy_moments(report))]
+    return Table(columns, rows, accuracy_title(report), (0, 1), is_edged=True) if rows else None
 
 
-def _at_tick(tick: int) -> Column[ReportRow]:
+def accuracy_title(report: LatencyReport) -> str:
+    """Name the curves of accuracy by their time axis."""
+    return f"Accuracy over {'time' if report.chip.is_timed else 'ticks'}"
+
+
+def _at(moment: float, is_timed: bool) -> Column[ReportRow]:
     def cell(row: ReportRow) -> str:
-        share = None if row.accuracy is None else accuracy_at(row.accuracy, tick)
+        share = None if row.accuracy is None else accuracy_at(row.accuracy, moment)
         return "-" if share is None else f"{share:.3f}"
 
-    return Column(f"accuracy\nat tick\n{tick}", cell)
+    return Column(f"accuracy\nafter\n{seconds(moment)}" if is_timed else f"accuracy\nat tick\n{moment:g}", cell)
 
 
 def accuracy_line(report: LatencyReport) -> str | None:
@@ -531,6 +536,7 @@ def accuracy_line(report: LatencyReport) -> str | None:
         return None
     return (
         f"accuracy: fraction of {found.n_images:,} {found.part} images of {found.data} that the last frame of "
-        f"{found.output} known at a tick names rightly, alone; ticks since the onset of the image (-: no frame yet). "
+        f"{found.output} known by then names rightly, alone; {'time' if report.chip.is_timed else 'ticks'} since the "
+        "onset of the image (-: no frame yet). "
         f"The class with {'the greatest value' if found.is_graded else 'most spikes'} is named, the lowest of equals."
     )

@@ -13,9 +13,11 @@ import neuromap as nm
 from neuromap.accuracy.measure import accuracy_of_reference
 from neuromap.datasets.sources import load_images
 from neuromap.errors import NetworkError
+from neuromap.render.numbers import seconds
 from neuromap.report.document import report_schema
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.text import accuracy_at, accuracy_ticks
+from neuromap.report.findings import findings
+from neuromap.report.text import accuracy_at, accuracy_moments
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "sr.toml"
 
@@ -49,7 +51,7 @@ def test_rows_are_as_accurate_as_the_rollout_is_by_definition(report, net, image
 
 def test_a_frame_holds_until_the_next_one_is_known(report):
     streaming, sequential = (row.accuracy for row in report.rows)
-    assert accuracy_ticks(report) == [2, 3, 4]
+    assert accuracy_moments(report) == [2, 3, 4]
     assert accuracy_at(sequential, 2) is None
     assert accuracy_at(sequential, 3) == accuracy_at(sequential, 5) == sequential.frames[0].accuracy
     assert accuracy_at(streaming, 99) == streaming.frames[-1].accuracy
@@ -90,6 +92,26 @@ def test_four_curves_are_lit_and_the_others_grey(report, narrow):
     assert "grey" not in draw_accuracy(rows[:4], narrow=narrow)
     twins = [rows[0], replace(rows[0], pattern="twin")]
     assert ">p0 and twin, windowed<" in draw_accuracy(twins, narrow=narrow)
+
+
+def test_where_ticks_are_timed_accuracy_is_over_time(net, images):
+    """Ticks of two patterns last differently there: who is right first is told by seconds, in every form."""
+    names = ["streaming", "sequential"]
+    found = nm.latency_report(
+        net, "loihi1", patterns=names, executions=["windowed"], images=images, n_accuracy_frames=2, n_frames=4
+    )
+    first = {row.pattern: row.accuracy.frames[0] for row in found.rows}
+    assert first["streaming"].tick < first["sequential"].tick
+    early = min(first, key=lambda name: first[name].seconds)
+    assert early == "sequential"  # in fewer microseconds, though in more ticks
+    assert accuracy_moments(found)[0] == first[early].seconds
+    told = next(f.text for f in findings(found) if f.kind == "accuracy")
+    assert told.startswith(f"after {seconds(first[early].seconds)} {early} names ")
+    assert "before streaming has answered" in told
+    assert "at tick" not in told
+    page = found.to_html()
+    assert "<h2>Accuracy over time</h2>" in page
+    assert "time since stimulus onset" in page
 
 
 def test_without_images_there_is_none(net):

@@ -140,7 +140,7 @@ def with_accuracies(report, curves):
         ),
         (
             [[(3, 0.9), (6, 0.7)], [(3, 0.5), (6, 0.9)], [(3, 0.4), (6, 0.8)]],
-            ", the best at any tick; it falls to 70 % at tick 6; at tick 6 the best is 90 %, of hybrid",
+            ", the best at any time; it falls to 70 % at tick 6; at tick 6 the best is 90 %, of hybrid",
         ),
         (  # only a slow pattern is as good, after the last tick of the table
             [[(3, 0.6), (6, 0.7)], [(3, 0.5), (6, 0.7)], [(3, 0.4), (12, 0.9)]],

@@ -1,4 +1,4 @@
-"""Accuracy of rows over ticks: which rollout is right first, and which most often."""
+"""Accuracy of rows over ticks or time: which rollout is right first, and which most often."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from neuromap.accuracy.accuracy import FrameAccuracy
+from neuromap.accuracy.accuracy import FrameAccuracy, moment_text
 from neuromap.files.messages import counted
+from neuromap.render.numbers import seconds
 from neuromap.render.svg import PHONE, drawing, element, label, number, shorten
 from neuromap.report.drawings.draw_network import spread
 from neuromap.report.figures.row import ReportRow
@@ -20,7 +21,7 @@ MOST_LIT = 4
 
 
 class _Curve(NamedTuple):
-    """Rows whose accuracy is the same at every tick."""
+    """Rows whose accuracy is the same at every moment."""
 
     frames: tuple[FrameAccuracy, ...]
     name: str
@@ -36,12 +37,14 @@ def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | N
     curves = _curves(rows)
     if not curves:
         return None
-    last = max(min(c.frames[-1].tick for c in curves), max(c.frames[0].tick for c in curves)) + 1
+    is_timed = curves[0].frames[0].seconds is not None
+    last = max(min(c.frames[-1].moment for c in curves), max(c.frames[0].moment for c in curves))
+    last = 1.05 * last if is_timed else last + 1
     least = min(frame.accuracy for c in curves for frame in c.frames)
     lit = sorted(sorted(range(len(curves)), key=lambda k: -curves[k].best.accuracy)[:MOST_LIT])
     beside = 44 + 6.8 * min(_LONGEST, max([26, *(len(curves[k].name) for k in lit)]))
     left, width = (32.0, PHONE - 48.0) if narrow else (48.0, _CARD - 48.0 - beside)
-    axes = _Axes(left, width, last, max(0, math.ceil(least * 10) - 2))
+    axes = _Axes(left, width, last, max(0, math.ceil(least * 10) - 2), is_timed)
     parts = list(axes.drawn(6 if narrow else 12))
     parts += [p for k, c in enumerate(curves) if k not in lit for p in _staircase(c, "other", axes)]
     parts += [p for place, k in enumerate(lit) for p in _staircase(curves[k], str(place), axes)]
@@ -55,15 +58,15 @@ def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | N
         at = (0.0, height + 8) if narrow else (left + width + 34, _TOP + _HEIGHT + 18)
         parts.append(label(*at, said, "small", anchor="start"))
         height += _LINE * narrow
-    description = "Accuracy of all rows over ticks since stimulus onset"
+    description = f"Accuracy of all rows over {'time' if is_timed else 'ticks'} since stimulus onset"
     return drawing(PHONE if narrow else _CARD, height, parts, description)
 
 
 def _curves(rows: Sequence[ReportRow]) -> list[_Curve]:
-    alike: dict[tuple[tuple[int, float], ...], list[ReportRow]] = {}
+    alike: dict[tuple[tuple[float, float], ...], list[ReportRow]] = {}
     for row in rows:
         if row.accuracy is not None:
-            alike.setdefault(tuple((f.tick, f.accuracy) for f in row.accuracy.frames), []).append(row)
+            alike.setdefault(tuple((f.moment, f.accuracy) for f in row.accuracy.frames), []).append(row)
     return [_Curve(same[0].accuracy.frames, _name(same)) for same in alike.values() if same[0].accuracy is not None]
 
 
@@ -76,15 +79,16 @@ def _name(rows: Sequence[ReportRow]) -> str:
 
 
 class _Axes(NamedTuple):
-    """Ticks to the right, accuracy upwards."""
+    """Ticks or seconds to the right, accuracy upwards."""
 
     left: float
     width: float
-    last: int  # tick at the right end
+    last: float  # moment at the right end
     low: int  # tenths at the lower end; 10 at the upper one
+    is_timed: bool  # whether moments are seconds
 
-    def x(self, tick: int) -> float:
-        return self.left + self.width * min(tick, self.last) / self.last
+    def x(self, moment: float) -> float:
+        return self.left + self.width * min(moment, self.last) / self.last
 
     def y(self, accuracy: float) -> float:
         return _TOP + _HEIGHT * (1 - (10 * accuracy - self.low) / (10 - self.low))
@@ -96,18 +100,28 @@ class _Axes(NamedTuple):
             y = self.y(tenth / 10)
             yield element("path", d=f"M{number(self.left)} {number(y)}h{number(self.width)}", class_="grid")
             yield label(self.left - 8, y + 4, f"{tenth / 10:g}", "small", anchor="end")
-        for tick in range(0, self.last + 1, max(1, -(-self.last // most))):
-            yield label(self.x(tick), _TOP + _HEIGHT + 18, str(tick), "small")
-        yield label(self.left + self.width / 2, _TOP + _HEIGHT + 36, "ticks since stimulus onset", "small")
+        for moment in self._marks(most):
+            text = "0" if moment == 0 else seconds(moment) if self.is_timed else f"{moment:g}"
+            yield label(self.x(moment), _TOP + _HEIGHT + 18, text, "small")
+        unit = "time" if self.is_timed else "ticks"
+        yield label(self.left + self.width / 2, _TOP + _HEIGHT + 36, f"{unit} since stimulus onset", "small")
+
+    def _marks(self, most: int) -> list[float]:
+        """Choose round moments, so many at most."""
+        step: float = max(1, math.ceil(self.last / most))
+        if self.is_timed:
+            unit = 10.0 ** math.floor(math.log10(self.last / most))
+            step = next(n * unit for n in (1, 2, 5, 10) if n * unit * most >= self.last)
+        return [k * step for k in range(int(self.last / step) + 1)]
 
 
 def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
-    first, *others = (frame for frame in curve.frames if frame.tick < axes.last)
-    path = f"M{number(axes.x(first.tick))} {number(axes.y(first.accuracy))}"
+    first, *others = (frame for frame in curve.frames if frame.moment < axes.last)
+    path = f"M{number(axes.x(first.moment))} {number(axes.y(first.accuracy))}"
     for frame in others:
-        path += f"H{number(axes.x(frame.tick))}V{number(axes.y(frame.accuracy))}"
+        path += f"H{number(axes.x(frame.moment))}V{number(axes.y(frame.accuracy))}"
     path += f"H{number(axes.x(axes.last))}"
-    dot = {"cx": axes.x(first.tick), "cy": axes.y(first.accuracy), "r": 3.5}
+    dot = {"cx": axes.x(first.moment), "cy": axes.y(first.accuracy), "r": 3.5}
     return [
         element("path", d=path, class_=f"accuracy line{class_}", title=curve.name),
         element("circle", class_=f"dot{class_}", title=curve.name, **dot),
@@ -116,17 +130,17 @@ def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
 
 def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
     """Write the greatest accuracy that is drawn over its step."""
-    drawn = [frame for curve in curves for frame in curve.frames if frame.tick < axes.last]
-    best = max(drawn, key=lambda frame: (frame.accuracy, -frame.tick))
-    text = f"{100 * best.accuracy:.1f} % at tick {best.tick}"
-    near_end = axes.x(best.tick) > axes.left + axes.width - 110
-    at = axes.left + axes.width if near_end else axes.x(best.tick)
+    drawn = [frame for curve in curves for frame in curve.frames if frame.moment < axes.last]
+    best = max(drawn, key=lambda frame: (frame.accuracy, -frame.moment))
+    text = f"{100 * best.accuracy:.1f} % {moment_text(best.moment, is_timed=axes.is_timed)}"
+    near_end = axes.x(best.moment) > axes.left + axes.width - 110
+    at = axes.left + axes.width if near_end else axes.x(best.moment)
     return [label(at, axes.y(best.accuracy) - 7, text, "small halo", anchor="end" if near_end else "start")]
 
 
 def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
     """Write names where the curves end, moved apart where they would cover each other."""
-    ends = [axes.y(next(f for f in reversed(c.frames) if f.tick < axes.last).accuracy) for c in curves]
+    ends = [axes.y(next(f for f in reversed(c.frames) if f.moment < axes.last).accuracy) for c in curves]
     order = sorted(range(len(curves)), key=lambda k: ends[k])
     right, parts = axes.left + axes.width, []
     for k, y in zip(order, spread([ends[k] for k in order], [_LINE] * len(order)), strict=True):
