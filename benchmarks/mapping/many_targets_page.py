@@ -20,12 +20,11 @@ distinct neurons that a core reads. Inputs are neurons, all rates are 1.
 |---|---|---:|---:|
 {families}
 
-Deliveries are distinct pairs of a neuron and a core that reads it; between cores, those whose neuron is in another
-core, which is what AxonFlow counts. Weighted hops are columns plus rows on a chip of 64x64 cores, summed over
-deliveries. One counter of ours counted all mappings; all keep the limits.
+Deliveries are distinct pairs of a neuron and a core that reads it. Weighted hops are columns plus rows on a chip of
+64x64 cores, summed over deliveries. One counter of ours counted all mappings; all keep the limits.
 
-| network | method | cores | deliveries | between cores | weighted hops | partition, CPU time | placement, CPU time |
-|---|---|---:|---:|---:|---:|---:|---:|
+| network | method | cores | deliveries | weighted hops | partition, CPU time | placement, CPU time |
+|---|---|---:|---:|---:|---:|---:|
 {rows}
 
 CPU time is a multiple of our partition of the LeNet-like network, which took {unit:.2f} CPU seconds; compiled code was
@@ -150,9 +149,7 @@ def _row(row: dict[str, Any], unit: float) -> str:
     unit = row["earlier"]["unit_s"] if "earlier" in row else unit
     for short, long in _NAMES.items():
         method = method.replace(short, long)
-    counts = " | ".join(
-        "-" if row[key] is None else f"{row[key]:,}" for key in ("cores", "deliveries", "between", "hops")
-    )
+    counts = " | ".join("-" if row[key] is None else f"{row[key]:,}" for key in ("cores", "deliveries", "hops"))
     times = " | ".join("-" if row[key] is None else _times(row[key] / unit) for key in ("partition_s", "place_s"))
     return f"| {row['family']} | {method} | {counts} | {times} |"
 

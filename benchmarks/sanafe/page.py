@@ -33,7 +33,7 @@ two lines need no neuromap. SANA-FE (GPL-3) is none of neuromap's dependencies: 
 {table}
 
 Where numbers differ, the second is SANA-FE's (version {version}). Every spike was compared by tick and neuron, every
-message by tick, neuron and hops. *Events* are synaptic events: SANA-FE's are its energy of synapses over the chip file's
+message by tick, neuron and hops. *Events* are synaptic events, SANA-FE's its energy of synapses over the chip file's
 `synaptic_event_joules`.
 
     benchmarks/peers/install.sh sanafe
