@@ -32,7 +32,7 @@ spikes arrive at the same axons of the same cores in every tick.
 
 Where numbers differ, the second is RANC's (commit 08ae4bd). *Outputs* are spikes of neurons that are read out, compared
 byte by byte with the file that the export expects. *Arrivals* are spikes at axons, the host's included, compared by
-tick, core and axon with RANC's trace. The first two programs saw images of the digits example, all others random frames.
+tick, core and axon with RANC's trace. The first two programs saw images of the digits, all others random frames.
 
     benchmarks/peers/install.sh ranc
     python -m benchmarks.ranc.oracle
