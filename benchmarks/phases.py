@@ -51,7 +51,7 @@ PAPER_TEXT = """
 `examples/on_chip`. Under the streaming and the sequential pattern no node of DSR0 to DSR6 can move, in either
 execution, and none in the [mapping benchmark](mapping-benchmarks.md). Elsewhere nodes can move: of {drawn} hybrid
 patterns of each, drawn with seed 0 (every edge streams with probability 1/2), the table counts those that promise
-fewer neurons. Search: CPU milliseconds that the phases take, mean and longest, weights read once before.
+fewer neurons. Search: mean CPU milliseconds that the phases take, weights read once before.
 """
 MAPPED_TEXT = """
 Of each network the windowed one of these that promises most was mapped. *Promised*: neurons that the delays take at
@@ -64,8 +64,8 @@ Neurons read 5 to 40 neighbours of every source, with the source's sign. *Shallo
 longest of the chip. *Deep*: 26 to 32 nodes, with skips over many of them. Patterns: sequential, and one drawn edge by
 edge. Sums over the rollouts in which phases promise something:"""
 MEANING = """
-*Kept*: rollouts of which the mapping with phases at least cost was the smaller one. A relay saved is a neuron saved. A
-delay that two readers share saves a copy only where they share a core: what is promised is a bound, so both are mapped.
+*Kept*: rollouts of which the mapping with phases at least cost was the smaller one. A delay that two readers share
+saves a copy only where they share a core: what is promised is a bound, so both are mapped.
 """
 
 
@@ -197,16 +197,16 @@ def neighbours(sources: int, targets: int, rng: np.random.Generator) -> np.ndarr
 def page_text(found: dict[str, Any]) -> str:
     """Make the page."""
     paper, rows = found["paper"], []
-    counts = [("network", "windowed", "pipelined", "search [ms]", "longest [ms]")]
+    counts = [("network", "windowed", "pipelined", "search [ms]")]
     for name in sorted(paper):
         one = paper[name]
         promising = [f"{one['promising'][execution]} of {DRAWN}" for execution in ("windowed", "pipelined")]
-        counts.append((name.upper(), *promising, f"{one['mean_ms']:.1f}", f"{one['longest_ms']:.0f}"))
+        counts.append((name.upper(), *promising, f"{one['mean_ms']:.1f}"))
         if one["mapped"] is not None:
             rows.append((name.upper(), one["mapped"]["pattern"], *figures(one["mapped"])))
     names = ("promised before", "after", "cores, least", "cheapest", "neurons, least", "cheapest")
     parts = [HEAD, PAPER_TEXT.format(drawn=DRAWN), table(counts, 1), MAPPED_TEXT]
-    parts += [table([("network", "pattern", *names, "relays", "kept"), *rows], 2), RANDOM_TEXT]
+    parts += [table([("network", "pattern", *names), *rows], 2), RANDOM_TEXT]
     sums = [("family", "rollouts", "that promise", *names, "relays, least", "cheapest", "kept", "more cores")]
     for family, all_rows in found["random"].items():
         some = [row for row in all_rows if "promised" in row]
@@ -223,8 +223,7 @@ LEAST_CHEAPEST = ("least", "cheapest")
 
 def figures(row: dict[str, Any]) -> tuple[str, ...]:
     """Write the figures of a row."""
-    relays = f"{row['least']['relays']:,} -> {row['cheapest']['relays']:,}"
-    return (*both(*row["promised"], row)[:6], relays, "cheapest" if row["is_taken"] else "least")
+    return both(*row["promised"], row)[:6]
 
 
 def both(before: int, after: int, of: dict[str, Any]) -> tuple[str, ...]:

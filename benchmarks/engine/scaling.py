@@ -40,8 +40,7 @@ How the time of a tick grows with cores, rate and threads, and what it costs whe
 ![Milliseconds per tick over cores and over rate](img/benchmarks-scaling.svg)
 """
 _COLUMNS = (
-    "cores", "rate [Hz]", "at rest", "threads", "ms per tick (quartiles)", "real-time factor", "events [10⁹/s]",
-    "limit [ms]", "time / limit", "in cache [ms]", "time / in cache",
+    "cores", "rate [Hz]", "at rest", "threads", "ms per tick", "real-time factor", "time / limit", "time / in cache",
 )  # fmt: skip
 
 
@@ -148,8 +147,8 @@ def page_text(found: list[dict[str, Any]]) -> str:
     rows = [_row(run, timing) for document in found for run in document["runs"] for timing in run["timings"]]
     lines = [_line(_COLUMNS), "|" + " ---: |" * len(_COLUMNS), *(_line(row) for row in rows)]
     note = (
-        "At rest: the fraction of the cores that is silent. Rate: of the active cores. Events: synaptic events per "
-        "second of wall clock. Limit: by memory; in cache: by computing alone ([figures](bench.md#figures))."
+        "At rest: the fraction of the cores that is silent. Rate: of the active cores. Limit: by memory; in cache: by "
+        "computing alone ([figures](bench.md#figures)). `benchmarks/results/scaling.json` has quartiles and events."
     )
     return "\n".join([_HEAD, when + "\n", *lines, "", note, ""])
 
@@ -159,26 +158,17 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _row(run: dict[str, Any], timing: dict[str, Any]) -> tuple[str, ...]:
-    tick, settings = timing["wall_seconds_per_tick"], run["settings"]
-    limit, distance = timing["memory_limit_seconds_per_tick"], timing["distance_to_memory_limit"]
-    in_cache, to_cache = timing.get("in_cache_seconds_per_tick"), timing.get("distance_to_time_in_cache")
+    settings = run["settings"]
+    distances = (timing["distance_to_memory_limit"], timing.get("distance_to_time_in_cache"))
     return (
         f"{run['cores']:,}",
         f"{settings['rate_hz']:g}",
         f"{settings['at_rest'] * 100:g} %",
         f"{timing['threads']}",
-        f"**{_ms(tick['median'])}** ({_ms(tick['low'])} to {_ms(tick['high'])})",
+        f"**{timing['wall_seconds_per_tick']['median'] * 1e3:.3g}**",
         f"{timing['real_time_factor']:.3g}",
-        f"{timing['synaptic_events_per_wall_second'] / 1e9:.3g}",
-        "n/a" if limit is None else _ms(limit),
-        "n/a" if distance is None else f"{distance:.3g}",
-        "n/a" if in_cache is None else _ms(in_cache),
-        "n/a" if to_cache is None else f"{to_cache:.3g}",
+        *("n/a" if distance is None else f"{distance:.3g}" for distance in distances),
     )
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}"
 
 
 if __name__ == "__main__":

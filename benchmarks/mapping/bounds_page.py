@@ -11,9 +11,8 @@ _HEAD = """\
 
 Cores of the best mapping beside the [lower bound](lower-bounds.md). Family 1 to 20 are random convolution networks,
 sign-fixed or ternary, with groups, strides, self-edges and skips (`benchmarks/mapping/family.py`; fixed before the
-first was mapped, none left out); streaming, packed, on TrueNorth. The bound is with prices where there are up to twelve
-parts: there it is the solver's (HiGHS), not certified. [Below](#which-side-is-stuck) is every network that was bounded
-whole; rows marked * were not recomputed.
+first was mapped, none left out); streaming, packed, on TrueNorth. With up to twelve
+parts the bound is the solver's (HiGHS), not certified. Rows marked * were not recomputed.
 
 """
 

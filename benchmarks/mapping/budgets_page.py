@@ -13,14 +13,14 @@ _TEXT = """\
 takes the least time, whatever the budget. A budget is kept if the request takes at most a fifth and a second more than
 the budget or the least time, whichever is longer. Each cell: seconds that the request took, and cores (of a bound those
 that it proves, of an exploration the fewest of its rows). Streaming, windowed, on TrueNorth where no chip is named.
+Requests whose result no longer changes after the first second are left out.
 
 | request | {budgets} |
 |---|{ruler}
 {rows}
 
-{kept} Wall-clock time, compiled code loaded before. Taken on {date} on {cpu}, {cpus} CPUs, one thread, while others
-used the machine: times say how budgets are kept, not how quick the mapper is. `benchmarks/results/mapping_budgets.json`
-names the stages that were cut short.
+{kept} Wall-clock time, compiled code loaded before, {date}, {cpu}, {cpus} CPUs, one thread, while others used the
+machine. `benchmarks/results/mapping_budgets.json` has every request, and the stages that were cut short.
 """
 
 
@@ -44,12 +44,20 @@ def budgets_text(found: dict[str, Any]) -> str:
     return _TEXT.format(
         budgets=" | ".join(budgets),
         ruler="---:|" * len(budgets),
-        rows="\n".join(f"| {' | '.join([name, *map(_cell, rows)])} |" for name, rows in requests.items()),
-        kept="All were kept." if all(row["kept"] for row in found["rows"]) else "Marked !: not kept.",
+        rows="\n".join(
+            f"| {' | '.join([name, *map(_cell, rows)])} |" for name, rows in requests.items() if _gains(rows)
+        ),
+        kept=f"All {len(found['rows'])} were kept."
+        if all(row["kept"] for row in found["rows"])
+        else "Marked !: not kept.",
         date=found["date"],
         cpu=machine["cpu"],
         cpus=machine["cpus"],
     )
+
+
+def _gains(rows: list[dict[str, Any]]) -> bool:
+    return len({row["cores"] for row in rows[1:]}) > 1
 
 
 def _budget(row: dict[str, Any]) -> str:

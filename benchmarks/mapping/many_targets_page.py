@@ -20,12 +20,11 @@ distinct neurons that a core reads. Inputs are neurons, all rates are 1.
 |---|---|---:|---:|
 {families}
 
-Deliveries are distinct pairs of a neuron and a core that reads it; between cores, those whose neuron is in another
-core, which is what AxonFlow counts. Weighted hops are columns plus rows on a chip of 64x64 cores, summed over
-deliveries. One counter of ours counted all mappings, and found that all keep the limits.
+Deliveries are distinct pairs of a neuron and a core that reads it. Weighted hops are columns plus rows on a chip of
+64x64 cores, summed over deliveries. One counter of ours counted all mappings; all keep the limits.
 
-| network | method | cores | deliveries | between cores | weighted hops | partition, CPU time | placement, CPU time |
-|---|---|---:|---:|---:|---:|---:|---:|
+| network | method | cores | deliveries | weighted hops | partition, CPU time | placement, CPU time |
+|---|---|---:|---:|---:|---:|---:|
 {rows}
 
 CPU time is a multiple of our partition of the LeNet-like network, which took {unit:.2f} CPU seconds; compiled code was
@@ -36,8 +35,7 @@ Ours takes at most as many cores, deliveries and hops everywhere. CPU time of ou
 AxonFlow's with the fewest hops: {ratios}.
 {turns}
 Our partition alone took {partitions} times that of the overlap partitioner, in the order of the table.
-Filling cores in order takes less time than our partition of the LeNet-like network and of random 4k and 16k, with more
-deliveries everywhere. {in_order}
+Filling cores in order is quicker on small networks, with more deliveries everywhere. {in_order}
 Ours knows rows and columns of the layers; AxonFlow sees neurons and edges alone.
 
 `benchmarks/README.md` says how AxonFlow was run, and which of its partitioners and placers did not end.
@@ -143,7 +141,7 @@ def _in_order_text(rows: list[dict[str, Any]]) -> str:
     """Say how much longer ours takes, placed, than filling in order where that is not what is compared above."""
     plain = [row for row in rows if "unordered" in row["method"] and row is not _best(rows, row["family"])]
     said = [f"{_times(_beside(row, rows, 'partition_s', 'place_s'))} ({row['family']})" for row in plain if row["hops"]]
-    return f"Placed, too, it is quicker on small networks: ours takes {', '.join(said)} times as long." if said else ""
+    return f"Placed, ours takes {', '.join(said)} times as long." if said else ""
 
 
 def _row(row: dict[str, Any], unit: float) -> str:
@@ -151,9 +149,7 @@ def _row(row: dict[str, Any], unit: float) -> str:
     unit = row["earlier"]["unit_s"] if "earlier" in row else unit
     for short, long in _NAMES.items():
         method = method.replace(short, long)
-    counts = " | ".join(
-        "-" if row[key] is None else f"{row[key]:,}" for key in ("cores", "deliveries", "between", "hops")
-    )
+    counts = " | ".join("-" if row[key] is None else f"{row[key]:,}" for key in ("cores", "deliveries", "hops"))
     times = " | ".join("-" if row[key] is None else _times(row[key] / unit) for key in ("partition_s", "place_s"))
     return f"| {row['family']} | {method} | {counts} | {times} |"
 

@@ -40,8 +40,8 @@ Patterns are streaming, in windowed execution, unless the row says otherwise.
 _BUSY = 0.5
 """Load average above which times are not trusted."""
 _COLUMNS = (
-    *("network", "neurons", "synapses", "cores", "not packed", "bound", "neurons in use", "axons in use"),
-    *("deliveries", "copies", "weighted hops", "CPU time", "peak MB"),
+    *("network", "neurons", "synapses", "cores", "not packed", "bound", "axons in use"),
+    *("deliveries", "weighted hops", "CPU time", "peak MB"),
 )
 _PUBLISHED = """\
 ## Compared with others
@@ -58,8 +58,8 @@ hold them too. Rows marked * were measured earlier, with other code.
 | exhaustive rectangle tiler * | convolution, ternary | 2,880 | 0 | 340,000 |
 """
 _NOTES = """\
-Bound: no mapping of this rollout takes fewer cores. Neurons and axons in use: of those of the cores in use. Neurons
-and synapses of the network: with its inputs, before mapping. CPU time: as a multiple of the first row's, measured in
+Bound: no mapping of this rollout takes fewer cores. Axons in use: of those of the cores in use. Neurons and synapses of
+the network: with its inputs, before mapping. CPU time: as a multiple of the first row's, measured in
 the same run, with one thread, without building the network.
 """
 
@@ -148,9 +148,8 @@ def _figures(
         f"**{_n(row['cores'])}**",
         _n(plain.get(row["case"])),
         _n(bounds.get(row["case"])),
-        f"{row['neurons']:.0%}",
         f"{row['axons']:.0%}",
-        *(_n(row[key]) for key in ("deliveries", "copies", "weighted_hops")),
+        *(_n(row[key]) for key in ("deliveries", "weighted_hops")),
         f"{row['cpu_seconds'] / reference['cpu_seconds']:.2g}",
         _n(round(row["peak_mb"])),
     )

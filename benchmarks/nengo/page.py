@@ -37,15 +37,13 @@ def crossbar_table() -> str:
 
 
 def suite_tables() -> str:
-    """Make the counts over all files, and the reasons of what is left out."""
+    """Make the counts over all files."""
     found = json.loads((RESULTS / "nengo_suite.json").read_text(encoding="utf-8"))
     slow = [name for name, why in found["left_out"].items() if why.startswith("slow tests")]
     refused = {name: why for name, why in found["left_out"].items() if name not in slow}
     counts = [len(names) for names in (found["on_chip"], found["on_host"], found["failed"], refused, slow)]
     head = "| tests | pass, with steps on the chip | pass, on the host alone | fail | left out | slow, not asked for |"
     lines = [head, "|---|---|---|---|---|---|", f"| {sum(counts)} | {' | '.join(map(str, counts))} |"]
-    lines += ["", "Left out:", ""]
-    lines += [f"- ``{name}``: {why}." for name, why in sorted(refused.items())]
     return "\n".join(lines)
 
 

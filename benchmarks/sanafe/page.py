@@ -32,10 +32,9 @@ two lines need no neuromap. SANA-FE (GPL-3) is none of neuromap's dependencies: 
 
 {table}
 
-Numbers are ours / SANA-FE's (version {version}). Every spike was compared by tick and neuron, every message by tick,
-neuron and hops, and the hops of every tick with SANA-FE's performance counters; ours are counted by a walk over the
-program with the recorded spikes. *Sent* are the spikes that have a target; those of neurons that are read out have
-none. *Events* are synaptic events: SANA-FE's are its energy of synapses over the chip file's `synaptic_event_joules`.
+Where numbers differ, the second is SANA-FE's (version {version}). Every spike was compared by tick and neuron, every
+message by tick, neuron and hops. *Events* are synaptic events, SANA-FE's its energy of synapses over the chip file's
+`synaptic_event_joules`.
 
     benchmarks/peers/install.sh sanafe
     python -m benchmarks.sanafe.oracle
@@ -111,15 +110,9 @@ class _Row(Protocol):
     @property
     def cores(self) -> int: ...
     @property
-    def neurons(self) -> int: ...
-    @property
-    def delays(self) -> tuple[int, int]: ...
-    @property
     def ticks(self) -> int: ...
     @property
     def spikes(self) -> tuple[int, int]: ...
-    @property
-    def messages(self) -> tuple[int, int]: ...
     @property
     def hops(self) -> tuple[int, int]: ...
     @property
@@ -130,13 +123,14 @@ class _Row(Protocol):
 
 def table(rows: Sequence[_Row]) -> str:
     """Make a table in Markdown, one line per program."""
-    names = ["program", "cores", "neurons", "delays", "ticks", "spikes", "sent", "hops", "events", "equal"]
-    lines = [names, ["---", *["---:"] * 8, "---"]]
+    names = ["program", "cores", "ticks", "spikes", "hops", "events", "equal"]
+    lines = [names, ["---", *["---:"] * 5, "---"]]
     for row in rows:
-        pairs = [f"{ours:,} / {theirs:,}" for ours, theirs in (row.spikes, row.messages, row.hops, row.events)]
-        low, high = row.delays
-        delays = "none" if low > high else f"{low}" if low == high else f"{low} to {high}"
-        counts = [f"{row.cores:,}", f"{row.neurons:,}", delays, f"{row.ticks:,}"]
+        pairs = [
+            f"{ours:,}" if ours == theirs else f"{ours:,} / {theirs:,}"
+            for ours, theirs in (row.spikes, row.hops, row.events)
+        ]
+        counts = [f"{row.cores:,}", f"{row.ticks:,}"]
         lines.append([row.name, *counts, *pairs, f"no: {row.difference}" if row.difference else "yes"])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -14,7 +14,7 @@ _TEXT = """\
 <!-- Written by `python -m benchmarks.waiting`; edit benchmarks/waiting/page.py instead. -->
 
 How long commands take in a fresh process, how much of it is importing, what first use costs, and how long whole
-batches take. A command runs {rounds} times, {turns}; the least time counts. CPU time is that of all threads and child
+batches take. A command runs {rounds} times; the least time counts. CPU time is that of all threads and child
 processes. `benchmarks/README.md` explains how to run this.
 
 {taken}
@@ -23,8 +23,8 @@ processes. `benchmarks/README.md` explains how to run this.
 
 Seconds. Wanted: what each should take at most on a machine of two cores with nothing else to do.
 
-| command | wall | CPU | wanted |{head}
-|---|---:|---:|---:|{rule}
+| command | wall | CPU | wanted |
+|---|---:|---:|---:|
 {rows}
 
 First use: neither Python's files nor the kernels are compiled. All else is warm. MLPs have ternary weights, drawn by
@@ -42,8 +42,8 @@ Seconds that a command imports for, as Python counts them (of every module the l
 most in these packages; and seconds that a process takes to import a package and to end, beside other simulators and
 PyTorch. Wanted are {imports_wanted:g} s at most.
 
-| command | seconds |{import_head} most of it |
-|---|---:|{import_rule}---|
+| command | seconds | most of it |
+|---|---:|---|
 {imports}
 
 | `import` | wall | CPU |
@@ -79,11 +79,10 @@ def page_text(found: dict[str, Any]) -> str:
     -------
     str
     """
-    machine, before = found["machine"], found["before"]
+    machine = found["machine"]
     taken = (
         f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
-        f"{machine['numpy']}, Numba {machine['numba']}, commit {found['commit']}"
-        + ("." if before is None else f"; before: commit {before}.")
+        f"{machine['numpy']}, Numba {machine['numba']}, commit {found['commit']}."
     )
     if (machine["load_average"] or 0) > 1:
         taken += (
@@ -93,16 +92,11 @@ def page_text(found: dict[str, Any]) -> str:
     imports = found["imports"]
     return _TEXT.format(
         rounds=found["rounds"],
-        turns="one after the other" if before is None else "in turns with an earlier commit",
         taken=taken,
-        head="" if before is None else " CPU before | ratio |",
-        rule="" if before is None else "---:|---:|",
-        rows="\n".join(_row(row, has_before=before is not None) for row in found["rows"]),
-        import_head="" if before is None else " before |",
-        import_rule="" if before is None else "---:|",
+        rows="\n".join(map(_row, found["rows"])),
         slow=_slow(found["rows"]),
         imports_wanted=_WANTED_IMPORTS_S,
-        imports="\n".join(_import(name, imports, has_before=before is not None) for name in imports["now"]),
+        imports="\n".join(_import(name, imports["now"][name]) for name in imports["now"]),
         peers="\n".join(_peer(name, times) for name, times in found["peers"].items()),
         batches="\n".join(_batch(row) for row in found["batches"]) or _line("not measured", *["-"] * 6),
     )
@@ -112,12 +106,9 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _row(row: dict[str, Any], *, has_before: bool) -> str:
+def _row(row: dict[str, Any]) -> str:
     wall, cpu = row["now"]
-    cells = [row["title"], f"{wall:.2f}", f"{cpu:.2f}", "-" if row["wanted_s"] is None else f"{row['wanted_s']:g}"]
-    if has_before:
-        cells += [f"{row['before'][1]:.2f}", f"{cpu / row['before'][1]:.2f}"]
-    return _line(*cells)
+    return _line(row["title"], f"{wall:.2f}", f"{cpu:.2f}", "-" if row["wanted_s"] is None else f"{row['wanted_s']:g}")
 
 
 def _slow(rows: list[dict[str, Any]]) -> str:
@@ -136,11 +127,9 @@ def _slow(rows: list[dict[str, Any]]) -> str:
     return "\n".join([head, "", *told])
 
 
-def _import(name: str, imports: dict[str, dict[str, dict[str, float]]], *, has_before: bool) -> str:
-    now = imports["now"][name]
+def _import(name: str, now: dict[str, float]) -> str:
     most = ", ".join(f"{package} {seconds:.2f}" for package, seconds in list(now.items())[:_MOST_PACKAGES])
-    then = [f"{sum(imports['before'][name].values()):.2f}"] if has_before else []
-    return _line(f"`{name}`", f"{sum(now.values()):.2f}", *then, most)
+    return _line(f"`{name}`", f"{sum(now.values()):.2f}", most)
 
 
 def _peer(name: str, times: list[float] | None) -> str:

@@ -37,16 +37,13 @@ def with_tables(page: str, found: dict[str, Any]) -> str:
 def with_paper(page: str, rows: list[dict[str, Any]]) -> str:
     """Put the table of the paper's networks between its marks of the page."""
     lines = [
-        "| network | neurons | synapses | ticks of a sum | parts of sums | cores | chips | frame period [ticks] "
-        "| first response [ticks] | verified, output values (spikes) |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| network | neurons | synapses | parts of sums | cores | chips | P / first [ticks] |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
-        good = f"{row['compared']:,} ({row['spikes']:,})" if row["verified"] else "NO"
-        counts = " | ".join(f"{row[key]:,}" for key in ("parts", "cores", "chips", "period", "first"))
+        counts = " | ".join(f"{row[key]:,}" for key in ("neurons", "synapses", "parts", "cores", "chips"))
         far = "" if row.get("reach", True) else " *"
-        head = f"| {row['network'].upper()}{far} | {row['neurons']:,} | {row['synapses']:,} | {row['ticks'] or 'all'}"
-        lines.append(f"{head} | {counts} | {good} |")
+        lines.append(f"| {row['network'].upper()}{far} | {counts} | {row['period']} / {row['first']} |")
     begin, end = "<!-- begin paper -->", "<!-- end paper -->"
     inner = "\n".join([begin, *lines, end])
     return re.sub(f"{begin}.*{end}", lambda _: inner, page, flags=re.DOTALL)
@@ -61,11 +58,10 @@ def _by_network(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def _table(name: str, rows: list[dict[str, Any]]) -> str:
     lines = [
-        f"**{name}**, windowed execution, one tick is 1 ms:",
+        f"**{name}**:",
         "",
-        "| axons of a core | ticks of a sum | parts | cores | streaming: frame period [ticks] | first response [ticks] "
-        "| sequential: frame period [ticks] | first response [ticks] | verified |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|:---:|",
+        "| axons of a core | ticks of a sum | cores | streaming: P / first | sequential: P / first |",
+        "|---:|---:|---:|---:|---:|",
     ]
     pairs: dict[tuple[int, int | None], dict[str, dict[str, Any]]] = {}
     for row in rows:
@@ -73,13 +69,12 @@ def _table(name: str, rows: list[dict[str, Any]]) -> str:
     for (axons, ticks), pair in pairs.items():
         one, two = (pair[pattern] for pattern in PATTERNS)
         if "refused" in one or "refused" in two:
-            lines.append(f"| {axons} | - | - | refused | - | - | - | - | - |")
+            lines.append(f"| {axons} | - | refused | - | - |")
             continue
         sums = "all" if ticks is None and one["parts"] else "-" if ticks is None else str(ticks)
         cores = f"{one['cores']:,}" if one["cores"] == two["cores"] else f"{one['cores']:,} / {two['cores']:,}"
-        times = " | ".join(f"{row['period']} | {_first(row)}" for row in (one, two))
-        good = "yes" if one["verified"] and two["verified"] else "NO"
-        lines.append(f"| {axons} | {sums} | {one['parts']:,} | {cores} | {times} | {good} |")
+        times = " | ".join(f"{row['period']} / {_first(row)}" for row in (one, two))
+        lines.append(f"| {axons} | {sums} | {cores} | {times} |")
     return "\n".join(lines)
 
 

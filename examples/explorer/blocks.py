@@ -12,7 +12,6 @@ from examples.explorer.rows import load, mapped_rows
 __all__ = ["BLOCKS", "PAGE", "with_blocks"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "explorer-study.md"
-STATIC_WATTS = 64.4e-3
 Row = dict[str, Any]
 Point = tuple[float, ...]
 
@@ -98,23 +97,6 @@ def small_table() -> str:
     return table(header, lines)
 
 
-def brute_table() -> str:
-    """How explorations compare with brute force."""
-    lines = []
-    for name in ("sr", "dsr1"):
-        c = compared(name)
-        lines.append(
-            (
-                load(name)["network"], count(c["candidates"]), count(c["alike"]), count(c["points"]),
-                count(c["front_points"]), "yes" if c["fronts_equal"] else "NO",
-            )
-        )  # fmt: skip
-    header = (
-        "network", "candidates", "found by the explorer", "distinct figures", "on the front", "fronts equal",
-    )  # fmt: skip
-    return table(header, lines)
-
-
 def front_table(name: str) -> str:
     """Rows on a front, with what they are better in."""
     found = load(name)
@@ -183,27 +165,6 @@ def large_text() -> str:
     return head + _rows_table(rows, found["tick_seconds"])
 
 
-def tick_table() -> str:
-    """Shortest ticks, bounds and first responses of the rows that were run."""
-    lines = []
-    for row in load("ticks")["rows"]:
-        if not row["name"] and row["network"] == "sr":
-            continue
-        cycles = row["shortest_tick_cycles"]
-        lines.append(
-            (
-                row["network"].upper(), f"`{row['name'] or row['pattern']}`", row["execution"], count(row["cores"]),
-                f"{row['period_ticks']} / {row['first_ticks']}", count(cycles),
-                f"{count(row['safe_tick_cycles'])} / {count(row['safe_tick_any_cycles'])}",
-                f"{count(row['period_ticks'] * cycles)} / {count(row['first_ticks'] * cycles)}",
-            )
-        )  # fmt: skip
-    header = (
-        "network", "pattern", "execution", "cores", "P / first", "shortest tick", "safe tick", "in cycles",
-    )  # fmt: skip
-    return table(header, lines, 3)
-
-
 def tick_text() -> str:
     """Tell what the shortest ticks come to."""
     rows = load("ticks")["rows"]
@@ -226,31 +187,13 @@ def tick_text() -> str:
     return "\n".join(parts) + "\n"
 
 
-def energy_table() -> str:
-    """Tell what is not static in the energy of a frame."""
-    lines = []
-    for name in ("digits-sr", "sr", "dsr1", "dsr6"):
-        found = load(name)
-        rows = mapped_rows(found)
-        other = [r["energy_joules"] - STATIC_WATTS * r["period_ticks"] * found["tick_seconds"] for r in rows]
-        shares = [joules / r["energy_joules"] for joules, r in zip(other, rows, strict=True)]
-        lines.append(
-            (found["network"], str(len(rows)), f"{min(other) * 1e6:.3f} to {max(other) * 1e6:.3f}",
-             f"{min(shares):.1%} to {max(shares):.1%}")
-        )  # fmt: skip
-    return table(("network", "mapped rows", "not static [µJ per frame]", "share of the energy of a frame"), lines)
-
-
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "small": small_table,
-    "brute": brute_table,
     "front-dsr1": lambda: front_table("dsr1"),
     "schedules": schedules_table,
     "classes": classes_text,
     "large": large_text,
-    "tick": tick_table,
     "tick-text": tick_text,
-    "energy": energy_table,
 }
 """Every part by the name in its markers."""
 

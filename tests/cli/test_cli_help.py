@@ -1,11 +1,9 @@
 """Help is complete: every command explains itself with examples that can be run."""
 
 import re
-import runpy
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -168,12 +166,6 @@ def test_nothing_typed_is_the_default_of_the_library_and_so_is_its_default_typed
         assert getattr(Flags(), name) == said.default
         if isinstance(said.default, str | int | float) and said.kind != "bool":
             assert said.read(str(said.default)) == said.default, name
-
-
-def test_the_page_has_the_options_of_the_mapper_as_they_are():
-    root = Path(__file__).parents[2]
-    made = runpy.run_path(str(root / "docs" / "refresh_options.py"))["page"]()
-    assert (root / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run python docs/refresh_options.py"
 
 
 CONSOLES = """

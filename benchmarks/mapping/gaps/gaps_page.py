@@ -10,28 +10,11 @@ __all__ = ["gaps_text"]
 _HEAD = """\
 ### Which side is stuck
 
-Found over the bound is the product of three factors. *Read*: axons that cores read over those of the bound. *Room*:
-axons of the cores in use over those that are read. *Counted*: the part of the bound's axons that it shows to be
-read; below 1, something else set the bound. Then neurons of cores in use, the part of them that are copies, and axons
-per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond its bound: neurons per
-core, as tiled and as is not excluded. *Apart*: cores of the bound if no two nodes share one. These figures, and the
-nodes and crops below whose fewest cores are known, say which side is stuck. Within a tenth of the bound, neither is.
+Networks that were bounded whole, whose cores are more than a tenth above the bound, and the side that the nodes and
+crops below show to be stuck. `benchmarks/results/bounds.json` has axons, copies and neurons per
+core of each.
 """
-_COLUMNS = (
-    *(
-        "network",
-        "found",
-        "bound",
-        "found / bound",
-        "read",
-        "room",
-        "counted",
-        "neurons",
-        "copies",
-        "axons per delivery",
-    ),
-    *("node: held, not excluded", "apart", "stuck", "why"),
-)
+_COLUMNS = ("network", "found", "bound", "found / bound", "stuck", "why")
 _CROPS_HEAD = """\
 ### Crops
 
@@ -53,7 +36,6 @@ with room for the copies that the mapper's tiles hold. Where the solver did not 
 | network | node | tiles | bound | fewest there are | stuck |
 |---|---|---:|---:|---:|---|
 """
-_NEITHER = ("-", "-")
 _NEAR = 1.1
 """Found / proven up to which nothing is said to be stuck."""
 
@@ -82,32 +64,30 @@ def gaps_text(
     str
         Markdown, three sections.
     """
-    lines = [_line(row, reasons) for row in rows if "read" in row]
-    header = f"\n| {' | '.join(_COLUMNS)} |\n|---{'|---:' * (len(_COLUMNS) - 3)}|---|---|\n"
+    whole = [row for row in rows if "read" in row]
+    lines = [_line(row, reasons) for row in whole if _ratio(row) > _NEAR]
+    near = [f"{row['network']} {_ratio(row):.2f}" for row in whole if _ratio(row) <= _NEAR]
+    header = f"\n| {' | '.join(_COLUMNS)} |\n|---{'|---:' * 3}|---|---|\n"
+    within = f"\nWithin a tenth: {', '.join(near)}.\n" if near else ""
     of_nodes = _TILES_HEAD + "".join(_tiles(row) for row in tiles)
-    return "\n".join([_HEAD + header + "".join(lines), of_nodes, _CROPS_HEAD + "".join(_crop(row) for row in crops)])
+    return "\n".join(
+        [_HEAD + header + "".join(lines) + within, of_nodes, _CROPS_HEAD + "".join(_crop(row) for row in crops)]
+    )
+
+
+def _ratio(row: dict[str, Any]) -> float:
+    counted_on = row.get("crop", row)
+    return float(counted_on["found"] / counted_on["after"])
 
 
 def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
-    name, counted_on = row["network"], row.get("crop", row)
-    found, proven = counted_on["found"], counted_on["after"]
-    ratio = found / proven
-    stuck, why = reasons.get(name, _NEITHER) if ratio > _NEAR else _NEITHER
+    counted_on = row.get("crop", row)
     cells = (
-        f"{name}, crop of 64x64" if "crop" in row else name,
-        f"{found:,}",
-        f"{proven:,}",
-        f"{ratio:.2f}",
-        f"{row['read']:.2f}",
-        f"{1 / row['axons']:.2f}",
-        f"{row['axons'] * found / (row['read'] * proven):.2f}",
-        f"{row['neurons']:.0%}",
-        f"{row['copies']:.0%}",
-        f"{row['per_delivery']:.2f}",
-        f"{row['node']}: {row['holds']:.1f}, {row['may_hold']:.1f}",
-        f"{row['apart']:,}",
-        stuck,
-        why,
+        f"{row['network']}, crop of 64x64" if "crop" in row else row["network"],
+        f"{counted_on['found']:,}",
+        f"{counted_on['after']:,}",
+        f"{_ratio(row):.2f}",
+        *reasons.get(row["network"], ("-", "-")),
     )
     return f"| {' | '.join(cells)} |\n"
 
