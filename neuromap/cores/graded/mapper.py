@@ -194,7 +194,7 @@ def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) ->
         name = lists.network.populations[int(np.argmax(maximum))].name
         text = f"its neurons take the greatest input, which those of {chip.name} do not"
         raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "maximum = 0, a sum or mean, would do")])
-    ends = np.zeros((2, lists.n_neurons), np.int64)
+    ends = np.zeros((2, lists.n_neurons))  # exact below 2^53, and beyond never back in the range, as integers may be
     compiled_for(_sum_ends, len(lists.weight))(lists.start, lists.signal, lists.weight, low, high, ends)
     wrong = np.flatnonzero((ends[0] < narrow) | (ends[1] > wide))
     if len(wrong):

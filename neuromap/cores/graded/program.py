@@ -140,14 +140,14 @@ class GradedProgram(SynapseProgram):
         np.maximum.at(high, at, np.concatenate([self.units.high.ravel()[of], rows[:, 1]]))
         return low, high
 
-    def sum_bounds(self, raw: tuple[int, int] = (0, 0)) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sum_bounds(self, raw: tuple[int, int] = (0, 0)) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bound every neuron's sum in a tick from below and above, each of shape (C, N), in whatever order it is added.
 
         Each synapse adds once in a tick at most, with a value that its axon's source may have, or one of ``raw`` where
         only raw events feed the axon: none by default.
         """
         table, (low, high) = self.synapses, self.axon_ranges(raw)
-        least, greatest = np.zeros((2, *self.shape), np.int64)
+        least, greatest = np.zeros((2, *self.shape))  # exact below 2^53; integers would wrap from 2^63 on
         begin = table.lists[table.axons]
         for core in range(self.n_cores):
             mine, lists = slice(begin[core], begin[core + 1]), slice(table.axons[core], table.axons[core + 1])
@@ -155,7 +155,6 @@ class GradedProgram(SynapseProgram):
             weight = table.weight[mine].astype(np.int64)
             ends = weight * np.repeat(low[lists], length), weight * np.repeat(high[lists], length)
             for sums, some in ((least, np.minimum(*ends).clip(None, 0)), (greatest, np.maximum(*ends).clip(0))):
-                # sums of integers below 2^53 are exact in the doubles that bincount adds
                 sums[core] = np.bincount(table.neuron[mine], some, self.shape[1])
         return least, greatest
 

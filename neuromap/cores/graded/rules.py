@@ -7,6 +7,7 @@ the rules that follow them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +187,7 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
     bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are held to sums when they are fed
     np.minimum.at(bottom, number, low)
     np.maximum.at(top, number, high)
-    lowest, highest = np.zeros((2, *program.shape), np.int64)
+    lowest, highest = np.zeros((2, *program.shape))  # exact below 2^53; integers would wrap from 2^63 on
     for core, lists, mine in _of_cores(program):
         of, neuron = _lists_of(table, lists), table.neuron[mine]
         here = (neuron >= 0) & (neuron < n)
@@ -237,7 +238,7 @@ def _runs(program: GradedProgram) -> Ints:
     return np.maximum(runs, 1)
 
 
-def _of_neurons(rule: str, values: NDArray[np.integer], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
+def _of_neurons(rule: str, values: NDArray[Any], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
     return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
 
 

@@ -31,7 +31,6 @@ _OPERATOR = re.compile(
 )
 _SYMBOL = re.compile(r"Symbol\('(\w+)'")
 _RAW = re.compile(r"(weight|tensor)_\d+")
-_TYPE = re.compile(r'"type": "([^"]*)"')
 _TYPES = {"builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
 _COPIED = ("archive_format", "archive_version", "byteorder", ".data/version", ".data/serialization_id")
 
@@ -147,10 +146,19 @@ def _check_operators(where: str, model: dict[str, Any]) -> None:
             raise NotSupportedError(
                 f"{where}: calls {show(value)}; operators of torch.ops.aten are read, write the model with them"
             )
-        strange = key in ("in_spec", "out_spec") and {*_TYPE.findall(str(value))} - _TYPES
+        strange = {*_imported(value)} if key in ("in_spec", "out_spec") and value is not None else set()
         if strange or (key in ("as_operator", "as_custom_obj", "as_graph") and value is not None):
             held = f"the type {show(min(strange))}" if strange else "a subgraph or an object"
             raise NotSupportedError(f"{where}: holds {held}; write the model with tensors alone")
+
+
+def _imported(spec: Any) -> Iterator[str]:
+    """List what PyTorch would import to read how arguments are nested: types, and members of enumerations."""
+    for key, value in _values(json.loads(str(spec))):
+        if key == "type" and value is not None and value not in _TYPES:
+            yield str(value)
+        if key == "context" and any(True for _ in _values([json.loads(value) if isinstance(value, str) else value])):
+            yield str(value)
 
 
 def _frame_symbols(model: dict[str, Any]) -> dict[str, int]:

@@ -189,6 +189,24 @@ def test_what_the_chip_cannot_hold_is_refused_in_one_line(graded_chip, network, 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("weight", [-(2**31), 2**31 - 2**16])
+def test_sums_beyond_64_bits_are_refused_and_found(graded_chip, weight):
+    # 2^65 and more: integers of 64 bits would be back near 0
+    chip = graded_chip(weight_bits=16, weight_shifts=(0, 16), accumulator_bits=32)
+
+    def network(weight, high):
+        nodes = {"I": (2048, GradedNeuron(0, high)), "O": (1, GradedNeuron(0, 5))}
+        return build_network(nodes, {("I", "O"): np.full((1, 2048), weight)})
+
+    with pytest.raises(DoesNotFitError, match=r"can reach -?3689"):
+        mapped(network(weight, 2**23 - 1), chip)
+    program = mapped(network(1, 1), chip)
+    ranges = program.ranges.copy()
+    ranges[0, 1] = 2**23 - 1
+    wide = replace(program.synapses, weight=np.full(2048, weight, np.int32))
+    assert "sum-range" in {v.rule for v in check_program(replace(program, synapses=wide, ranges=ranges))}
+
+
 def test_a_program_survives_its_file(graded_chip, fed, tmp_path):
     pool = Pool((4, 4, 2), (2, 2, 2), (2, 2))
     nodes = {"I": ((4, 4, 2), IMAGE), "P": ((2, 2, 2), GradedNeuron(-5, 127, 3, 1, maximum=1))}
