@@ -51,6 +51,8 @@ def _decode(library: Any, name: str, data: bytes, shape: Sequence[int], *, resiz
     size = (shape[1], shape[0])  # Pillow counts columns first
     with open_picture(name, data) as opened:
         _check_size(name, opened.size, size, resize=resize)
+        if opened.mode.startswith(("I", "F")):  # Pillow would clip them to 255
+            raise InputError(f"picture {show(name)}: has more than 8 bits a pixel; save it with 8")
         picture = opened.convert("RGB")
     if picture.size != size:
         picture = picture.resize(size, library.Resampling.BILINEAR)
@@ -67,8 +69,10 @@ def open_picture(name: str, data: bytes) -> Iterator[Any]:
     except InputError:
         raise
     except (OSError, ValueError, SyntaxError, EOFError, library.DecompressionBombError) as reason:
-        text = " ".join(str(reason).split())[:80]
-        raise InputError(f"picture {show(name)}: is not a complete JPEG, PNG or PPM ({text}); fetch it again") from None
+        text = " ".join(str(reason).partition("<")[0].split())[:80]  # behind it an object and its address
+        raise InputError(
+            f"picture {show(name)}: is not a complete JPEG, PNG or PPM ({text}); fetch it again, or take it out"
+        ) from None
 
 
 def _check_size(name: str, found: tuple[int, int], size: tuple[int, int], *, resize: bool) -> None:

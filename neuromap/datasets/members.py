@@ -89,7 +89,7 @@ def _archive_within(path: Path) -> Path:
 
 
 def _of_folder(path: Path) -> Members:
-    files = _by_name((found.relative_to(path).as_posix(), found) for found in path.rglob("*") if found.is_file())
+    files = _by_name((found.relative_to(path).as_posix(), found) for found in _files_below(path))
     sizes = {name: found.stat().st_size for name, found in files.items()}
 
     def read(name: str) -> bytes:
@@ -98,6 +98,16 @@ def _of_folder(path: Path) -> Members:
         return data
 
     return Members(path, sizes, read, _MOST_BYTES)
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    """Find the files of a folder; a link to a folder may lead in a circle, and left out it would be a lost class."""
+    for found in path.rglob("*"):
+        if found.is_file():
+            yield found
+        elif found.is_symlink() and found.is_dir():
+            name = show(found.relative_to(path).as_posix())
+            raise InputError(f"{name} is a link to a folder, which is not followed; put the folder in its place")
 
 
 def _of_archive(path: Path, stack: ExitStack) -> Members:

@@ -31,9 +31,10 @@ _PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
 _FOLDERS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 _TEST, _VALIDATION = 5, 6
 """A fifth of a whole set is the test part, a sixth of what is for training the validation part; both are drawn."""
-_CHANNELS = (1, 3, 4)
-_GREY = ("1", "L", "LA", "I", "I;16")
+_GREY = ("1", "L", "LA")
 _PIXEL = 255
+_LEAST_SPAN, _MOST_SPAN = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+"""From black to white, in the real numbers with which networks compute."""
 
 
 def image_sets(
@@ -135,7 +136,7 @@ def _images(where: str, given: Any) -> NDArray[Any]:
     """Take images, rows x columns x features behind their number."""
     try:
         found = np.asarray(given)
-    except ValueError:  # rows of different lengths
+    except (ValueError, TypeError, RuntimeError):  # rows of different lengths, tensors that are no arrays
         found = np.array(None)
     if found.dtype.kind not in "buif" or found.ndim not in (2, 3, 4) or not found.size:
         raise InputError(
@@ -146,7 +147,10 @@ def _images(where: str, given: Any) -> NDArray[Any]:
         return found[:, np.newaxis, np.newaxis, :]  # a row of features, as a network without rows and columns has it
     if found.ndim == 3:
         return found[..., np.newaxis]
-    return np.moveaxis(found, 1, -1) if found.shape[1] in _CHANNELS and found.shape[3] not in _CHANNELS else found
+    one, two, three = found.shape[1:]
+    # a square shows rows and columns, whatever the number of features; else features are fewer than either
+    features_first = one != two if one == two or two == three else one < three
+    return np.moveaxis(found, 1, -1) if features_first else found
 
 
 def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...]]:
@@ -159,8 +163,12 @@ def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...
         raise InputError("images hold NaN or infinity; give finite numbers")
     if found[0].dtype.kind == "f":
         low, high = min(low, 0.0), max(high, 0.0)
-        if low == high:
+        if high - low < _LEAST_SPAN:
             raise InputError("images hold zeros only; give images as the network will see them")
+        if high - low > _MOST_SPAN:
+            raise InputError(
+                f"images hold numbers from {low:g} to {high:g}; a network's span is at most {_MOST_SPAN:g}, scale them"
+            )
         return low, high, ()
     if low < 0 or high > _PIXEL:
         raise InputError(
@@ -172,42 +180,58 @@ def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...
 
 def _labels(name: str, given: Mapping[str, Any]) -> tuple[dict[str, NDArray[np.int64]], tuple[str, ...]]:
     """Take labels: numbers of classes, or names, or a column for each class."""
-    found = {key: np.asarray(one) for key, one in given.items()}
-    for key, one in found.items():
-        if one.ndim == 2 and one.shape[1] == 1:
-            found[key] = one[:, 0]
-        elif one.ndim == 2 and one.dtype.kind in "buif" and one.size:
-            found[key] = one.argmax(axis=1)
-        if found[key].ndim != 1 or found[key].dtype.kind not in "buifUS" or not found[key].size:
-            raise InputError(
-                f"{name}: {key or 'all'}: found labels {one.dtype}{list(one.shape)}; allowed are numbers or names of "
-                "classes, [n]"
-            )
+    found = {key: _labels_of(f"{name}: {key or 'all'}", one) for key, one in given.items()}
+    if len({one.dtype.kind == "U" for one in found.values()}) > 1:
+        raise InputError(f"{name}: labels of one part are names, those of another numbers; give all of one kind")
     together = np.concatenate(list(found.values()))
-    if together.dtype.kind == "f" and not (together == np.rint(together)).all():
-        wrong = together[together != np.rint(together)][0]
-        raise InputError(f"{name}: labels: found {wrong}; classes are whole numbers, or names")
-    if together.dtype.kind in "US":
+    if together.dtype.kind == "U":
         names, numbers = np.unique(together, return_inverse=True)
-        classes = tuple(str(word, "utf-8", "replace") if isinstance(word, bytes) else str(word) for word in names)
+        classes = tuple(map(str, names))
     else:
-        numbers = together.astype(np.int64)
-        if numbers.min() < 0 or numbers.max() >= _MOST_CLASSES:
-            wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        if together.dtype.kind == "f" and not (together == np.rint(together)).all():
+            wrong = together[together != np.rint(together)][0]
+            raise InputError(f"{name}: labels: found {wrong}; classes are whole numbers, or names")
+        if together.min() < 0 or together.max() >= _MOST_CLASSES:
+            wrong = together.min() if together.min() < 0 else together.max()
             raise InputError(f"{name}: labels: found {wrong}; classes are numbers from 0 to {_MOST_CLASSES - 1}")
+        numbers = together.astype(np.int64)
         classes = tuple(str(number) for number in range(int(numbers.max()) + 1))
     ends = np.cumsum([len(one) for one in found.values()])[:-1]
     parts = np.split(numbers.astype(np.int64), ends)
     return dict(zip(found, parts, strict=True)), classes
 
 
-def _split(sizes: Mapping[str, int], part: str) -> tuple[str, NDArray[np.int64]]:
+def _labels_of(where: str, given: Any) -> NDArray[Any]:
+    """Take the labels of one part, numbers or text."""
+    try:
+        found = np.asarray(given)
+    except (ValueError, TypeError, RuntimeError):
+        found = np.array(None)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    elif found.ndim == 2 and found.dtype.kind in "buif" and found.size:
+        best = found == found.max(axis=1, keepdims=True)
+        if (best.sum(axis=1) != 1).any():
+            row = int((best.sum(axis=1) != 1).argmax())
+            raise InputError(
+                f"{where}: label {row}: no column is the greatest; give 1 in that of the class, 0 elsewhere"
+            )
+        found = best.argmax(axis=1)
+    if found.ndim != 1 or found.dtype.kind not in "buifUS" or not found.size:
+        raise InputError(
+            f"{where}: found labels {found.dtype}{list(found.shape)}; allowed are numbers or names of classes, [n], or "
+            "a column for each class"
+        )
+    return np.char.decode(found, "utf-8", "backslashreplace") if found.dtype.kind == "S" else found
+
+
+def _split(sizes: Mapping[str, int], part: str, missing: str = "x_{0} and y_{0}") -> tuple[str, NDArray[np.int64]]:
     """Say of which images a part is, and which of them: its own, or a share that is drawn."""
     if part in sizes:
         whole = np.arange(sizes[part])
         return part, whole if part != "train" or "validation" in sizes else _drawn(whole, _VALIDATION)[1]
     if "" not in sizes and (part == "test" or "train" not in sizes):
-        raise InputError(f"has no images for {part}, only for {', '.join(sizes)}; add x_{part} and y_{part}")
+        raise InputError(f"has no images for {part}, only for {', '.join(sizes)}; add {missing.format(part)}")
     source = "" if "" in sizes else "train"
     rest = np.arange(sizes[source])
     if source == "":
@@ -244,6 +268,10 @@ def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
         places = {name: k for k, name in enumerate(names)}
         images = decode_pictures(members.each(places), places, shape, resize=False)
     if grey:
+        coloured = (images != images[..., :1]).any(axis=(1, 2, 3))
+        if coloured.any():
+            told = show(names[int(coloured.argmax())])
+            raise InputError(f"picture {told}: has colours, while {show(names[0])} is grey; give all of one kind")
         images = images[..., :1]
     numbers = {label: k for k, label in enumerate(classes)}
     labels = np.array([numbers[label] for label, _ in chosen[: len(names)]], np.int64)
@@ -257,6 +285,8 @@ def _pictures(members: Members) -> dict[str, list[tuple[str, str]]]:
         parts = PurePosixPath(name).parts
         if not name.lower().endswith(PICTURES) or len(parts) < 2:
             continue
+        if any(word.startswith(".") or word == "__MACOSX" for word in parts):  # what systems put beside pictures
+            continue
         part = next((_FOLDERS[word.lower()] for word in parts[:-2] if word.lower() in _FOLDERS), "")
         found.setdefault(part, []).append((parts[-2], name))
     return found
@@ -268,7 +298,7 @@ def _of_part(found: Mapping[str, list[tuple[str, str]]], part: str) -> list[tupl
     labels = sorted({label for pictures in found.values() for label, _ in pictures})
     for label in labels:
         sizes = {key: [name for of, name in pictures if of == label] for key, pictures in found.items()}
-        key, chosen = _split({key: len(names) for key, names in sizes.items()}, part)
+        key, chosen = _split({key: len(names) for key, names in sizes.items()}, part, "a folder {0}")
         names = [sizes[key][k] for k in np.sort(chosen)]
         turns += [((k + 0.5) / len(names), label, name) for k, name in enumerate(names)]
     return [(label, name) for _, label, name in sorted(turns)]

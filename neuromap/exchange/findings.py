@@ -40,6 +40,8 @@ def _taken(found: Imported) -> str:
     network = found.network
     if network.is_spiking:
         kind = "a spiking network"
+    elif network.is_graded and all(edge.transform is not None for edge in network.edges.values()):
+        kind = "a graded network, with integer weights"
     elif all(edge.transform is not None for edge in network.edges.values()):
         kind = "a network in frame code, with weights and thresholds"
     elif any(node.shape is not None for node in network.nodes.values()):

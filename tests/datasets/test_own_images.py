@@ -148,3 +148,102 @@ def test_pictures_of_two_sizes_are_refused(tmp_path):
     write_pictures(tmp_path / "c", {"b": 6}, size=(6, 6))
     with pytest.raises(InputError, match="scale all pictures to one size"):
         load_images(f"folder:{tmp_path}", "train")
+
+
+@pytest.mark.parametrize(
+    ("shape", "seen"),
+    [
+        ((30, 2, 8, 8), (8, 8, 2)),
+        ((30, 16, 8, 8), (8, 8, 16)),
+        ((30, 8, 8, 16), (8, 8, 16)),
+        ((30, 2, 8, 6), (8, 6, 2)),
+        ((30, 1, 3, 3), (3, 3, 1)),
+    ],
+)
+def test_features_of_any_number_stand_first_or_last(shape, seen):
+    """Two features, as event cameras have, or sixteen: a square shows which axis they are, else they are fewer."""
+    assert image_sets(np.ones(shape, np.uint8), np.arange(30) % 3)["train"].shape == seen
+
+
+class Unreadable:
+    """As a tensor that needs gradients, or is of a type that NumPy lacks."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("use detach")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("images", "labels", "told"),
+    [
+        (np.ones((9, 2, 2)), np.full((9, 3), np.nan), "label 0: no column is the greatest"),
+        (np.ones((9, 2, 2)), np.eye(9)[:, :8], "label 8: no column is the greatest"),
+        (np.ones((9, 2, 2)), np.where(np.arange(9) == 4, np.inf, 0), "labels: found inf"),
+        (np.ones((9, 2, 2)), np.where(np.arange(9) == 4, 1e300, 0), "labels: found 1e+300"),
+        (np.ones((9, 2, 2)), np.full(9, 2**64 - 1, np.uint64), "labels: found 18446744073709551615"),
+        (np.resize([-1.7e308, 1.7e308], (9, 2, 2)), np.arange(9), "numbers from -1.7e+308 to 1.7e+308"),
+        (np.full((9, 2, 2), 1e300), np.arange(9), "at most 3.40282e+38"),
+        (Unreadable(), np.arange(9), "allowed are numbers"),
+        (np.ones((9, 2, 2)), Unreadable(), "found labels object"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_without_a_warning(images, labels, told):
+    with pytest.raises(InputError) as caught:
+        image_sets(images, labels)
+    assert told in str(caught.value)
+
+
+def test_labels_of_parts_are_of_one_kind():
+    """Names beside numbers would be classes of their own; names in bytes are those in letters."""
+    x, y = numbered(12)
+    names = np.array(["äl", "b", "c", "d"])[y]
+    with pytest.raises(InputError, match="names, those of another numbers"):
+        image_sets(x, y, x, names)
+    both = image_sets(x, names, x, np.array([word.encode() for word in names.tolist()]))
+    assert both["test"].classes == ("b", "c", "d", "äl")
+    assert both["test"].labels.tolist() == ((y - 1) % 4).tolist()
+
+
+def test_a_pickle_within_an_archive_is_named(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.ones((9, 2, 2)), y=np.array(["a", 1] * 4 + [None], dtype=object))
+    with pytest.raises(InputError, match=r"array y holds Python objects, a pickle, which is never read; save"):
+        load_images(f"npz:{tmp_path / 'a.npz'}", "train")
+
+
+@needs_pillow
+def test_what_systems_put_beside_pictures_is_no_picture_and_no_class(tmp_path):
+    write_pictures(tmp_path, {"a": 12, "b": 12})
+    for name in ("a/._0.png", "a/.ipynb_checkpoints/0.png", "__MACOSX/a/0.png", ".trash/0.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"no picture")
+    found = load_images(f"folder:{tmp_path}", "train")
+    assert (found.classes, len(found.images)) == (("a", "b"), 18)
+
+
+@needs_pillow
+@pytest.mark.parametrize("mode", ["RGB", "I;16"])
+def test_a_grey_set_takes_no_colours_and_no_deep_pixels(tmp_path, mode):
+    """The first channel alone would be another picture, and all above 255 white."""
+    from PIL import Image
+
+    write_pictures(tmp_path, {"a": 12, "b": 12})
+    odd = next(iter((tmp_path / "b").iterdir()))
+    dtype, shape = (np.uint8, (4, 5, 3)) if mode == "RGB" else (np.uint16, (4, 5))
+    for picture in odd.parent.iterdir():
+        Image.fromarray(np.arange(np.prod(shape), dtype=dtype).reshape(shape) * 4).save(picture)
+    with pytest.raises(InputError, match="has colours, while" if mode == "RGB" else "more than 8 bits a pixel"):
+        load_images(f"folder:{tmp_path}", "train")
+
+
+@needs_pillow
+def test_refusals_of_folders_name_what_to_add_or_take_out(tmp_path):
+    write_pictures(tmp_path / "train", {"a": 3, "b": 3})
+    with pytest.raises(InputError, match="only for train; add a folder test"):
+        load_images(f"folder:{tmp_path}", "test")
+    (tmp_path / "train" / "c").symlink_to(tmp_path / "train" / "a", target_is_directory=True)
+    with pytest.raises(InputError, match="'train/c' is a link to a folder, which is not followed"):
+        load_images(f"folder:{tmp_path}", "train")
+    (tmp_path / "train" / "c").unlink()
+    (tmp_path / "train" / "a" / "x.png").write_bytes(b"no picture")
+    with pytest.raises(InputError, match=r"PNG or PPM \(cannot identify image file\); fetch it again, or take it out"):
+        load_images(f"folder:{tmp_path}", "train")

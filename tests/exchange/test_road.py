@@ -88,6 +88,50 @@ def test_calibration_by_a_source_on_the_command_line(file, tmp_path):
         from_torch_file(file, calibration=tmp_path / "a.npz")
 
 
+def test_images_in_another_layout_than_the_networks_are_turned_or_refused():
+    """Numbers alone are not enough: 2 x 6 x 8 and 6 x 8 x 2 hold as many."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(2, 3, (3, 5)), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(48, 3)
+    )
+    x = np.random.default_rng(0).random((60, 2, 6, 8), np.float32)
+    example = torch.zeros(1, 2, 6, 8)
+    scores = model(torch.from_numpy(x)).detach().numpy()
+    for given in (x, np.moveaxis(x, 1, -1), x.reshape(60, -1)):
+        parts = image_sets(given, scores.argmax(1))
+        found = nm.from_torch(model, example, calibration=parts["train"])
+        assert "float 1.0000" in found.approximated[2].text
+    with pytest.raises(
+        InputError, match=r"have 8 x 6 pixels and 2 features; .* is 2 x 6 x 8; give images of that size"
+    ):
+        nm.from_torch(model, example, calibration=image_sets(np.swapaxes(x, 2, 3), np.arange(60) % 3)["train"])
+
+
+def test_the_console_names_the_code_of_what_came_in(file):
+    """Graded values are not frame code, whose neurons are binary."""
+    from neuromap.exchange.findings import findings
+
+    network = from_torch_file(file, calibration=images(0, 1)["train"])
+    assert "became a graded network, with integer weights" in str(findings(network))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_cannot_be_calibrated_is_named_with_the_way_out():
+    nn = torch.nn
+    shown, example = images(0, 1)["train"], torch.zeros(1, 1, 6, 6)
+    diverged = small()
+    with torch.no_grad():
+        diverged[5].weight[0, 0] = torch.nan
+    with pytest.raises(InputError, match="NaN or infinity; its training diverged"):
+        nm.from_torch(diverged, example, calibration=shown)
+    mirrored = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect"), nn.Flatten(), nn.Linear(72, 3))
+    with pytest.raises(NotSupportedError, match="puts elements is not known; write the model without it"):
+        nm.from_torch(mirrored.eval(), example, calibration=shown)
+    attention = nn.Sequential(nn.Flatten(1, 2), nn.TransformerEncoderLayer(6, 2, 8), nn.Flatten(), nn.Linear(36, 3))
+    with pytest.raises(NotSupportedError, match="import the structure without calibration"):
+        nm.from_torch(attention.eval(), example, calibration=shown)
+
+
 # Files that could run something: none of it is.
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -116,14 +116,30 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
     low, high = images.seen
     shown = images.intensities(which) * np.float32(high - low) + np.float32(low)
     rows, columns, features = images.shape
-    if shape is None or math.prod(shape[1:]) != rows * columns * features:
+    first = np.moveaxis(shown, -1, 1)
+    # one image a row may stand for any layout; with rows and columns it has to be that of the network
+    flat = rows * columns == 1 or (shape is not None and len(shape) == 2)
+    as_stored = next(
+        (
+            found
+            for found in (first, shown)
+            if shape is not None
+            and (math.prod(shape[1:]) == features * rows * columns if flat else _long(found.shape) == _long(shape))
+        ),
+        None,
+    )
+    if shape is None or as_stored is None:
         wanted = "of unknown size" if shape is None else " x ".join(map(str, shape[1:]))
         raise InputError(
             f"calibration: images of {images.name} have {rows} x {columns} pixels and {counted(features, 'feature')}; "
             f"the network's input {show_name(tensor)} is {wanted}; give images of that size"
         )
-    as_stored = shown if len(shape) == 4 and shape[-1] == features != shape[1] else np.moveaxis(shown, -1, 1)
     return {tensor: as_stored.reshape(len(which), *shape[1:])}, images.labels[which]
+
+
+def _long(shape: Sequence[int]) -> list[int]:
+    """Leave out axes of one element, behind that of the images."""
+    return [length for length in shape[1:] if length != 1]
 
 
 def _finite(tensor: str, given: Any) -> Reals:
@@ -151,6 +167,11 @@ def _from_file(path: Path) -> dict[str, NDArray[Any]]:
 
 def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     """Quantise a float graph."""
+    for one in graph.operators:
+        if one.kind in ("conv", "conv_transpose", "dense") and not all(
+            np.isfinite(part).all() for part in one.constants
+        ):
+            raise InputError(f"{one.called}: weights hold NaN or infinity; its training diverged, train it anew")
     graph = _folded(graph)
     ends = _ends(graph)
     points = _points(graph, ends)
@@ -440,7 +461,13 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     elif one.kind == "max_pool" and one.setting("axes") is not None:
         found = first.max(axis=tuple(one.settings["axes"]))
     else:
-        raise NotSupportedError(f"{one.called} is not a sum of values")
+        raise NotSupportedError(
+            f"{one.called} is not a sum of values; export model.eval(), or import the structure without calibration"
+        )
+    if found.size != n * math.prod(shape[1:]):
+        raise NotSupportedError(
+            f"{one.called} mixes the inputs of a batch, as attention does; import the structure without calibration"
+        )
     result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
     return result
 

@@ -211,9 +211,11 @@ def moved_elements(one: Operator, shapes: Sequence[TensorShape], target: TensorS
     try:
         moved, constant = _moved(one, grids)
     except (KeyError, ValueError, IndexError):
-        raise NotSupportedError(f"where its {one.called} puts elements is not known") from None
+        raise NotSupportedError(
+            f"where its {one.called} puts elements is not known; write the model without it"
+        ) from None
     if moved.size != math.prod(target):
-        raise NotSupportedError(f"where its {one.called} puts elements is not known")
+        raise NotSupportedError(f"where its {one.called} puts elements is not known; write the model without it")
     return moved.ravel(), constant
 
 
