@@ -42,13 +42,15 @@ def stripes(n=120):
     return image_sets(pixels.astype(np.uint8), labels)
 
 
-@given(st.integers(1, 10**6), st.sampled_from([(8, 8, 1), (28, 28, 1), (1, 1, 9)]), st.booleans())
+@given(st.integers(1, 10**6), st.sampled_from([(8, 8, 1), (28, 28, 1), (1, 1, 9), (32, 32, 3)]), st.booleans())
 def test_options_are_valid_and_steps_are_enough(n, shape, graded):
     options, hardware, lines = chosen_options({}, n, shape, 2, graded=graded)
     steps = -(-n // options.batch) * options.epochs
     assert steps >= 2000 or options.epochs == 100
     assert (options.optimiser, options.schedule, options.frames) == ("adam", "cosine", 2)
     assert hardware.shift <= min(shape[:2]) // 8
+    assert options.threads == (None if shape == (32, 32, 3) else 1)
+    assert any(line.startswith("threads: 1") for line in lines) == (options.threads == 1)
     assert all("\n" not in line for line in lines)
 
 

@@ -199,6 +199,8 @@ def what_to_try(options: TrainingOptions) -> str:
 _STEPS = 2500
 """Of the optimiser, by which small networks of either kind no longer learn."""
 _BATCHES_OF_EPOCH = 32
+_SMALL = 1024
+"""Pixels of an image up to which one thread trains as fast as two."""
 _LEARNING_RATES = {"spikes": 2e-2, "graded": 4e-3}
 """Latent weights of spikes lie within 1 of 0 and must cross half a unit; those of graded nodes start smaller."""
 
@@ -219,6 +221,8 @@ def chosen_options(
         "schedule": "cosine",
         "learning_rate": _LEARNING_RATES["graded" if graded else "spikes"],
         "shift": 0 if side < 8 else 1 if side < 16 else 2,
+        # threads that wait for each other spin: small layers lose much to them wherever another process wants the core
+        "threads": 1 if math.prod(shape) <= _SMALL else None,
     }
     found = chosen | {name: value for name, value in given.items() if value is not None}
     hardware = {f.name for f in fields(HardwareOptions)}
@@ -229,8 +233,9 @@ def chosen_options(
     told = {
         ("batch", "epochs"): f"batches of {options.batch}, {options.epochs} epochs: {steps_told}",
         ("optimiser", "learning_rate", "schedule"): f"{rates}: large steps to integers first, rest at the end",
+        ("threads",): f"threads: {options.threads}, as layers are small",
         ("shift",): f"images of {shape[0]} x {shape[1]} move by up to {moved}, other ones every epoch",
         ("frames",): f"frames of the output that are trained, from the first response on: {options.frames}",
     }
-    lines = tuple(line for names, line in told.items() if not {*names} <= given.keys() and found[names[0]] != 0)
+    lines = tuple(line for names, line in told.items() if not {*names} <= given.keys() and found[names[0]])
     return options, HardwareOptions(**{name: value for name, value in found.items() if name in hardware}), lines
