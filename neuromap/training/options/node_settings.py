@@ -267,8 +267,19 @@ def _is_trained(edge: Edge) -> bool:
         return True
     if isinstance(edge.transform, Identity | Pool):
         return False
-    kind = "has structure only" if edge.transform is None else f"is an explicit {edge.transform.kind}"
-    raise NotSupportedError(f"edge {edge.label}: {kind}; training takes conv, dense, identity and pool")
+    raise no_weights_to_train(edge)
+
+
+def no_weights_to_train(edge: Edge) -> NotSupportedError:
+    """Refuse an edge whose transform training does not know."""
+    text = f"edge {edge.label}: is an explicit matrix; training takes conv, dense, identity and pool"
+    if edge.transform is None:
+        text = (
+            f"edge {edge.label}: has structure only, as a mean before a layer; training takes conv, dense, identity "
+            "and pool: train the integers of an import with --calibrate (neuromap train NET --for loihi2), or use a "
+            "maximum or a stride there"
+        )
+    return NotSupportedError(text)
 
 
 def _features(edge: Edge) -> int:

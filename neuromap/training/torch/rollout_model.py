@@ -21,7 +21,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.node_settings import node_settings
+from neuromap.training.options.node_settings import no_weights_to_train, node_settings
 
 # ``RolloutModel``: a network with real values, rolled out over time by any valid pattern.
 #
@@ -251,8 +251,7 @@ def weight_shape(edge: Edge) -> tuple[int, ...] | None:
         return transform.weight_shape
     if isinstance(transform, Identity | Pool):
         return None
-    kind = "has structure only" if transform is None else f"is an explicit {transform.kind}"
-    raise NotSupportedError(f"edge {edge.label}: {kind}; training takes conv, dense, identity and pool")
+    raise no_weights_to_train(edge)
 
 
 def fans(transform: Conv | Dense) -> tuple[int, int]:

@@ -205,3 +205,13 @@ def test_edges_that_cannot_be_trained_are_named(model_of):
     network = nm.build_network({"I": (2, None), "O": (2, 1)}, {("I", "O"): [[1, 0], [0, 1]]})
     with pytest.raises(NotSupportedError, match="edge I -> O: is an explicit matrix; training takes conv, dense"):
         model_of(network)
+
+
+def test_edges_of_structure_only_are_told_what_to_do(tmp_path):
+    from neuromap.training.torch.rollout_model import weight_shape
+
+    text = 'format = 1\noutputs = ["O"]\nnodes.I.shape = [2, 2, 1]\nnodes.O.shape = [1, 1, 2]\n'
+    (tmp_path / "net.toml").write_text(text + 'edges."I -> O".transform = "other"\n')
+    edge = nm.load_network(tmp_path / "net.toml").edges["I", "O"]
+    with pytest.raises(NotSupportedError, match=r"edge I -> O: has structure only, .*--calibrate .*--for loihi2"):
+        weight_shape(edge)
