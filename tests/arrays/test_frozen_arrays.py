@@ -45,7 +45,8 @@ def dtype_of(hint):
     """Dtype of a field that holds an array, or a tuple of arrays; None where it holds something else."""
     if typing.get_origin(hint) is np.ndarray:
         (scalar,) = typing.get_args(typing.get_args(hint)[1])
-        return np.dtype(np.float64 if isinstance(scalar, typing.TypeVar) else scalar)
+        any_of = {np.integer: np.int64}  # integers of either width
+        return np.dtype(np.float64 if isinstance(scalar, typing.TypeVar) else any_of.get(scalar, scalar))
     inner = [dtype_of(part) for part in typing.get_args(hint)] if is_union_or_tuple(hint) else []
     return next((dtype for dtype in inner if dtype is not None), None)
 
