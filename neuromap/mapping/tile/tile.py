@@ -82,7 +82,7 @@ class Planner:
         return columns, weights, self.population.threshold[neurons], self.population.leak_neuron(neurons)
 
 
-# Neurons no two of which fit one core, as together they read more than it has axons: each takes one of its own.
+# Neurons that pairwise exceed a core's axons get one core each.
 MOST = 4096
 """Rows of which pairs are looked at; of more none is."""
 WORD = 64
