@@ -158,7 +158,7 @@ def test_a_format_that_is_none_is_one_line(half_a_package, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("map --help", "Of other packages: last-first."),
+        ("map --help-all", "Of other packages: last-first."),
         ("import --help", "Of other packages: chain, scripted."),
         ("export --help", "Of other packages: sizes."),
         ("chips", "dense-64"),

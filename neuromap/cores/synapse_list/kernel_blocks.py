@@ -8,6 +8,7 @@ then the one with the fewest axons.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 
@@ -64,6 +65,9 @@ def _cuts(
     load = int(groups.load[mine].max())
     found = []
     for size in product(*sizes):
+        n_boxes = math.prod(-(-length // one) for length, one in zip(shape, size, strict=True))
+        if -(-len(mine) // n_boxes) * load > chip.neurons:
+            continue
         held = np.bincount(_box_of(shape, size, inside))
         if int(held.max()) * load <= chip.neurons:
             found.append((len(held), size))
