@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
@@ -32,6 +32,7 @@ def synapses(draw):
     return target, signal, weight, delay.astype(np.uint8), core, rng.permutation(n_rows), n_signals
 
 
+@settings(deadline=None)  # a loop may be compiled first
 @given(drawn=synapses())
 def test_rows_and_lists_are_those_of_sorting(way, drawn):
     target, signal, weight, delay, core, slot, n_signals = drawn
@@ -53,6 +54,7 @@ def test_rows_and_lists_are_those_of_sorting(way, drawn):
         assert np.array_equal(found, wanted[listed])
 
 
+@settings(deadline=None)  # a loop may be compiled first
 @given(drawn=synapses())
 def test_readers_are_the_distinct_pairs(way, drawn):
     target, signal, _, delay, core, _, n_signals = drawn
