@@ -160,3 +160,25 @@ _LIST = "GTSRB/Final_Training/Images/00000/GT-00000.csv"
 reader("gtsrb-list", _LIST, beside(gtsrb_members, _LIST), images_beside("gtsrb", 4), needs=IMAGES)
 _PPM = "GTSRB/Final_Training/Images/00000/00000_00000.ppm"
 reader("gtsrb-picture", _PPM, beside(gtsrb_members, _PPM), images_beside("gtsrb", 4), needs=IMAGES)
+
+
+def arrays(_):
+    """Files of arrays with parts and without, of integers and of real numbers, packed and not."""
+    found = []
+    for save, images in ((np.savez, np.arange(384, dtype=np.uint8)), (np.savez_compressed, np.linspace(-1, 1, 384))):
+        for names in (("x_train", "y_train"), ("images", "labels")):
+            stream = io.BytesIO()
+            save(stream, **{names[0]: images.reshape(6, 8, 8), names[1]: np.arange(6) % 2})
+            found.append(stream.getvalue())
+    return found
+
+
+def classes():
+    """Pictures in a folder for each class."""
+    return {f"{name}/{k}.png": picture("PNG", (8, 8), (9 * k, 20, 30)) for name in ("cat", "dog") for k in range(4)}
+
+
+reader("own-npz", "a.npz", arrays, images_of("npz"))
+reader("own-zip", "a.zip", lambda _: [zipped(classes())], images_of("folder"), needs=IMAGES)
+_OWN = "cat/0.png"
+reader("own-png", _OWN, beside(classes, _OWN), images_beside("folder", 1), needs=IMAGES)
