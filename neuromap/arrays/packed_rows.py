@@ -156,14 +156,3 @@ def rank_in_run(*columns: NDArray[Any]) -> Ints:
     position = np.arange(len(columns[0]))
     rank: Ints = position - np.maximum.accumulate(np.where(run_heads(*columns), position, 0))
     return rank
-
-
-# Sorted unique integers.
-
-
-def distinct(numbers: Ints) -> Ints:
-    """List the different numbers, ascending."""
-    # shapes: numbers (n,)
-    ordered = np.sort(numbers)
-    found: Ints = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
-    return found

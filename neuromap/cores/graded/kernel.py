@@ -374,11 +374,10 @@ def make_image(program: GradedProgram) -> Image:
 
 def _patterns(table: SynapseTable, lanes: Ints) -> dict[str, Any]:
     """Find the lists that share patterns and weights: the fields of an image from ``pattern`` to ``weight``."""
-    length, begin = np.diff(table.lists), table.lists[table.axons]
+    length = np.diff(table.lists)
     keys: list[Ints] = [np.zeros(0, np.int64)]
     weights: list[NDArray[np.integer]] = [np.zeros((0, BLOCK), np.int8)]
-    for core in range(len(table.axons) - 1):  # no array is as long as all synapses
-        mine, lists = slice(begin[core], begin[core + 1]), slice(table.axons[core], table.axons[core + 1])
+    for lists, mine in table.by_core():
         key = np.repeat(np.arange(lists.start, lists.stop), length[lists]) << 24
         key |= table.delay[mine].astype(np.int64) << 16 | table.neuron[mine] // BLOCK
         neuron, weight = table.neuron[mine], table.weight[mine]

@@ -148,9 +148,7 @@ class GradedProgram(SynapseProgram):
         """
         table, (low, high) = self.synapses, self.axon_ranges(raw)
         least, greatest = np.zeros((2, *self.shape))  # exact below 2^53; integers would wrap from 2^63 on
-        begin = table.lists[table.axons]
-        for core in range(self.n_cores):
-            mine, lists = slice(begin[core], begin[core + 1]), slice(table.axons[core], table.axons[core + 1])
+        for core, (lists, mine) in enumerate(table.by_core()):
             length = np.diff(table.lists[lists.start : lists.stop + 1])
             weight = table.weight[mine].astype(np.int64)
             ends = weight * np.repeat(low[lists], length), weight * np.repeat(high[lists], length)

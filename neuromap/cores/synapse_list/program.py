@@ -21,7 +21,7 @@ in tick t + D + d. What the host feeds into an axon in tick t is added in tick t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -136,6 +136,12 @@ class SynapseTable(Card):
     def synapse_list(self) -> NDArray[np.int64]:
         """List of every synapse, shape (S,)."""
         return np.repeat(np.arange(len(self.lists) - 1), np.diff(self.lists))
+
+    def by_core(self) -> Iterator[tuple[slice, slice]]:
+        """Go through the cores, lists and synapses of each, so that no array is as long as all synapses."""
+        begin = self.lists[self.axons]
+        for core in range(len(begin) - 1):
+            yield slice(self.axons[core], self.axons[core + 1]), slice(begin[core], begin[core + 1])
 
     def runs(self, chip: ChipSpec) -> NDArray[np.int64]:
         """Count the runs of every list, shape (L,): one, or one for each sign where no power of two suits both."""
@@ -289,9 +295,8 @@ class SynapseProgram(ChipProgram):
         """Neurons that bear a node's label, have a synapse or a bias, or send spikes: shape (C, N)."""
         table = self.synapses
         used: NDArray[np.bool_] = (self.neuron_node >= 0) | self.has_bias
-        begin = table.lists[table.axons]
-        for core in range(self.n_cores):  # an array as long as all synapses would be large
-            used[core, table.neuron[begin[core] : begin[core + 1]]] = True
+        for core, (_, mine) in enumerate(table.by_core()):
+            used[core, table.neuron[mine]] = True
         used |= np.diff(self.targets.start).reshape(used.shape) > 0
         return used
 
