@@ -84,9 +84,8 @@ def test_four_curves_are_lit_and_the_others_grey(report, narrow):
     rows = [scaled(0.5 + k / 100, f"p{k}") for k in range(6)]
     drawn = draw_accuracy(rows, narrow=narrow)
     assert "grey: 2 curves more, in the table" in drawn
-    assert [f">p{k}, windowed<" in drawn.replace("<title>", "") for k in range(6)] == [
-        True
-    ] * 6  # grey ones at the pointer
+    titles = drawn.replace("<title>", "")  # grey ones are named at the pointer
+    assert all(f">p{k}, windowed<" in titles for k in range(6))
     lit = re.findall(r'<path d="[^"]*" class="accuracy line(\w+)"><title>(\w+)', drawn)
     assert sorted(lit) == [("0", "p2"), ("1", "p3"), ("2", "p4"), ("3", "p5"), ("other", "p0"), ("other", "p1")]
     assert "grey" not in draw_accuracy(rows[:4], narrow=narrow)
