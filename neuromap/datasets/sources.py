@@ -17,7 +17,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.cifar10 import decode_pictures, load_cifar10
 from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
+from neuromap.datasets.moving_digits import Events, Scene, moving_digits, name_of_scene
 from neuromap.datasets.own_images import load_folder, load_npz
+from neuromap.datasets.streams import settings_of
 from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, end_of_train, part_of_tracks, uniform
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
@@ -125,8 +127,10 @@ _HAD_AT: Mapping[str, str] = ReadOnlyMapping(
     }
 )
 """Where the makers of sets have them."""
-SCHEMES = (*_OF_FILES, "digits")
-"""Names of sources; ``digits`` takes no path."""
+_MADE: Mapping[str, type[Scene]] = ReadOnlyMapping({"moving-digits": Scene, "events": Events})
+"""Sources that are made here, and their settings."""
+SCHEMES = (*_OF_FILES, *_MADE, "digits")
+"""Names of sources; ``digits`` takes no path, those that are made here take settings."""
 
 
 def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet:
@@ -137,7 +141,8 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     source : str
         ``npz:FILE``, arrays of images and labels; ``folder:DIR``, pictures in a folder for each class; ``mnist:PATH``,
         the folder of the four files; ``cifar10:PATH``, a folder or archive of batches or pictures; ``gtsrb:PATH``, a
-        folder or archive of the training pictures; ``digits``, which come with scikit-learn.
+        folder or archive of the training pictures; ``digits``, which come with scikit-learn; ``moving-digits`` and
+        ``events``, streams that are made here, with settings behind a colon, such as ``moving-digits:flash=3,bars=2``.
     part : {"train", "validation", "test"}
         Which part. Files of the test part are opened only where it is asked for.
     limit : int, optional
@@ -154,7 +159,8 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     NotSupportedError
         If the library that reads the files is not installed.
     """
-    scheme, path = _source(source)
+    scheme, rest = _source(source)
+    path = _expanded(source, rest) if scheme in _OF_FILES else None
     if part not in PARTS:
         near = did_you_mean(part, PARTS) if isinstance(part, str) else ""
         raise InputError(f"part {show(part)}: allowed are {', '.join(PARTS)}{near}")
@@ -162,7 +168,7 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     try:
         with foreign_boundary(f"files of {scheme}"):
-            found = load_digits(part, limit) if path is None else _OF_FILES[scheme](path, part, limit)
+            found = _loaded(scheme, rest, path, part, limit)
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:
@@ -173,8 +179,22 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     return found
 
 
-def _source(source: object) -> tuple[str, Path | None]:
-    """Take a source apart into its scheme and its path."""
+def _loaded(scheme: str, rest: str, path: Path | None, part: str, limit: int | None) -> ImageSet:
+    if path is not None:
+        return _OF_FILES[scheme](path, part, limit)
+    if scheme in _MADE:
+        return moving_digits(settings_of(_MADE[scheme], scheme, rest), part, limit, load_images)
+    return load_digits(part, limit)
+
+
+def name_of_source(source: str) -> str:
+    """Name what a source gives, wherever its files lie: that by which results of it are known."""
+    scheme, rest = _source(source)
+    return name_of_scene(settings_of(_MADE[scheme], scheme, rest)) if scheme in _MADE else scheme
+
+
+def _source(source: object) -> tuple[str, str]:
+    """Take a source apart into its scheme and what stands behind the colon."""
     if not isinstance(source, str):
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
     scheme, _, path = source.partition(":")
@@ -183,11 +203,11 @@ def _source(source: object) -> tuple[str, Path | None]:
         if Path(source).suffix == ".npz" or Path(source).is_dir():
             allowed += f"; for this one {'folder' if Path(source).is_dir() else 'npz'}:{source}"
         raise InputError(f"source {show(source)}: allowed are {allowed}{did_you_mean(scheme, SCHEMES)}")
-    if (scheme in _OF_FILES) != bool(path):
+    if (scheme in _OF_FILES) != bool(path) and scheme not in _MADE:
         place = f"{scheme}:{_PLACES.get(scheme, 'PATH')}"
         remedy = f"give its place, {place}" if scheme in _OF_FILES else f"takes no path, give {scheme}"
         raise InputError(f"source {show(source)}: {remedy}")
-    return scheme, _expanded(source, path) if path else None
+    return scheme, path
 
 
 def _expanded(source: str, path: str) -> Path:

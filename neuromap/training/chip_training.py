@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,15 @@ from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.network_training import accuracy_under, history_of, patterns_of, require_parts, task_of
+from neuromap.training.network_training import (
+    accuracy_under,
+    history_of,
+    patterns_of,
+    require_onset,
+    require_parts,
+    rollouts_of,
+    task_of,
+)
 from neuromap.training.options.graded_settings import widths_of
 from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.training_options import (
@@ -86,8 +95,9 @@ def train_for_chip(
     Parameters
     ----------
     rollout : Rollout or sequence of Rollout
-        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host and
-        of graded nodes. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
+        Network and pattern; the execution matters to streams only, which are sampled as it says. Weights and thresholds
+        that it may have are not used, but those of a layer on the host and of graded nodes. Of several rollouts of one
+        network, steps of the optimiser take the patterns in turn.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -121,18 +131,19 @@ def train_for_chip(
     require_frames(patterns[0].network, "train", "networks of frame nodes are trained")
     require_torch("training")
     require_parts(images)
-    task = _task(patterns, chip, images, options, hardware)
+    rollouts = rollouts_of(rollout)
+    task = _task(rollouts, patterns, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
 
     def measured(part: str) -> FrameBatches:
-        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
+        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions(), rollouts)
 
     run = Run(
         patterns=task.trained,
-        batches=FrameBatches(images["train"], task.shown, options, hardware),
+        batches=FrameBatches(images["train"], task.shown, options, hardware, rollouts),
         validation=measured("validation") if "validation" in images else None,
         classes=len(images["train"].classes),
         task=task.about,
@@ -145,7 +156,8 @@ def train_for_chip(
             correct_by_frame(model.eval(), pattern, measured(part), task.options.frames, run.classes)
             for pattern in task.trained
         ]
-    first, *others = map(accuracy_under, task.patterns, _repeated(found, len(task.patterns), options.frames))
+    measured_under = _repeated(found, len(rollouts), options.frames)
+    first, *others = map(partial(accuracy_under, images["train"]), rollouts, measured_under)
     result = TrainingResult(
         network=patterns[0].network.name,
         pattern=first.pattern,
@@ -201,6 +213,7 @@ class _Task:
 
 
 def _task(
+    rollouts: Sequence[Rollout],
     patterns: Sequence[RolloutPattern],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
@@ -212,7 +225,7 @@ def _task(
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
         choice = choose_for_chip(patterns[0].network, chip, train, first)
-        frames = max(map(_frames_to_train, patterns))
+        frames = max(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
         options, hardware, chosen = chosen_options(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
@@ -225,7 +238,8 @@ def _task(
     asked_for = options
     asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     lines = (*choice.lines, *chosen)
-    if all(map(frames_are_alike, asked)) and encoding.is_constant:
+    require_onset(images, options)
+    if all(map(frames_are_alike, asked)) and encoding.is_constant and not images["train"].is_stream:
         trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of(trained, images["train"])
@@ -312,8 +326,16 @@ _OPENED = {"levels", "votes"}
 _OF_CYCLES, _MOST_FRAMES = 4, 8
 
 
-def _frames_to_train(pattern: RolloutPattern) -> int:
-    """Count the frames from the first response to the one that all paths have reached; of cycles a few."""
+def _frames_to_train(rollout: Rollout, images: ImageSet) -> int:
+    """Count the frames from the first response to the one that all paths have reached; of cycles a few.
+
+    Of streams those whose inputs are sampled while the stream goes on.
+    """
+    pattern = rollout.pattern
+    if images.is_stream:
+        end = images.n_stream_frames * images.frame_ticks
+        on = [tick for tick in rollout.sample_ticks(pattern.network.outputs[0], _MOST_FRAMES + 1) if 0 <= tick < end]
+        return min(_MOST_FRAMES, len(on))
     heard = _heard(pattern)
     if heard is None:
         return _OF_CYCLES

@@ -53,8 +53,9 @@ def train_network(
     Parameters
     ----------
     rollout : Rollout or sequence of Rollout
-        Network and pattern; the execution does not matter, times are those of windowed execution. Of several rollouts
-        of one network, steps of the optimiser take the patterns in turn.
+        Network and pattern; the execution does not matter, times are those of windowed execution. Only streams are
+        sampled as the execution says. Of several rollouts of one network, steps of the optimiser take the patterns in
+        turn.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both.
     options : TrainingOptions, optional
@@ -81,6 +82,7 @@ def train_network(
         If the loss is no number any more, or the memory does not suffice.
     """
     patterns = patterns_of("train_network", rollout)
+    rollouts = rollouts_of(rollout)
     network = patterns[0].network
     require_frames(network, "train", "networks of frame nodes are trained")
     if network.is_graded:
@@ -98,9 +100,10 @@ def train_network(
 
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
+    require_onset(images, options)
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=options.frames)
+    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=options.frames, rollouts=rollouts)
     run = Run(
         patterns=patterns,
         batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
@@ -114,7 +117,7 @@ def train_network(
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
         found = [correct_by_frame(model, p, measured, options.frames, len(shown.classes)) for p in patterns]
-    first, *others = map(accuracy_under, patterns, found)
+    first, *others = map(partial(accuracy_under, shown), rollouts, found)
     return TrainingResult(
         network=network.name,
         pattern=first.pattern,
@@ -132,11 +135,16 @@ def train_network(
     )
 
 
-def accuracy_under(pattern: RolloutPattern, found: Iterable[float]) -> PatternAccuracy:
-    """Give accuracies by frame, as measured, with the times at which these frames are known in windowed execution."""
+def accuracy_under(shown: ImageSet, rollout: Rollout, found: Iterable[float]) -> PatternAccuracy:
+    """Give accuracies by frame, as measured, with the times at which these frames are known in windowed execution.
+
+    Those of streams, which the execution changes, are known when the execution has them.
+    """
     accuracy = tuple(round(float(a), 6) for a in found)
+    pattern = rollout.pattern
     output = pattern.network.outputs[0]
-    times = frame_times(Rollout(pattern.network, pattern), output, first_frame(pattern, output), len(accuracy))
+    timed = rollout if shown.is_stream else Rollout(pattern.network, pattern)
+    times = frame_times(timed, output, first_frame(pattern, output), len(accuracy))
     return PatternAccuracy(call_pattern(pattern), times, accuracy)
 
 
@@ -150,7 +158,18 @@ def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, An
         "images": len(shown.images),
         "noise": _encoding(network).noise,
         **encoding_given(network),
+        **({"frame_ticks": shown.frame_ticks} if shown.is_stream else {}),
     }
+
+
+def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> None:
+    """Refuse streams behind another image: their time begins at their onset."""
+    streams = [found.name for found in images.values() if found.is_stream]
+    if streams and options.preceding:
+        raise InputError(
+            f"training: preceding {options.preceding}: {streams[0]} are streams, which begin at their onset; drop "
+            "preceding"
+        )
 
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
@@ -228,7 +247,7 @@ def network_digest(network: Network) -> str:
 # Patterns under which one set of weights is trained: those of the rollouts that are given, in their order.
 def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[RolloutPattern, ...]:
     """Give the patterns of one rollout or of several."""
-    rollouts = [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
+    rollouts = rollouts_of(given)
     if not rollouts:
         raise InputError(f"{called}: no rollout is given; give one for every pattern that is to be trained")
     for rollout in rollouts:
@@ -248,6 +267,11 @@ def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[Rollou
                 told = f"pattern {one} is given twice" if one == two else f"patterns {one} and {two} are the same"
                 raise InputError(f"{called}: {told}; each has its turn, give each once")
     return patterns
+
+
+def rollouts_of(given: Rollout | Sequence[Rollout]) -> list[Rollout]:
+    """Give one rollout or several as a list."""
+    return [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
 
 
 def call_pattern(pattern: RolloutPattern) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -53,7 +54,7 @@ def correct_by_frame(
     window = first_frame(pattern, sole_output(model)) + n_frames
     right, seen = np.zeros(n_frames), 0
     with torch.no_grad(), exact_sums():
-        for frames, labels in batches.in_order(window):
+        for frames, labels in batches.in_order(window, pattern):
             scores = output_scores(model, pattern, frames, classes)
             right += (scores.argmax(-1).cpu() == labels).sum(1).numpy()
             seen += len(labels)
@@ -68,6 +69,8 @@ def correct_by_frame(
 class Batches:
     """Frames and labels of training images, epoch by epoch."""
 
+    # Of streams a frame shows what is on when the pattern samples it, so batches are asked for with the patterns that
+    # take them in turn; the execution, on which sample times depend too, is that of the rollouts.
     def __init__(
         self,
         images: ImageSet,
@@ -77,8 +80,10 @@ class Batches:
         *,
         flip: bool = False,
         mean: tuple[float, ...] = (),
+        rollouts: Sequence[Rollout] = (),
     ) -> None:
-        self._images, self._labels, self._white = images.images, images.labels, images.white
+        self._rollouts = rollouts  # say when frames are sampled; patterns of none of them are windowed
+        self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = np.arange(len(images.images))
         self._mean = torch.tensor(mean) if mean else None
@@ -91,33 +96,54 @@ class Batches:
         """Images, or runs of them, that are shown in an epoch."""
         return len(self._starts)
 
-    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch."""
+    def _ticks(self, pattern: RolloutPattern, n_frames: int) -> tuple[int, ...]:
+        """Give the ticks at which a pattern samples frames."""
+        same = (rollout for rollout in self._rollouts if rollout.pattern.values == pattern.values)
+        rollout = next(same, None) or Rollout(pattern.network, pattern)
+        return rollout.sample_ticks(pattern.network.outputs[0], n_frames)
+
+    def _in_turn(
+        self, numbers: NDArray[np.int64], turn: int, n_frames: int, patterns: Sequence[RolloutPattern]
+    ) -> NDArray[np.uint8]:
+        """Give what a batch shows under the pattern whose turn it is, shape (batch, frames, rows, columns, features).
+
+        The axis of frames is 1 where all show the same.
+        """
+        if not self._set.is_stream:
+            return self._images[numbers][:, np.newaxis]
+        return self._set.shown(self._ticks(patterns[turn % len(patterns)], n_frames), numbers)
+
+    def epoch(
+        self, number: int, n_frames: int, patterns: Sequence[RolloutPattern] = ()
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give the batches of an epoch, which patterns take in turn, over epochs too."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
         noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
         order = rng.permutation(len(self._starts))
-        for start in range(0, len(order), self._size):
+        for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = self._starts[np.sort(order[start : start + self._size])]
-            pictures = self._pictures(chosen, n_frames)
+            pictures = self._pictures(chosen, turn, n_frames, patterns)
             if self._flip:
                 mirrored = rng.random(len(chosen)) < 0.5
                 pictures[:, mirrored] = pictures[:, mirrored, :, ::-1]
             yield self._frames(pictures, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
-    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def in_order(self, n_frames: int, pattern: RolloutPattern | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; the noise depends on the seed alone."""
         noise = torch.Generator().manual_seed(self._seed)
         for start in range(0, len(self._starts), self._size):
             chosen = self._starts[start : start + self._size]
             yield (
-                self._frames(self._pictures(chosen, n_frames), n_frames, noise),
+                self._frames(self._pictures(chosen, 0, n_frames, [pattern] if pattern else []), n_frames, noise),
                 torch.from_numpy(self._labels[chosen]),
             )
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
+    def _pictures(
+        self, numbers: NDArray[np.int64], turn: int, n_frames: int, patterns: Sequence[RolloutPattern]
+    ) -> NDArray[np.uint8]:
         """Give what is shown, shape (n_frames or 1, batch, rows, columns, features): here one picture in all frames."""
-        return self._images[numbers][np.newaxis]
+        return self._in_turn(numbers, turn, n_frames, patterns).swapaxes(0, 1)
 
     def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
         """Give frames, each with noise of its own."""
@@ -133,30 +159,45 @@ class FrameBatches(Batches):
     """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
 
     def __init__(
-        self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
+        self,
+        images: ImageSet,
+        encoding: InputEncoding,
+        options: TrainingOptions,
+        hardware: HardwareOptions,
+        rollouts: Sequence[Rollout] = (),
     ) -> None:
-        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
+        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip, rollouts=rollouts)
         self._encoding, self._shift = encoding, hardware.shift
 
-    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def epoch(
+        self, number: int, n_frames: int, patterns: Sequence[RolloutPattern] = ()
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
         rng = np.random.default_rng([self._seed, number])
         order = rng.permutation(len(self._images))
-        for start in range(0, len(order), self._size):
+        for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = np.sort(order[start : start + self._size])
             labels = torch.from_numpy(self._labels[chosen])
-            yield self._encoded(self._changed(self._images[chosen], rng), n_frames, rng), labels
+            yield (
+                self._encoded(self._changed(self._in_turn(chosen, turn, n_frames, patterns), rng), n_frames, rng),
+                labels,
+            )
 
-    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def in_order(self, n_frames: int, pattern: RolloutPattern | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; what is drawn depends on the seed alone."""
         rng = np.random.default_rng(self._seed)
         for start in range(0, len(self._images), self._size):
-            part = slice(start, start + self._size)
-            labels = torch.from_numpy(self._labels[part].copy())
-            yield self._encoded(self._images[part], n_frames, rng), labels
+            part = np.arange(start, min(start + self._size, len(self._images)))
+            labels = torch.from_numpy(self._labels[part])
+            yield self._encoded(self._in_turn(part, 0, n_frames, [pattern] if pattern else []), n_frames, rng), labels
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
+        # images: (batch, frames or 1, rows, columns, features)
         intensities = images.astype(np.float32) / np.float32(self._white)
+        if self._set.is_stream:
+            frames = encode(self._encoding, intensities, n_frames, rng)
+            return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
+        intensities = intensities[:, 0]
         if self._encoding.is_constant:  # views of one frame
             still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
             return still.expand(n_frames, *still.shape)
@@ -166,16 +207,19 @@ class FrameBatches(Batches):
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
         if self._flip:
             mirrored = rng.random(len(images)) < 0.5
-            images[mirrored] = images[mirrored][:, :, ::-1]
+            images[mirrored] = images[mirrored][..., ::-1, :]
         return _moved(images, self._shift, rng) if self._shift else images
 
 
 def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Move every image by its own number of pixels, up to ``most`` along each axis."""
-    n, rows, columns = images.shape[:3]
-    wide = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
-    down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1))
+    """Move every image by its own number of pixels, up to ``most`` along each axis, all frames of a stream alike."""
+    n, frames, rows, columns = images.shape[:4]
+    wide = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most), (0, 0)))
+    down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1, 1))
     moved: NDArray[np.uint8] = wide[
-        np.arange(n)[:, None, None], down + np.arange(rows)[:, None], right + np.arange(columns)
+        np.arange(n)[:, None, None, None],
+        np.arange(frames)[:, None, None],
+        down + np.arange(rows)[:, None],
+        right + np.arange(columns),
     ]
     return moved

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
@@ -103,7 +104,7 @@ def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
 def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Tensor:
     """Give the frames of a first batch, as many as a step takes."""
     n_frames = _longest(model, run) + options.preceding + options.frames
-    frames, _ = next(iter(run.batches.epoch(0, n_frames)))
+    frames, _ = next(iter(run.batches.epoch(0, n_frames, run.patterns)))
     return frames
 
 
@@ -126,7 +127,8 @@ def _train_epoch(
     window = _longest(model, run)
     steps = len(run.batches) * options.epochs
     total = 0.0
-    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window + options.preceding + options.frames)):
+    n_frames = window + options.preceding + options.frames
+    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, n_frames, run.patterns)):
         step = epoch * len(run.batches) + number
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(options, step, steps)
@@ -348,7 +350,9 @@ class TrackBatches(Batches):
         self._starts = starts_of_runs(images, length)
         self._length, self._onset = length, onset
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
+    def _pictures(
+        self, numbers: NDArray[np.int64], turn: int, n_frames: int, patterns: Sequence[RolloutPattern]
+    ) -> NDArray[np.uint8]:
         step = np.clip(np.arange(n_frames) - self._onset, 0, self._length - 1)
         shown: NDArray[np.uint8] = self._images[numbers + step[:, np.newaxis]]
         return shown
@@ -363,11 +367,12 @@ def batches_of(
     size: int,
     seed: int,
     flip: bool = False,
+    rollouts: Sequence[Rollout] = (),
 ) -> Batches:
     """Give batches as the encoding of the input asks for them, in code ``real``."""
     noise, mean = encoding.noise, encoding.mean
     if encoding.frames == "still":
-        return Batches(images, noise, size, seed, flip=flip, mean=mean)
+        return Batches(images, noise, size, seed, flip=flip, mean=mean, rollouts=rollouts)
     return TrackBatches(images, noise, size, seed, length=length, onset=onset(pattern), flip=flip, mean=mean)
 
 
