@@ -43,7 +43,7 @@ def settings_of(cls: type[Asked], scheme: str, text: str) -> Asked:
                 raise InputError(f"{name}: has no value; write {name}={known[name].metavar}")
             raise InputError(
                 f"{show_name(word)} is no setting of {scheme}; there are {', '.join(known)}, such as "
-                f"{scheme}:{next(iter(known))}=...{did_you_mean(name, known)}"
+                f"{scheme}{',' if ':' in scheme else ':'}{next(iter(known))}=...{did_you_mean(name, known)}"
             )
         name, value = found[1], found[2]
         if name in given:
