@@ -12,6 +12,7 @@ from neuromap.errors import PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.fastest_phases import responses_of_pairs, soonest_responses
 from neuromap.rollout.schedule.phases import best_in_class, pattern_with_factor
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -86,6 +87,20 @@ class LeastResponses(NamedTuple):
         firsts, fulls = rollout.first_responses.values(), rollout.full_responses.values()
         full = max(one.steps for one in fulls) if all(one.is_exact for one in fulls) else max(firsts)
         return cls(min(firsts), rollout.slowest_response(), full)
+
+    @classmethod
+    def soonest(cls, rollout: Rollout) -> Self:
+        """Take those that every pair of an input and an output has at least, in all phases with the same period."""
+        own, best = responses_of_pairs(rollout), soonest_responses(rollout)
+        answers: dict[str, int] = {}
+        for (i, _), steps in best.items():
+            answers[i] = min(steps, answers.get(i, steps))
+        full = max(best.values())
+        if all(one.is_exact for one in rollout.full_responses.values()):
+            # of one output the input that is longest on its way comes no earlier than by the most that any gains
+            gained = {o: max(own[pair] - best[pair] for pair in best if pair[1] == o) for _, o in best}
+            full = max(one.steps - gained[o] for o, one in rollout.full_responses.items())
+        return cls(min(best.values()), max(answers.values()), full)
 
 
 @dataclass(frozen=True)
