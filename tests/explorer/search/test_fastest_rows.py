@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.errors import InputError
 from neuromap.explorer.candidates.named_patterns import LeastResponses
 from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.network import build_network
@@ -92,6 +96,17 @@ def test_with_two_inputs_the_pipelined_front_gains():
     how = {"given": "sequential", "executions": "pipelined"}
     assert front_times(net, "least", **how) == {(3, 3, 3)}
     assert front_times(net, BOTH, **how) == {(2, 3, 3)}
+
+
+def test_documents_say_which_phases_a_row_has():
+    net = of_ones([("I1", "A"), ("A", "B"), ("B", "O"), ("I2", "C"), ("C", "O")], ["O"])
+    found = nm.explore(net, given="sequential", executions="pipelined", within="class", phases=BOTH, **PLAIN)
+    document = json.loads(found.to_json())
+    jsonschema.validate(document, nm.load_schema("exploration"))
+    assert {(row.get("phases"), row["first_response_ticks"]) for row in document["rows"]} == {("fastest", 2), (None, 3)}
+    assert {row.candidate.choices for row in found.rows} == {"slack", "slack, fastest phases"}
+    with pytest.raises(InputError, match="phases 'soon' is not known; choose one of least, cheapest, fastest"):
+        nm.explore(net, phases="soon")
 
 
 def test_with_one_input_nothing_pipelined_is_mapped_twice():
