@@ -134,7 +134,7 @@ def _indifferent(network: Network) -> list[int]:
     pairs = [(min(pair), max(pair)) for pair in ends]
     parallel = Counter(pairs)
     whole: nx.Graph[int] = nx.Graph([pair for pair in pairs if len({*pair}) > 1])
-    bridges = {(min(pair), max(pair)) for pair in nx.bridges(whole)}
+    bridges = {tuple(sorted(pair)) for pair in nx.bridges(whole)}
     return [e for e, pair in zip(graph.seen, pairs, strict=True) if pair in bridges and parallel[pair] == 1]
 
 
