@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -134,7 +135,8 @@ def _indifferent(network: Network) -> list[int]:
     pairs = [(min(pair), max(pair)) for pair in ends]
     parallel = Counter(pairs)
     whole: nx.Graph[int] = nx.Graph([pair for pair in pairs if len({*pair}) > 1])
-    bridges = {tuple(sorted(pair)) for pair in nx.bridges(whole)}
+    found: list[Any] = list(nx.bridges(whole))  # pairs of nodes, whatever the stubs say
+    bridges = {tuple(sorted(pair)) for pair in found}
     return [e for e, pair in zip(graph.seen, pairs, strict=True) if pair in bridges and parallel[pair] == 1]
 
 
