@@ -22,13 +22,13 @@ from neuromap.explorer.answer.advice import (
 from neuromap.explorer.answer.exploration import Deadline, Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING
-from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import draw_front, times_from, to_svg
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
+from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import inline_image
 from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
 from neuromap.rollout.pattern import RolloutPattern

@@ -18,13 +18,13 @@ from neuromap.arrays.times import Time, whole
 from neuromap.arrays.value import Value
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork
 from neuromap.explorer.search.measured import Figures, Measured, nan_of
 from neuromap.files.argument_checks import needs, real_number
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout

@@ -15,7 +15,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import whole
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Deadline, TrainedClass
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
@@ -26,6 +25,7 @@ from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy, Group, 
 from neuromap.explorer.search.measured import Measured
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 from neuromap.network.network import Network
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern

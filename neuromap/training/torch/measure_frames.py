@@ -91,6 +91,9 @@ class Batches:
         """Images, or runs of them, that are shown in an epoch."""
         return len(self._starts)
 
+    def begin_at(self, pattern: RolloutPattern) -> None:
+        """Begin what is shown where the frames of a pattern begin: of stills, all frames are alike."""
+
     def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
