@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, decide
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
@@ -49,7 +48,7 @@ def accuracy_on_chip(
 
     Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
     ``inputs`` says. A stream goes on in real time: a frame of the input shows what is on at the tick at which it is
-    sampled (:meth:`neuromap.Rollout.sample_ticks`). The rule is that of :mod:`neuromap.accuracy.decision`.
+    sampled (:meth:`neuromap.Rollout.sample_ticks`). The rule is that of :mod:`neuromap.accuracy.accuracy`.
 
     Parameters
     ----------

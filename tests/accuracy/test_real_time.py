@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets import load_images
 from neuromap.encoding import InputEncoding, encode, encode_set

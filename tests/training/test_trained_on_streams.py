@@ -1,5 +1,7 @@
 """Training on streams: models see what chips see, and are right as often."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from neuromap.datasets import load_images
 from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
-from neuromap.training import TrainingOptions, train_for_chip, train_network
+from neuromap.training import LearnedPattern, TrainingOptions, train_for_chip, train_network
 
 CHIP = nm.load_chip("truenorth")
 MOVING = "moving-digits:canvas=9,frames=7,flash=2,ticks=2"
@@ -42,7 +44,7 @@ def test_the_chip_is_right_as_often_as_the_model_that_was_trained_on_streams(ima
     rollout = nm.Rollout(made.network, pattern, execution)
     found = accuracy_on_chip(rollout, nm.map_rollout(rollout, CHIP), images["validation"], 3, threads=1)
     assert [frame.accuracy for frame in found.frames] == pytest.approx(made.result.accuracy, abs=1e-6)
-    assert [frame.update_step for frame in found.frames] == list(made.result.times.windowed)
+    assert [frame.update_step for frame in found.frames] == list(made.result.times.executed)
 
 
 def test_real_networks_see_streams_as_chips_do(images):
@@ -51,10 +53,10 @@ def test_real_networks_see_streams_as_chips_do(images):
 
     net = network()
     rollouts = [nm.Rollout(net, "streaming"), nm.Rollout(net, "sequential")]
-    batches = Batches(images["train"], 0.0, 25, 0, rollouts=rollouts)
-    patterns = [rollout.pattern for rollout in rollouts]
+    batches = Batches(images["train"], 0.0, 25, 0)
+    batches.begin_at(*rollouts)
     for epoch in (0, 1):
-        for number, (frames, labels) in enumerate(batches.epoch(epoch, 4, patterns)):
+        for number, (frames, labels) in enumerate(batches.epoch(epoch, 4)):
             rollout = rollouts[(4 * epoch + number) % 2]
             ticks = rollout.sample_ticks("O", 4)
             every = images["train"].shown(ticks, slice(None)).swapaxes(0, 1) / np.float32(255)
@@ -63,6 +65,30 @@ def test_real_networks_see_streams_as_chips_do(images):
             assert (images["train"].labels[same.argmax(axis=1)] == labels.numpy()).all()
     found = train_network(rollouts, images, QUICK)
     assert [one.times.windowed for one in found.by_pattern] == [(1, 2, 3), (2, 4, 6)]
+
+
+def test_patterns_that_are_drawn_see_what_their_rollouts_see(images):
+    """Every image of a batch draws a pattern, and sees its stream when that pattern samples."""
+    import torch
+
+    from neuromap.training.options.loss_over_time import MEAN
+    from neuromap.training.torch.gates import Learning, Objective
+
+    net = network()
+    objective = Objective([nm.Rollout(net, "streaming")], MEAN, 3, 10, Learning("windowed", 4))
+    assert objective.begin(0)
+    draw = objective.gates.draw(40, 1.0, torch.Generator().manual_seed(3))
+    n_ticks = images["train"].n_stream_frames * images["train"].frame_ticks + 1
+    by_tick = torch.arange(n_ticks)[:, None].expand(-1, 40)
+    found = objective._sampled(by_tick, draw).T.tolist()
+    assert len({tuple(row) for row in found}) > 1
+    for values, row in zip(draw.values, found, strict=True):
+        drawn = nm.Rollout(net, nm.RolloutPattern(net, tuple(values.tolist())))
+        best = objective.rollout_of(drawn.pattern).frame_period
+        ticks = [tick // drawn.frame_period * best for tick in drawn.sample_ticks("O", len(row))]
+        assert row == [tick if 0 <= tick < n_ticks else n_ticks - 1 for tick in ticks]
+    learned = train_network(LearnedPattern(net), images, replace(QUICK, epochs=2))
+    assert learned.learned is not None
 
 
 def test_streams_begin_at_their_onset_and_take_no_image_before_them(images):

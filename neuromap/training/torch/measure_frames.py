@@ -45,16 +45,18 @@ def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, 
 
 
 def correct_by_frame(
-    model: RolloutModel, pattern: RolloutPattern, batches: Batches, n_frames: int, classes: int
+    model: RolloutModel, rollout: Rollout, batches: Batches, n_frames: int, classes: int
 ) -> NDArray[np.float64]:
     """Measure the fraction of images that every frame alone names rightly, the lower class of equals."""
     # shapes: returns (n_frames,)
     was_training = model.training
     model.eval()
+    pattern = rollout.pattern
+    batches.begin_at(rollout)
     window = first_frame(pattern, sole_output(model)) + n_frames
     right, seen = np.zeros(n_frames), 0
     with torch.no_grad(), exact_sums():
-        for frames, labels in batches.in_order(window, pattern):
+        for frames, labels in batches.in_order(window):
             scores = output_scores(model, pattern, frames, classes)
             right += (scores.argmax(-1).cpu() == labels).sum(1).numpy()
             seen += len(labels)
@@ -69,8 +71,6 @@ def correct_by_frame(
 class Batches:
     """Frames and labels of training images, epoch by epoch."""
 
-    # Of streams a frame shows what is on when the pattern samples it, so batches are asked for with the patterns that
-    # take them in turn; the execution, on which sample times depend too, is that of the rollouts.
     def __init__(
         self,
         images: ImageSet,
@@ -80,10 +80,9 @@ class Batches:
         *,
         flip: bool = False,
         mean: tuple[float, ...] = (),
-        rollouts: Sequence[Rollout] = (),
     ) -> None:
-        self._rollouts = rollouts  # say when frames are sampled; patterns of none of them are windowed
         self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
+        self._shown: tuple[Rollout, ...] = ()
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = np.arange(len(images.images))
         self._mean = torch.tensor(mean) if mean else None
@@ -96,54 +95,52 @@ class Batches:
         """Images, or runs of them, that are shown in an epoch."""
         return len(self._starts)
 
-    def _ticks(self, pattern: RolloutPattern, n_frames: int) -> tuple[int, ...]:
-        """Give the ticks at which a pattern samples frames."""
-        same = (rollout for rollout in self._rollouts if rollout.pattern.values == pattern.values)
-        rollout = next(same, None) or Rollout(pattern.network, pattern)
-        return rollout.sample_ticks(pattern.network.outputs[0], n_frames)
+    def begin_at(self, *rollouts: Rollout) -> None:
+        """Show what rollouts see that take batches in turn, over epochs too: of stills, all frames are alike."""
+        self._shown = rollouts
 
-    def _in_turn(
-        self, numbers: NDArray[np.int64], turn: int, n_frames: int, patterns: Sequence[RolloutPattern]
-    ) -> NDArray[np.uint8]:
-        """Give what a batch shows under the pattern whose turn it is, shape (batch, frames, rows, columns, features).
+    def tick_by_tick(self) -> int:
+        """Show streams at every tick, and give how many there are with one behind the end; of stills 0."""
+        self._shown = ()
+        return self._set.n_stream_frames * self._set.frame_ticks + 1 if self._set.is_stream else 0
 
-        The axis of frames is 1 where all show the same.
-        """
+    def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
+        """Give what is shown, shape (batch, frames, rows, columns, features); one frame where all are alike."""
         if not self._set.is_stream:
             return self._images[numbers][:, np.newaxis]
-        return self._set.shown(self._ticks(patterns[turn % len(patterns)], n_frames), numbers)
+        ticks: Sequence[int] = range(n_frames)
+        if self._shown:
+            rollout = self._shown[turn % len(self._shown)]
+            ticks = rollout.sample_ticks(rollout.network.outputs[0], n_frames)
+        return self._set.shown(ticks, numbers)
 
-    def epoch(
-        self, number: int, n_frames: int, patterns: Sequence[RolloutPattern] = ()
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch, which patterns take in turn, over epochs too."""
+    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
         noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
         order = rng.permutation(len(self._starts))
         for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = self._starts[np.sort(order[start : start + self._size])]
-            pictures = self._pictures(chosen, turn, n_frames, patterns)
+            pictures = self._pictures(chosen, n_frames, turn)
             if self._flip:
                 mirrored = rng.random(len(chosen)) < 0.5
                 pictures[:, mirrored] = pictures[:, mirrored, :, ::-1]
             yield self._frames(pictures, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
-    def in_order(self, n_frames: int, pattern: RolloutPattern | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; the noise depends on the seed alone."""
         noise = torch.Generator().manual_seed(self._seed)
         for start in range(0, len(self._starts), self._size):
             chosen = self._starts[start : start + self._size]
             yield (
-                self._frames(self._pictures(chosen, 0, n_frames, [pattern] if pattern else []), n_frames, noise),
+                self._frames(self._pictures(chosen, n_frames), n_frames, noise),
                 torch.from_numpy(self._labels[chosen]),
             )
 
-    def _pictures(
-        self, numbers: NDArray[np.int64], turn: int, n_frames: int, patterns: Sequence[RolloutPattern]
-    ) -> NDArray[np.uint8]:
-        """Give what is shown, shape (n_frames or 1, batch, rows, columns, features): here one picture in all frames."""
-        return self._in_turn(numbers, turn, n_frames, patterns).swapaxes(0, 1)
+    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
+        """Give what is shown, shape (n_frames, batch, rows, columns, features); one frame where all are alike."""
+        return self._seen(numbers, turn, n_frames).swapaxes(0, 1)
 
     def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
         """Give frames, each with noise of its own."""
@@ -159,37 +156,28 @@ class FrameBatches(Batches):
     """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
 
     def __init__(
-        self,
-        images: ImageSet,
-        encoding: InputEncoding,
-        options: TrainingOptions,
-        hardware: HardwareOptions,
-        rollouts: Sequence[Rollout] = (),
+        self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
     ) -> None:
-        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip, rollouts=rollouts)
+        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
         self._encoding, self._shift = encoding, hardware.shift
 
-    def epoch(
-        self, number: int, n_frames: int, patterns: Sequence[RolloutPattern] = ()
-    ) -> Iterator[tuple[Tensor, Tensor]]:
+    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
         rng = np.random.default_rng([self._seed, number])
         order = rng.permutation(len(self._images))
         for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = np.sort(order[start : start + self._size])
             labels = torch.from_numpy(self._labels[chosen])
-            yield (
-                self._encoded(self._changed(self._in_turn(chosen, turn, n_frames, patterns), rng), n_frames, rng),
-                labels,
-            )
+            shown = self._changed(self._seen(chosen, turn, n_frames), rng)
+            yield self._encoded(shown, n_frames, rng), labels
 
-    def in_order(self, n_frames: int, pattern: RolloutPattern | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; what is drawn depends on the seed alone."""
         rng = np.random.default_rng(self._seed)
         for start in range(0, len(self._images), self._size):
             part = np.arange(start, min(start + self._size, len(self._images)))
             labels = torch.from_numpy(self._labels[part])
-            yield self._encoded(self._in_turn(part, 0, n_frames, [pattern] if pattern else []), n_frames, rng), labels
+            yield self._encoded(self._seen(part, 0, n_frames), n_frames, rng), labels
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
         # images: (batch, frames or 1, rows, columns, features)
