@@ -47,9 +47,62 @@ def moment_text(moment: float, *, is_timed: bool) -> str:
     return f"after {seconds(moment)}" if is_timed else f"at tick {moment:g}"
 
 
-def seconds_of(frame: FrameAccuracy) -> str:
-    """Write what stands behind the ticks of a frame: their time, where it was measured."""
-    return "" if frame.seconds is None else f" = {seconds(frame.seconds)}"
+def seconds_of(known: FrameAccuracy | SureAnswers) -> str:
+    """Write what stands behind ticks: their time, where it was measured."""
+    return "" if known.seconds is None else f" = {seconds(known.seconds)}"
+
+
+@dataclass(frozen=True)
+class SureAnswers:
+    """Answers that are given as soon as they are sure, and at the last frame where they never are.
+
+    Attributes
+    ----------
+    margin : int
+        By so many votes, or values, the named class leads in the sum of all frames so far.
+    accuracy : float
+        Fraction of all images that are named rightly.
+    tick : float
+        Mean over the images of the tick of their answer, since the onset of the stimulus.
+    update_step : float or None
+        The same in update steps; ``None`` where the schedule is made in ticks.
+    sure : float
+        Fraction of the images whose answer was sure, by the last frame.
+    right_when_sure : float or None
+        Fraction of these that are named rightly; ``None`` where there are none.
+    seconds : float or None
+        The mean tick in seconds, where ticks last as long as their work.
+    """
+
+    margin: int
+    accuracy: float
+    tick: float
+    update_step: float | None
+    sure: float
+    right_when_sure: float | None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SureMargin:
+    """A margin that was chosen on images that nothing else is measured on.
+
+    Attributes
+    ----------
+    wanted : float
+        Fraction of the sure answers that are to be right.
+    margin : int
+        The least with which they are, on these images.
+    right_when_sure : float
+        What it reaches there.
+    images : int
+        Number of these images.
+    """
+
+    wanted: float
+    margin: int
+    right_when_sure: float
+    images: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +133,10 @@ class Accuracy(Documented, Tabled):
         Whether nodes send values, so that ``spikes`` are messages.
     summed : bool
         Whether a frame decides with all before it.
+    sure : tuple of SureAnswers
+        By margin, where answers are to be given as soon as they are sure.
+    chosen_margin : SureMargin or None
+        Where the margin was chosen on training images.
     """
 
     network: str
@@ -102,6 +159,8 @@ class Accuracy(Documented, Tabled):
     joules: float | None
     is_graded: bool = False
     summed: bool = False
+    sure: tuple[SureAnswers, ...] = field(default=(), repr=False)
+    chosen_margin: SureMargin | None = None
 
     _called = "an accuracy"
     _forms = ("neuromap.accuracy.forms",)

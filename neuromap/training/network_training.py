@@ -369,7 +369,7 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
     )
 
 
-_WITH_GATES = 0.5
+_WITH_GATES = 0.6
 """Part of the epochs in which a pattern is learned; in the others the one that was found is trained."""
 
 

@@ -35,10 +35,10 @@ from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
 from neuromap.training.torch.measure_frames import class_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
-GATE_RATE = 0.05
+GATE_RATE = 0.02
 """Learning rate of gates and potentials; Adam's steps are of this size."""
-_LAST_TEMPERATURE = 0.2
-_WAIT = 0.2
+_LAST_TEMPERATURE = 0.3
+_WAIT = 0.3
 """Part of the epochs with gates before they move: weights that know nothing prefer no pattern."""
 _DUAL_RATE, _GREATEST_MULTIPLIER = 0.05, 50.0
 """Step of the multiplier of a constraint, in each batch; beyond the greatest nothing else counts any more."""
