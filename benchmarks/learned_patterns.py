@@ -89,8 +89,8 @@ def tell(results: dict[str, Any]) -> None:
             within, total = within + is_near, total + 1
             alone = mean(classes[str(run["class"])])
             print(
-                f"{name:>2}, by step {deadline}: front {front:.3f} (class {best}), learned {run['accuracy']:.3f} (class "
-                f"{run['class']}, alone {alone:.3f}), standard error {error:.3f}: {'within' if is_near else 'below'}"
+                f"{name:>2}, by step {deadline}: front {front:.3f} (class {best}); learned {run['accuracy']:.3f}, "
+                f"class {run['class']}, alone {alone:.3f}; error {error:.3f}: {'within' if is_near else 'below'}"
             )
     learned = sum(told["cpu_seconds"] for key, told in results.items() if key.endswith("learned"))
     alone = sum(told["cpu_seconds"] for key, told in results.items() if not key.endswith("learned")) / len(SEEDS)

@@ -15,6 +15,7 @@ from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.training import LearnedPattern, TrainingOptions, train_for_chip, train_network
+from neuromap.training.options.loss_over_time import LossOverTime
 
 CHIP = nm.load_chip("truenorth")
 QUICK = TrainingOptions(
@@ -115,6 +116,23 @@ def test_time_that_costs_much_makes_a_pattern_that_answers_first(real, images):
     assert quick.times.executed[-1] == 3  # the skip edge of the first frame, and one update step for a second one
     streaming = nm.Rollout(real, "streaming", "pipelined")
     assert streaming.first_response("O") + 1 == 3
+
+
+def test_what_a_pattern_costs_is_time_and_the_cores_of_its_delays(real):
+    """A node that is read at two delays takes a copy of itself on a crossbar core."""
+    from neuromap.training.network_training import objective_of
+
+    asked = replace(QUICK, loss_over_time="final", frames=1, weight_time=0.5)
+    learned = LearnedPattern(real, "pipelined")
+    _, learning = objective_of(learned, [nm.Rollout(real, "streaming", "pipelined")], asked, CHIP, 2.0)
+    shares = LossOverTime.read("final").shares
+    for values, at_two_delays in (((1, 1, 1, 1, 1), False), ((1, 0, 0, 0, 1), True)):
+        rollout = nm.Rollout(real, nm.RolloutPattern(real, values), "pipelined")
+        delays = {rollout.delays["A", "B"], rollout.delays["A", "O"]}
+        assert (len(delays) == 2) == at_two_delays
+        neurons = 32 * (2 if at_two_delays else 1) + 32 * len({rollout.delays["B", "O"], rollout.delays["B", "A"]})
+        first = rollout.first_response("O")
+        assert learning.cost(rollout, shares(rollout, 1)) == pytest.approx(0.5 * first + 2.0 * neurons / CHIP.neurons)
 
 
 def test_windowed_a_learned_pattern_has_the_least_frame_period_of_its_class(images):
