@@ -96,7 +96,7 @@ def release(session: nox.Session) -> None:
     place = Path(session.create_tmp()) / "installed"
     shutil.rmtree(place, ignore_errors=True)
     session.run("python", "-m", "venv", str(place))
-    python = str(next(place.glob("*/python*")))
+    python = str(place / "bin" / "python")
     session.run(python, "-m", "pip", "install", "--quiet", next(f for f in files if f.endswith(".whl")), external=True)
     session.run(python, "-m", "pip", "uninstall", "--quiet", "-y", "pip", "setuptools", external=True)
     bill = DIST / "bill-of-materials.cdx.json"

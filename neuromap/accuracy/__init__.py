@@ -14,10 +14,10 @@ _HOMES = {
     "SureMargin": "accuracy",
     "accuracy_of_reference": "measure",
     "accuracy_on_chip": "measure",
-    "decide": "decision",
-    "frames_of_answers": "decision",
-    "leads_of": "decision",
-    "votes_of": "decision",
+    "decide": "accuracy",
+    "frames_of_answers": "accuracy",
+    "leads_of": "accuracy",
+    "votes_of": "accuracy",
 }
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from neuromap.accuracy.accuracy import FrameAccuracy as FrameAccuracy
     from neuromap.accuracy.accuracy import SureAnswers as SureAnswers
     from neuromap.accuracy.accuracy import SureMargin as SureMargin
-    from neuromap.accuracy.decision import decide as decide
-    from neuromap.accuracy.decision import frames_of_answers as frames_of_answers
-    from neuromap.accuracy.decision import leads_of as leads_of
-    from neuromap.accuracy.decision import votes_of as votes_of
+    from neuromap.accuracy.accuracy import decide as decide
+    from neuromap.accuracy.accuracy import frames_of_answers as frames_of_answers
+    from neuromap.accuracy.accuracy import leads_of as leads_of
+    from neuromap.accuracy.accuracy import votes_of as votes_of
     from neuromap.accuracy.measure import accuracy_of_reference as accuracy_of_reference
     from neuromap.accuracy.measure import accuracy_on_chip as accuracy_on_chip
 

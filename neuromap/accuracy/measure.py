@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, SureAnswers, SureMargin
-from neuromap.accuracy.decision import decide, frames_of_answers, leads_of
+from neuromap.accuracy.accuracy import (
+    Accuracy,
+    FrameAccuracy,
+    SureAnswers,
+    SureMargin,
+    decide,
+    frames_of_answers,
+    leads_of,
+)
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
@@ -50,7 +57,7 @@ def accuracy_on_chip(
     """Run all images of a set through a program and say how often each frame of its output names the right class.
 
     Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
-    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.decision`.
+    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.accuracy`.
 
     Parameters
     ----------

@@ -126,6 +126,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
         "wide": len({(row.candidate.wide, row.candidate.wide_ticks) for row in rows}) > 1,
+        "phases": len({row.candidate.phases for row in rows}) > 1,
         "spread": len({row.candidate.spread for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
         "energy": is_known(rows, ENERGY),
@@ -143,6 +144,8 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         columns.append(_written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["wide"]:
         columns.append(_written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
+    if several["phases"]:
+        columns.append(_written("phases", lambda row: row.candidate.phases, left=True))
     if several["spread"]:
         columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
     if several["class"]:

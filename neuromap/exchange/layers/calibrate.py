@@ -27,9 +27,7 @@ from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
 from neuromap.files.npz import read_npz
-from neuromap.formats.layers.functions import FUNCTIONS
-from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 
 Reals = NDArray[np.float32]
 _AT_ONCE = 32

@@ -74,7 +74,7 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
         error = math.nan
         if accuracy is not None:  # one of its rows stands for all, which have equal times
             network, values = table.graph.network, table.pattern(int(order[start]))
-            exact = not (choice.may_change_schedule or choice.chip.is_timed)
+            exact = choice.knows_times and not choice.chip.is_timed
             error = 1 - accuracy.class_at_most(network, values, accuracy.most_frames(choice, ticks), exact=exact)
         cores = choice.class_bound if ranked[start, 0] else choice.core_bound
         bounds = Figures._make((*times, error, float(cores), nan_of(choice.energy_bound(ticks[3], cores))))

@@ -1,6 +1,7 @@
 """The least first response of an inference factor, by two chains and a shortest path (docs/theorems)."""
 
 import heapq
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -69,6 +70,37 @@ def test_two_chains_and_a_shortest_path_are_enough(rollouts, with_outputs, data)
     output = data.draw(st.sampled_from(net.outputs))
     best = by_brute_force(net, output)
     assert best == {f: steps for f in range(1, len(net.nodes)) if (steps := by_chains(net, output, f)) is not None}
+
+
+def by_colours(net, output, factor, phases):
+    """The same where nodes are told apart by phases given to them, 0 for none; one chain and support are as good."""
+    after = {u: [v for a, v in net.edges if a == u] for u in net.nodes if u not in net.inputs}
+    fixed = {v: phase for v, phase in phases.items() if phase}
+    ends = {v for v, phase in fixed.items() if phase == 1}  # of paths with phases from 1 on
+    for phase in range(2, factor + 1):
+        ends |= {v for u in ends if fixed[u] == phase - 1 for v in after[u] if fixed.get(v) == phase}
+    if not any(fixed[v] == factor for v in ends):
+        return None
+    starts = {v for u, v in net.edges if u in net.inputs and (v not in fixed or v in ends)}
+    found = [shortest(after, {v: 1} | fixed, v, output, factor) for v in starts]
+    return min((steps for steps in found if steps is not None), default=None)
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
+@given(data=st.data())
+def test_colours_find_it_and_long_chains_are_along_the_path(rollouts, with_outputs, data):
+    net, _ = data.draw(with_outputs(rollouts(max_nodes=5, max_extra=4)))
+    output, inner = data.draw(st.sampled_from(net.outputs)), [v for v in net.nodes if v not in net.inputs]
+    best = by_brute_force(net, output)
+    for factor in range(1, len(inner) + 1):
+        if factor <= best[1]:  # the edges of a shortest path
+            assert best[factor] == best[1]
+            continue
+        phases = (dict(zip(inner, chosen, strict=True)) for chosen in product(range(factor + 1), repeat=len(inner)))
+        found = {by_colours(net, output, factor, each) for each in phases} - {None}
+        assert min(found, default=None) == best.get(factor)
+        assert not found or best[factor] <= (factor - 1) ** 2
 
 
 def test_a_long_chain_may_cost_a_step():

@@ -1,23 +1,207 @@
-"""A graph of operators with fewer of them: what is a function of one tensor becomes one function.
-
-Frameworks write ``x * sigmoid(x)`` or a normalisation as many operators, and training with straight-through gradients
-leaves ``x + (step(x) - x)`` behind. In a network these are functions of a node, not nodes that read others.
-"""
+"""Graphs of operators: what readers of ONNX files and of PyTorch modules make, and nothing else reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
-from neuromap.formats.layers.operator import Operator, TensorShape
 from neuromap.render.value import Card
+
+Array = NDArray[Any]
+
+
+def _rising(*_: Array) -> int:
+    return 1
+
+
+def _falling(*_: Array) -> int:
+    return -1
+
+
+def _by_sign(factor: Array, *_: Array) -> Array:
+    return np.sign(factor)
+
+
+def _normalised(x: Array, mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
+    """Normalise a batch with kept means and variances, in the order in which PyTorch computes it."""
+    one = x.dtype.type
+    factor = (scale / np.sqrt(variance + epsilon.astype(x.dtype))).astype(x.dtype)
+    result: Array = x * factor + (shift - mean * factor).astype(one)
+    return result
+
+
+def _normal_slope(mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
+    del mean, variance, shift, epsilon
+    return np.sign(scale)
+
+
+def _float(found: Array, like: Array) -> Array:
+    return found.astype(like.dtype)
+
+
+@dataclass(frozen=True)
+class PointFunction:
+    """A function of single elements."""
+
+    compute: Callable[..., Array]  # of an array and constants
+    # of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array
+    slope: Callable[..., Any]
+    linear: bool = False  # whether it only scales and shifts
+
+
+FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
+    {
+        "same": PointFunction(lambda x: x, _rising, linear=True),
+        "negative": PointFunction(lambda x: -x, _falling, linear=True),
+        "plus": PointFunction(lambda x, c: x + c, _rising, linear=True),
+        "minus": PointFunction(lambda x, c: x - c, _rising, linear=True),
+        "from": PointFunction(lambda x, c: c - x, _falling, linear=True),
+        "times": PointFunction(lambda x, c: x * c, _by_sign, linear=True),
+        "divided_by": PointFunction(lambda x, c: x / c, _by_sign, linear=True),
+        "batch_norm": PointFunction(_normalised, _normal_slope, linear=True),
+        "greater": PointFunction(lambda x, c: _float(x > c, x), _rising),
+        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x), _rising),
+        "less": PointFunction(lambda x, c: _float(x < c, x), _falling),
+        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), _falling),
+        "not": PointFunction(lambda x: _float(x == 0, x), _falling),
+        "where": PointFunction(
+            lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), lambda a, b: np.sign(a - b)
+        ),
+        "sign": PointFunction(np.sign, _rising),
+        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), _rising),
+        "relu": PointFunction(lambda x: np.maximum(x, 0), _rising),
+        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), _rising),
+        "floor": PointFunction(np.floor, _rising),
+        "ceil": PointFunction(np.ceil, _rising),
+        "round": PointFunction(np.round, _rising),
+        "truncate": PointFunction(np.trunc, _rising),
+        "sigmoid": PointFunction(lambda x: 1 / (1 + np.exp(-x)), _rising),
+        "tanh": PointFunction(np.tanh, _rising),
+    }
+)
+"""By the name that operators give them. Truth values are 0 and 1; ``where`` takes them."""
+
+
+TensorShape = tuple[int, ...]
+
+KINDS: Mapping[str, str] = ReadOnlyMapping(
+    {
+        "conv": "a convolution, with weights (features, features / groups, kernel) and perhaps a bias",
+        "conv_transpose": "its transpose, which makes more rows and columns",
+        "dense": "the last axis times a constant matrix, stored (n_target, n_source), and perhaps a bias",
+        "product": "a product of two matrices, none of them constant",
+        "multiply": "two tensors, none of them constant, element by element: multiplied, divided, compared, ...",
+        "add": "a sum of two tensors, none of them constant, with signs",
+        "max_pool": "the greatest of a window, or along axes",
+        "average": "the mean or the sum of a window, or along axes",
+        "concat": "tensors one after the other along an axis",
+        "slice": "a part of a tensor",
+        "reshape": "the same elements in the same order, in another shape",
+        "transpose": "the same elements with axes in another order",
+        "pad": "the same with constants around it",
+        "resize": "the same with more or fewer rows and columns",
+        "function": "a function of one tensor: activations, normalisations, what is added or multiplied by constants",
+        "part": "a further result of what has several, such as the indices of a maximum: it reads the first",
+        "other": "anything else",
+    }
+)
+"""What operators do. Functions with a name of :data:`~neuromap.formats.layers.FUNCTIONS` can be computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operator(Card):
+    """One operator of an :class:`~neuromap.formats.layers.OperatorGraph`.
+
+    Attributes
+    ----------
+    name : str
+        As the source calls it, or the module that it belongs to.
+    kind : str
+        Of :data:`KINDS`.
+    reads : tuple of str
+        Tensors that it takes, constants left out.
+    gives : str
+        The tensor that it makes.
+    shape : tuple of int or None
+        Of that tensor, the batch first, which is one frame; ``None`` where it is not known.
+    work : int or None
+        Multiply-accumulates of one frame; ``None`` where they are not known.
+    called : str
+        What the source calls what it does, such as ``Conv``.
+    settings : mapping of str to object
+        Numbers, texts and tuples of them: ``kernel``, ``stride``, ``pads`` (before, then after, axis by axis),
+        ``dilation``, ``groups``; ``axis``, ``axes``, ``order``; ``signs`` of a sum; ``function``, the name of one;
+        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum). ``quantises`` of a function that makes integers of
+        a tensor (its constants: scale and zero point), with ``low``, ``high``, ``axis`` and whether it is ``fused``
+        with the sum before; ``dequantises`` of one that makes reals of them.
+    constants : tuple of ndarray
+        Weights and bias, or what a function takes besides its tensor; empty where they are not at hand.
+    exact : tuple of (integers, scale) or None
+        Of constants that are integers times a scale, both: as many as there are constants, or none at all.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown.
+    """
+
+    name: str
+    kind: str
+    reads: tuple[str, ...]
+    gives: str
+    shape: TensorShape | None = None
+    work: int | None = 0
+    called: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    constants: tuple[NDArray[Any], ...] = ()
+    exact: tuple[tuple[NDArray[Any], NDArray[Any]] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"operator {self.name}: kind {self.kind!r} is unknown; choose {', '.join(KINDS)}")
+        object.__setattr__(self, "constants", tuple(np.asarray(array) for array in self.constants))
+        object.__setattr__(self, "settings", ReadOnlyMapping(self.settings))
+        freeze_arrays(self)
+
+    def _facts(self) -> dict[str, object]:
+        return {"name": self.name, "kind": self.kind, "reads": ", ".join(self.reads), "gives": self.gives}
+
+    def setting(self, key: str, default: Any = None) -> Any:
+        """Give one setting, or what holds where the source does not say."""
+        return self.settings.get(key, default)
+
+
+# Multiply-accumulates of operators; additions, comparisons and functions count none.
+Shape = Sequence[int] | None
+
+
+def conv_work(target: Shape, weight: Shape) -> int | None:
+    """Count those of a convolution: for every element of its target, a kernel over the features of a group."""
+    # target: shape of what it makes, the batch first; ``None`` where it is not known, and so is the work
+    if target is None or weight is None:
+        return None
+    return math.prod(target) * math.prod(weight[1:])
+
+
+def transposed_work(source: Shape, weight: Shape) -> int | None:
+    """Count those of a transposed convolution: for every element of its source."""
+    # A kernel over the features of a group.
+    return conv_work(source, weight)
+
+
+def dense_work(target: Shape, summed: int | None) -> int | None:
+    """Count those of a product of matrices: for every element of the result, the axis that is summed over."""
+    return None if target is None or summed is None else math.prod(target) * summed
+
 
 _JOINS = ("add", "multiply")
 _WITHIN = ("function", "average")
