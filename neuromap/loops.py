@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from neuromap.arrays.array_types import Ints
+
 _Int = TypeVar("_Int", bound=np.integer[Any])
 R = TypeVar("R")
 INTERPRETED = 30_000

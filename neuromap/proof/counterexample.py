@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Bools
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
@@ -33,8 +33,6 @@ from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.run.simulate_batch import BatchJob, Chips, run_parts
 from neuromap.simulation.stimulus import fed_sizes
 from neuromap.simulation.trace.recording import Recording
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 MOST_FRAMES = 64
 """Frames of a counterexample at most."""

@@ -20,7 +20,6 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.proof.checker import Checker, Examined
 from neuromap.proof.codes import FORM, PROVEN, THRESHOLD, UNCLAIMED
 
-Ints: TypeAlias = NDArray[np.int64]
 Term: TypeAlias = tuple[Any, int, int]  # a neuron of the network, or core and neuron on the chip; lag; weight
 
 _MOST_BITS = 1500

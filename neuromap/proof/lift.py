@@ -8,8 +8,8 @@ which are kept apart, not what they compute: a wrong label gives another name, n
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.argument_checks import needs
@@ -20,9 +20,6 @@ from neuromap.network.edge import MAX_DELAY
 from neuromap.proof.lifted import Lifted
 from neuromap.proof.unit_network import UnitNetwork
 from neuromap.proof.units import Terms, Units
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def lift(program: ChipProgram, *, keep: bool = False) -> Lifted:

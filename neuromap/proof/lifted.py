@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.arrays.times import Time
@@ -18,8 +19,6 @@ from neuromap.render.document import COUNT, INTEGER, TEXT, by_name, const, docum
 from neuromap.render.parts import EDGE, FILE
 from neuromap.render.value import Card, Documented
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 _NODES_SHOWN = 20
 
 

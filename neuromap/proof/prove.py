@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.errors import InputError, NotSupportedError
@@ -24,8 +25,6 @@ from neuromap.proof.codes import ABSENT, NOBODY, REASONS
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.belongs import require_belongs, rollout_period
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Ints
 from neuromap.network.build import DRIVES
 from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
@@ -17,9 +17,6 @@ from neuromap.network.spiking_neuron import SpikingNeuron
 from neuromap.network.transforms import MatrixTransform, from_entries
 from neuromap.proof.lifted import Lifted
 from neuromap.proof.units import Terms, Units
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class UnitNetwork:

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.parts_of_ticks import in_parts, ticks_of_frames
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.proof.lifted import LiftedInput
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class Terms(NamedTuple):

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -271,7 +272,6 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
 
 
 # The first ticks of a run, as a raster of spikes.
-Ints = NDArray[np.int64]
 Frames = Mapping[str, NDArray[np.bool_]]
 MOST_TICKS = 64
 """Ticks that a raster shows at most."""

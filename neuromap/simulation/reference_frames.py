@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
@@ -324,8 +325,6 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
 
 
 # One tick of spiking neurons: state and drive in, state and spikes out, as their classes say it.
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class NeuronState(NamedTuple):

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.backends.brian2.translate import Translated
 from neuromap.backends.imported import BRIAN2_REPORT
 from neuromap.errors import NotSupportedError
@@ -134,11 +134,6 @@ def _with_distances(chip: LoadedChip, spikes: dict[str, Any], time_constant: flo
 
 
 # A chip that runs a translated network step by step: spikes of the host in, spikes and state out.
-
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Snapshot(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.backends.nengo.crossbar_network import FedNode
 from neuromap.backends.nengo.mapped_plan import MappedPlan
@@ -16,8 +17,6 @@ from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import TickSpikes
-
-Floats = NDArray[np.float64]
 
 
 class ChipState:

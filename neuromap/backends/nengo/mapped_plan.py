@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_plan import (
@@ -37,8 +37,6 @@ from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +192,6 @@ def _terms(
 # Weights of one source lie in one list: mantissas times one power of 2, in even steps where signs are mixed.
 
 
-Floats = NDArray[np.float64]
 _ROOM = 0.95
 """Share of the range of currents that is used: they wrap beyond it."""
 _DECAY_ERROR = 0.002

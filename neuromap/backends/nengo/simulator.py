@@ -13,6 +13,7 @@ from nengo.cache import get_default_decoder_cache
 from nengo.ensemble import Neurons
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
 from neuromap.backends.nengo.chip_operator import ChipState, frames_of
 from neuromap.backends.nengo.chip_plan import PlannedFeed
@@ -146,7 +147,6 @@ class Simulator(nengo.Simulator):
 
 
 # The builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
-Floats = NDArray[np.float64]
 
 
 class CrossbarBuilder(ChipBuilder):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.block_starts import Layout, block_start, layout_of
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
 from neuromap.cores.synapse_list.fit_weights import NEEDS_TWO, asks_for_runs
@@ -36,7 +37,6 @@ from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
-Ints = NDArray[np.int64]
 PER_GROUP = 500
 """Proposals of an annealing per group, without a limit on seconds."""
 FEWEST, MOST = 100_000, 8_000_000

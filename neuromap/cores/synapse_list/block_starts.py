@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room
 from neuromap.cores.synapse_list.recorded_work import RecordedWork
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ROUNDS = 3
 """Times that blocks are cut: what a neuron takes to send depends on the cores that read it, which the cuts make."""
 SLACK = 1.15

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.list_pending import (
     due_and_amounts,
     pending_amounts,
@@ -22,8 +23,6 @@ from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
-
-Ints = NDArray[np.int64]
 
 
 class ListNumpyEngine(ReadableEngine):

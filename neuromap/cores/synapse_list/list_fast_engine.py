@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.compiling import announced
 from neuromap.cores.synapse_list.list_kernel.list_image import (
     make_list_image,
@@ -30,8 +31,6 @@ from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
-
-Ints = NDArray[np.int64]
 
 _ALONE = 4096
 """Visits of cores below which starting threads costs more than it saves."""

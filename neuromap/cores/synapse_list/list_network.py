@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -26,7 +27,6 @@ from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matri
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron, GradedNeuron
 
-Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
 Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 """Targets, signals, weights and delays."""

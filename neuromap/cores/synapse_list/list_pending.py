@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
-
-Ints = NDArray[np.int64]
 
 
 def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray[np.bool_]) -> Ints:

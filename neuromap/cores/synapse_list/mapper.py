@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.balance_cores import BalanceSearch
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, require_one_floor, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
@@ -31,8 +31,6 @@ from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-
-Ints = NDArray[np.int64]
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:

@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -26,7 +25,6 @@ from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import NO_FLOOR, NO_WRAP, CurrentNeuron
 
-Ints = NDArray[np.int64]
 _IN_VOLTS = ("threshold", "bias", "current", "voltage", "reset")
 """Parameters that are multiplied; the others count ticks or parts, or are floors."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.fill_cores import ListPartition
@@ -23,7 +24,6 @@ from neuromap.hardware.chip.tick_costs import TickCosts
 from neuromap.simulation.cost.steady_figures import SteadyWindow, steady_window
 from neuromap.simulation.run.tick_run import run_ticks
 
-Ints = NDArray[np.int64]
 Matrix = sparse.csr_matrix
 WITHOUT_FRAMES = 1024
 """Ticks that a program without inputs is run; it begins in silence, and so do they."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import NeuronTable, Program
@@ -22,20 +23,18 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.render.value import Card
 
-_Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class RancCores(Card):
     """Cores as RANC describes them; C cores, N neurons, A axons, G weights."""
 
-    coordinates: _Ints  # (C, 2): x and y
-    axon_types: _Ints  # (C, A): which weight an axon uses
+    coordinates: Ints  # (C, 2): x and y
+    axon_types: Ints  # (C, A): which weight an axon uses
     connections: NDArray[np.bool_]  # (C, N, A): crossbars, neuron by neuron
-    weights: _Ints  # (C, N, G): weights by axon type
+    weights: Ints  # (C, N, G): weights by axon type
     # (C, N): ``potential``, ``reset``, ``leak``, ``positive_threshold``, ``negative_threshold``, ``reset_mode``,
     # ``dx``, ``dy``, ``axon``, ``tick``
-    parameters: Mapping[str, _Ints]
+    parameters: Mapping[str, Ints]
     present: NDArray[np.bool_]  # (C, N): false for neurons that the file does not describe; they are silent here
 
     def __post_init__(self) -> None:
@@ -62,15 +61,15 @@ class RancCase(Card):
     """
 
     program: Program
-    ticks: _Ints
-    cores: _Ints
-    axons: _Ints
-    expected: tuple[_Ints, ...]
+    ticks: Ints
+    cores: Ints
+    axons: Ints
+    expected: tuple[Ints, ...]
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
-    def output_axons(self, ticks: ArrayLike, cores: ArrayLike, neurons: ArrayLike, n_ticks: int) -> tuple[_Ints, ...]:
+    def output_axons(self, ticks: ArrayLike, cores: ArrayLike, neurons: ArrayLike, n_ticks: int) -> tuple[Ints, ...]:
         """Turn spikes into output numbers, tick by tick.
 
         Parameters
@@ -99,8 +98,8 @@ def make_case(
     cores: RancCores,
     output_bus: tuple[int, int],
     n_outputs: int,
-    input_spikes: _Ints,
-    expected: Sequence[_Ints] = (),
+    input_spikes: Ints,
+    expected: Sequence[Ints] = (),
 ) -> RancCase:
     """Make a program and events of what a RANC file holds."""
     # shapes: input_spikes (n, 5)
@@ -128,7 +127,7 @@ def make_case(
     )
 
 
-def _rows_by_place(coordinates: _Ints, chip: ChipSpec) -> _Ints:
+def _rows_by_place(coordinates: Ints, chip: ChipSpec) -> Ints:
     """Row of the core at every place of the grid, -1 where there is none, shape (columns, rows)."""
     row_of = np.full((chip.columns, chip.rows), -1, dtype=np.int64)
     row_of[coordinates[:, 0], coordinates[:, 1]] = np.arange(len(coordinates))
@@ -160,7 +159,7 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
         outside = (value[key] < 0) | (value[key] >= end)
         _require(name, coordinates, np.asarray(used & outside), value[key], f"destination {key}", f"0 to {end - 1}")
 
-    def narrow(array: _Ints, dtype: type[np.signedinteger], what: str) -> NDArray[np.signedinteger]:
+    def narrow(array: Ints, dtype: type[np.signedinteger], what: str) -> NDArray[np.signedinteger]:
         bounds = np.iinfo(dtype)
         outside = (array < bounds.min) | (array > bounds.max)
         wrong = np.asarray(outside.reshape(*present.shape, -1).any(axis=2))
@@ -221,7 +220,7 @@ def _no_host_rows() -> HostTable:
     )
 
 
-def _require(name: str, coordinates: _Ints, wrong: NDArray[np.bool_], values: _Ints, what: str, bound: str) -> None:
+def _require(name: str, coordinates: Ints, wrong: NDArray[np.bool_], values: Ints, what: str, bound: str) -> None:
     """Refuse the first neuron at which ``wrong`` is set, naming its core by coordinates."""
     at = np.argwhere(wrong)
     if len(at):

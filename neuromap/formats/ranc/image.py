@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
@@ -20,8 +21,6 @@ from neuromap.formats.ranc.case import RancCores
 from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
-
-_Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class RancImage(Card):
     first_output: tuple[tuple[str, int, int], ...]
     ticks_ahead: int
     inclusive: bool
-    input_spikes: _Ints
+    input_spikes: Ints
     near_rails: int
     potentials: tuple[int, int]
     going_nowhere: int
@@ -151,7 +150,7 @@ def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: 
     )
 
 
-def _outputs(program: Program) -> tuple[_Ints, tuple[tuple[str, int, int], ...], int]:
+def _outputs(program: Program) -> tuple[Ints, tuple[tuple[str, int, int], ...], int]:
     """Output of every neuron, -1 where it is not read out; where the nodes' outputs begin; how many there are."""
     read = [(place, port) for place, port in enumerate(program.nodes) if port.kind == "output"]
     sizes = [port.size for _, port in read]
@@ -185,7 +184,7 @@ def _grid(program: Program, n_free: int) -> tuple[tuple[int, int], tuple[int, in
     return (columns, rows), (int(least[0]), int(least[1])), [(place[0], place[1]) for place in free]
 
 
-def _packets(program: Program, xy: _Ints, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> _Ints:
+def _packets(program: Program, xy: Ints, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> Ints:
     tick, core, axon = (np.asarray(column, np.int64).reshape(-1) for column in (ticks, cores, axons))
     for what, values, end in (
         ("tick", tick, 2**31),

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError
@@ -24,8 +24,6 @@ from neuromap.render.value import Card
 
 HARD, SOFT, NONE = range(3)
 """Resets: to a value, by the threshold, none."""
-
-_Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +56,23 @@ class SanafeCells(Card):
     """
 
     n_ticks: int
-    coordinates: _Ints
-    core: _Ints
-    row: _Ints
-    leak: _Ints
-    threshold: _Ints
-    reset: _Ints
-    reset_to: _Ints
-    lower: _Ints
-    lower_reset: _Ints
-    lower_reset_to: _Ints
-    buffer_core: _Ints
-    generator_core: _Ints
-    fed_tick: _Ints
-    fed_generator: _Ints
-    pre: _Ints
-    post: _Ints
-    weight: _Ints
+    coordinates: Ints
+    core: Ints
+    row: Ints
+    leak: Ints
+    threshold: Ints
+    reset: Ints
+    reset_to: Ints
+    lower: Ints
+    lower_reset: Ints
+    lower_reset_to: Ints
+    buffer_core: Ints
+    generator_core: Ints
+    fed_tick: Ints
+    fed_generator: Ints
+    pre: Ints
+    post: Ints
+    weight: Ints
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -161,7 +159,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     )
 
 
-def _parameters(program: Program, core: _Ints, row: _Ints) -> dict[str, _Ints]:
+def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
     """Say the neuron's rules in terms of ``SanafeCells``."""
     table = program.neurons
     stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
@@ -196,7 +194,7 @@ def _parameters(program: Program, core: _Ints, row: _Ints) -> dict[str, _Ints]:
     }
 
 
-def _synapses(program: Program, axons: _Ints, feeder: _Ints, number: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
     """List the synapses of the axons that have a source; ``feeder`` is the cell that spikes last on the way to each."""
     n_neurons, n_axons = number.shape[1], program.axon_types.shape[1]
     found = [np.zeros((3, 0), np.int64)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
@@ -26,7 +27,6 @@ MOST_SYNAPSES = 20_000_000
 _RESETS = ("hard", "soft", "none")
 _REPEAT = "threshold: 1, reset: 0, reset_mode: hard, leak: 0, reverse_threshold: -1"
 _PER_LINE = 16
-_Ints = NDArray[np.int64]
 
 
 def sanafe_network(cells: SanafeCells) -> str:
@@ -114,7 +114,7 @@ def _inputs(cells: SanafeCells) -> Iterator[str]:
     return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
 
 
-def input_lines(n_inputs: int, n_ticks: int, generator: _Ints, tick: _Ints) -> Iterator[str]:
+def input_lines(n_inputs: int, n_ticks: int, generator: Ints, tick: Ints) -> Iterator[str]:
     """Write the group of input neurons, each with the train of spikes that the host feeds."""
     yield "    - name: inputs"
     yield "      attributes: {synapse_hw_name: synapses}"
@@ -157,7 +157,7 @@ def _mappings(cells: SanafeCells) -> Iterator[str]:
         yield f"  - inputs.{k}: {{core: {tile[core]}.0, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
 
 
-def ranks_of(cores: _Ints) -> _Ints:
+def ranks_of(cores: Ints) -> Ints:
     """Give every cell its number within its core, from 0."""
     ranks = np.empty(len(cores), dtype=np.int64)
     for core in np.unique(cores):

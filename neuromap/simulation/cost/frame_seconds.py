@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time, tick_of_frame
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -18,7 +19,6 @@ from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
 from neuromap.simulation.cost.tick_times import TickTimes
 
-Floats = NDArray[np.float64]
 Which = Literal["measured", "bound"]
 _FEMTOSECONDS = 1e15
 """In a second."""

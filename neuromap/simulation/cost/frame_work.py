@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
@@ -34,9 +35,6 @@ from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, TickWork, s
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames
 from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

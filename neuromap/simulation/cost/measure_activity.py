@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
@@ -190,7 +191,6 @@ def _positions(counts: Sequence[int]) -> NDArray[np.int64]:
 
 
 # Synapses of a program by axon and by node: how many events every share of a core has where axons are reached.
-Ints = NDArray[np.int64]
 
 
 class CoreShares(ABC):

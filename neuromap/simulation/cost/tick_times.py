@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.errors import InputError
@@ -28,8 +28,6 @@ from neuromap.simulation.run.tick_run import TickSpikes
 if TYPE_CHECKING:
     from neuromap.simulation.cost.tick_kernel import ClockState, ClockTables
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _FEMTO = 1e-15
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Words
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import check_seed
@@ -33,10 +34,8 @@ LEAK = 2**32
 THRESHOLD = 2**32 + 1
 """Purpose of the numbers that are added to the thresholds."""
 
-_Words = NDArray[np.uint64]
 
-
-def mix(words: _Words) -> _Words:
+def mix(words: Words) -> Words:
     """Hash 64-bit words one by one: the finaliser of SplitMix64."""
     z = words.copy()
     z ^= z >> np.uint64(30)
@@ -47,13 +46,13 @@ def mix(words: _Words) -> _Words:
     return z
 
 
-def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> _Words:
+def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> Words:
     """Name the noise of cores in one tick by a word each."""
     of_seed = mix(np.array([(seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64))
     return mix(mix(of_seed ^ np.uint64(tick)) ^ cores.astype(np.uint64))
 
 
-def keys(stream: _Words, purposes: NDArray[np.int64]) -> NDArray[np.uint32]:
+def keys(stream: Words, purposes: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Name the noise of cores for one purpose each; shapes broadcast."""
     return (mix(stream ^ purposes.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
 

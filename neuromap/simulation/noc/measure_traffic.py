@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.delivery import simulate_arrivals
@@ -15,7 +16,6 @@ from neuromap.simulation.noc.loads import EAST, IN, OUT, Flow, Mesh, Ways, Windo
 from neuromap.simulation.noc.traffic import RouterClock, Traffic, WireCounter, WireCounts
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
-Ints = NDArray[np.int64]
 _T = TypeVar("_T", bound=np.generic)
 _CHUNK = 2**20
 """Neurons whose ways are looked at together."""
@@ -151,9 +151,6 @@ def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) 
 #
 # ``docs/network-on-chip.md`` has the proof; it holds for every order in which links serve spikes, as long as no link
 # idles while a spike waits for it.
-
-
-Bools = NDArray[np.bool_]
 
 
 def unloaded_times(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_document import MAX_ROUTER_CYCLES, router_cycles
@@ -247,7 +248,6 @@ class Traffic(ReadOnly, Card):
 # What leaves and enters the cores of a program while it runs, without regard to when it arrives.
 
 
-Ints = NDArray[np.int64]
 _AT_ONCE = 32
 """Ticks whose spikes are counted together."""
 
