@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
-
+Ints = NDArray[np.int64]
 _Int = TypeVar("_Int", bound=np.integer[Any])
 R = TypeVar("R")
 INTERPRETED = 30_000

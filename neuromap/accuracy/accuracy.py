@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.render.document import COUNT, EXECUTION, NUMBER, PART, PATTERN, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain, seconds
+from neuromap.render.table import Column, Table, csv_text
 from neuromap.render.value import Documented, Tabled
 
 
@@ -157,7 +159,7 @@ class Accuracy(Documented, Tabled):
     summed: bool = False
 
     _called = "an accuracy"
-    _forms = ("neuromap.accuracy.forms",)
+    _forms = ("neuromap.accuracy.accuracy",)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -170,3 +172,61 @@ class Accuracy(Documented, Tabled):
             "sampling frequency": f"{plain(self.sampling_frequency)} Hz",
             "energy per frame": joules(self.joules),
         }
+
+
+DOCUMENT = document(
+    "accuracy",
+    format=const("neuromap accuracy 1"),
+    network=TEXT,
+    pattern=PATTERN,
+    execution=EXECUTION,
+    chip=TEXT,
+    data=TEXT,
+    part=TEXT,
+    output=TEXT,
+    images=COUNT(at="n_images"),
+    classes=COUNT,
+    seed=COUNT,
+    cores=COUNT,
+    first_response_ticks=COUNT(at="first_response"),
+    sampling_frequency_hz=NUMBER.or_null(at="sampling_frequency"),
+    synaptic_events_per_frame=NUMBER.or_null(at="synaptic_events"),
+    spikes_per_frame=NUMBER.or_null(at="spikes"),
+    energy_per_frame_joules=NUMBER.or_null(at="joules"),
+    images_of_costs=COUNT(at="n_costed"),
+    summed=const(True).optional(at=lambda found: found.summed or None),
+    frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART, seconds=NUMBER.optional)),
+)
+to_dict = DOCUMENT.of
+"""Give it as plain values; times are since the onset of the stimulus, costs per frame."""
+
+
+def to_csv(found: Accuracy) -> str:
+    """Write frame, update step and tick since the onset, correct images and accuracy as CSV text (RFC 4180, UTF-8)."""
+    columns = ("frame", "update_step", "tick", "correct", "images", "accuracy")
+    return csv_text([{**frame, "images": found.n_images} for frame in to_dict(found)["frames"]], columns)
+
+
+_COLUMNS: tuple[Column[FrameAccuracy], ...] = (
+    Column("frame", lambda frame: str(frame.frame), left=True),
+    Column("known at\n[update step]", lambda frame: plain(frame.update_step)),
+    Column("known at\n[tick]", lambda frame: f"{frame.tick}{seconds_of(frame)}"),
+    Column("right\n[images]", lambda frame: f"{frame.correct:,}"),
+    Column("accuracy", lambda frame: f"{100 * frame.accuracy:.2f} %"),
+)
+
+
+def render_text(found: Accuracy, width: int = 100) -> str:
+    """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
+    sent, most = ("messages", "the greatest value") if found.is_graded else ("spikes", "most spikes")
+    where = "in the frames up to it" if found.summed else "in it"
+    return (
+        f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
+        f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
+        f"cores: {found.cores:,}; first response {found.first_response} ticks{seconds_of(found.frames[0])}; sampling "
+        f"frequency {plain(found.sampling_frequency)} Hz\n"
+        f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} {sent}, "
+        f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
+        f"a frame names the class with {most} of {found.output} {where}, the lowest of equals; frame 1 is the first "
+        "response; steps and ticks since the onset of the stimulus\n"
+    )

@@ -20,7 +20,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Progress, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
-from neuromap.mapping.partition.choose_phases import PhaseChoice
+from neuromap.mapping.partition.partition_rollout import PhaseChoice
 from neuromap.mapping.parts import CorePartition, Parts, parts_of
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place

@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.choose_phases import PhaseChoice
+from neuromap.mapping.partition.partition_rollout import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey

@@ -25,10 +25,10 @@ from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, seconds
 from neuromap.render.value import Card, Documented
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.cost.energy import energy_of
-from neuromap.simulation.cost.measure_activity import measure_activity
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.tick_run import HostFeed
 

@@ -14,9 +14,7 @@ from nengo.ensemble import Neurons
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Floats
-from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
-from neuromap.backends.nengo.chip_operator import ChipState, frames_of
-from neuromap.backends.nengo.chip_plan import PlannedFeed
+from neuromap.backends.nengo.chip_builder import ChipBuilder, ChipState, frames_of, node_name, tau_of
 from neuromap.backends.nengo.crossbar_plan import (
     DECODER_ERROR,
     HOST_RADII,
@@ -25,6 +23,7 @@ from neuromap.backends.nengo.crossbar_plan import (
     CrossbarPlan,
     LeakIntegers,
     LineGroup,
+    PlannedFeed,
     as_leak_integers,
     greatest_rest,
     host_rest,
@@ -40,9 +39,8 @@ from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Card
-from neuromap.simulation.cost.activity import Activity
+from neuromap.simulation.cost.activity import Activity, count_activity
 from neuromap.simulation.cost.energy import Energy, energy_of
-from neuromap.simulation.cost.measure_activity import count_activity
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.tick_run import run_again
 

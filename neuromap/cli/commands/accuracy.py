@@ -5,13 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    DATA,
+    EXECUTION,
+    NETWORK,
+    PATTERN,
+    check_destinations,
+    chosen_chip,
+    read_pattern,
+)
+from neuromap.cli.arguments.run_options import check_run_length
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -91,7 +99,7 @@ def accuracy(
     if as_json:
         print_json(found.to_dict())
         return
-    from neuromap.accuracy.forms import render_text
+    from neuromap.accuracy.accuracy import render_text
 
     console = text_console()
     print_form(console, render_text(found, console.width))

@@ -22,7 +22,7 @@ from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.network import Network

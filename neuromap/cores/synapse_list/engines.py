@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.cores.synapse_list.list_pending import (
+from neuromap.cores.synapse_list.program import (
+    ListProgram,
     due_and_amounts,
     pending_amounts,
     pending_rows,
@@ -19,7 +20,6 @@ from neuromap.cores.synapse_list.list_pending import (
     synapses_of,
     wrapped,
 )
-from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine

@@ -24,7 +24,7 @@ from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.board import few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks

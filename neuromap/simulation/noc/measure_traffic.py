@@ -12,8 +12,20 @@ from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.noc.loads import EAST, IN, OUT, Flow, Mesh, Ways, Window, port_spikes
-from neuromap.simulation.noc.traffic import RouterClock, Traffic, WireCounter, WireCounts
+from neuromap.simulation.noc.traffic import (
+    EAST,
+    IN,
+    OUT,
+    Flow,
+    Mesh,
+    RouterClock,
+    Traffic,
+    Ways,
+    Window,
+    WireCounter,
+    WireCounts,
+    port_spikes,
+)
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 _T = TypeVar("_T", bound=np.generic)
