@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, SureAnswers, SureMargin, seconds_of
-from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record_of
+from neuromap.render.document import COUNT, EXECUTION, NUMBER, PART, PATTERN, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain
-from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.table import Column, Table, csv_text
 
 DOCUMENT = document(

@@ -29,8 +29,8 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
+from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
