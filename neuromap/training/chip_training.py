@@ -37,6 +37,7 @@ from neuromap.training.network_training import (
     history_of,
     learned_gates,
     objective_of,
+    require_onset,
     require_parts,
     rollouts_of,
     task_of,
@@ -101,9 +102,10 @@ def train_for_chip(
     Parameters
     ----------
     rollout : Rollout, sequence of Rollout or LearnedPattern
-        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host and
-        of graded nodes. Of several rollouts of one network, steps of the optimiser take the patterns in turn. A pattern
-        that is learned is in the network that is made, by the name ``learned``.
+        Network and pattern; streams are sampled as the execution says. Weights and thresholds that it may have are not
+        used, but those of a layer on the host and of graded nodes. Of several rollouts of one network, steps of the
+        optimiser take the patterns in turn. A pattern that is learned is in the network that is made, by the name
+        ``learned``.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -162,8 +164,9 @@ def train_for_chip(
         trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
         patterns = trained if task.learning is not None else task.patterns
         n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
-        found = [correct_by_frame(model.eval(), pattern, measured(part), n_frames, run.classes) for pattern in trained]
-    executions = [one.execution for one in rollouts]
+        executions = [one.execution for one in rollouts]
+        done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
     shown = n_frames if task.options is options else options.frames
     first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)
     result = TrainingResult(
@@ -240,7 +243,7 @@ def _task(
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
         choice = choose_for_chip(patterns[0].network, chip, train, first)
-        frames = max(map(_frames_to_train, patterns))
+        frames = max(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
         options, hardware, chosen = chosen_options(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
@@ -251,6 +254,7 @@ def _task(
     network = choice.network
     encoding = _encoding(network, images)
     asked_for = options
+    require_onset(images, options)
     over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
     asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
@@ -259,7 +263,7 @@ def _task(
         lines = (*lines, f"the pattern is learned in {counted(learning.epochs, 'epoch')}, then trained on")
         if LEARNED in network.patterns:
             lines = (*lines, f"pattern {LEARNED} of the network file is replaced")
-    elif all(map(frames_are_alike, asked)) and encoding.is_constant:
+    elif all(map(frames_are_alike, asked)) and encoding.is_constant and not images["train"].is_stream:
         trained, options, over_time = (Rollout(network, "sequential"),), replace(options, frames=1), MEAN
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of([one.pattern for one in trained], images["train"], learning)
@@ -349,8 +353,16 @@ _OPENED = {"levels", "votes"}
 _OF_CYCLES, _MOST_FRAMES = 4, 8
 
 
-def _frames_to_train(pattern: RolloutPattern) -> int:
-    """Count the frames from the first response to the one that all paths have reached; of cycles a few."""
+def _frames_to_train(rollout: Rollout, images: ImageSet) -> int:
+    """Count the frames from the first response to the one that all paths have reached; of cycles a few.
+
+    Of streams those whose inputs are sampled while the stream goes on.
+    """
+    pattern = rollout.pattern
+    if images.is_stream:
+        end = images.n_stream_frames * images.frame_ticks
+        on = [tick for tick in rollout.sample_ticks(pattern.network.outputs[0], _MOST_FRAMES + 1) if 0 <= tick < end]
+        return min(_MOST_FRAMES, len(on))
     heard = _heard(pattern)
     if heard is None:
         return _OF_CYCLES

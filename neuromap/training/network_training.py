@@ -66,8 +66,8 @@ def train_network(
     Parameters
     ----------
     rollout : Rollout, sequence of Rollout or LearnedPattern
-        Network and pattern; the execution matters only to a loss over time, times of the result are those of windowed
-        execution. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
+        Network and pattern; the execution matters to a loss over time, to streams, which are sampled as it says, and to
+        the times of the result. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both.
     options : TrainingOptions, optional
@@ -113,6 +113,7 @@ def train_network(
 
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
+    require_onset(images, options)
     frames = frames_to_measure(over_time, rollouts, options, learning)
     shown = images["train"]
     held = images.get("validation")
@@ -132,9 +133,9 @@ def train_network(
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
         patterns = called_patterns(done.patterns, patterns)
-        measured.begin_at(patterns[0])
-        found = [correct_by_frame(model, p, measured, frames, len(shown.classes)) for p in patterns]
-    executions = [one.execution for one in rollouts]
+        executions = [one.execution for one in rollouts]
+        done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
+        found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
     first, *others = map(accuracy_under, patterns, found, executions)
     return TrainingResult(
         network=network.name,
@@ -176,7 +177,18 @@ def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet, learning: Learn
         "images": len(shown.images),
         "noise": _encoding(network).noise,
         **encoding_given(network),
+        **({"frame_ticks": shown.frame_ticks} if shown.is_stream else {}),
     }
+
+
+def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> None:
+    """Refuse streams behind another image: their time begins at their onset."""
+    streams = [found.name for found in images.values() if found.is_stream]
+    if streams and options.preceding:
+        raise InputError(
+            f"training: preceding {options.preceding}: {streams[0]} are streams, which begin at their onset; drop "
+            "preceding"
+        )
 
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:

@@ -41,9 +41,7 @@ def test_a_trace_is_that_of_its_program(kept, name, assert_same_trace):
         pytest.importorskip("h5py")
     program = nm.load_program(kept / "program.nmp")
     frames = nm.random_frames(program, 12, 0.4, seed=3)
-    assert_same_trace(
-        simulate(program, frames, record=nm.Recording(("all",), ("node:O",))), nm.load_trace(kept / name)
-    )
+    assert_same_trace(simulate(program, frames, record=nm.Recording(("all",), ("node:O",))), nm.load_trace(kept / name))
 
 
 def test_a_run_goes_on_from_its_checkpoint(kept, assert_same_trace):

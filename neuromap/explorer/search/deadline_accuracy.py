@@ -107,6 +107,11 @@ class DeadlineAccuracy:
         if not 0 < real_number("deadline", seconds) < math.inf:
             raise InputError(f"deadline = {seconds} s: must be above 0, and finite")
         needs("explore: images", images, ImageSet)
+        if images.is_stream:  # what is seen depends on the times of the mapped program
+            raise InputError(
+                f"explore: {images.name} are streams, whose accuracy depends on when a mapped program samples them; "
+                "take stills, or measure each network with neuromap accuracy"
+            )
         self.seconds, self.images, self.seed = float(seconds), images, seed
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 

@@ -188,9 +188,11 @@ class Objective(nn.Module):
         self.multiplier = nn.Parameter(torch.zeros(1), requires_grad=False)
         self.usual = nn.Parameter(torch.full((1,), -1.0), requires_grad=False)  # mean objective; below 0 for none yet
         self._costs: dict[bytes, tuple[int, FrameShares, float]] = {}
+        self._samples: dict[bytes, NDArray[np.int64]] = {}
         self._take(rollouts)
 
     def _take(self, rollouts: Sequence[Rollout]) -> None:
+        self.rollouts = tuple(rollouts)
         self.patterns = tuple(rollout.pattern for rollout in rollouts)
         self._shares = tuple(self.over_time.shares(rollout, self.frames) for rollout in rollouts)
 
@@ -248,15 +250,17 @@ class Objective(nn.Module):
         return each.mean(), float(each.detach().mean())
 
     def of_draws(
-        self, model: RolloutModel, frames: Tensor, labels: Tensor, generator: torch.Generator
+        self, model: RolloutModel, frames: Tensor, labels: Tensor, generator: torch.Generator, *, by_tick: bool = False
     ) -> tuple[Tensor, float]:
         """Give the loss of images each of which draws a pattern; its gradient is that of weights and of gates."""
-        # shapes: frames (W + 1, batch, rows, columns, features); labels (batch,)
+        # shapes: frames (W + 1, batch, rows, columns, features), of streams (ticks, ...), black in the last; labels
+        # (batch,)
         assert self.gates is not None
         assert self.learning is not None
         draw = self.gates.draw(len(labels), self._temperature, generator)
         costs = [self._cost(values) for values in draw.values]
-        shown = _begun(frames, draw, model.network).to(model.device)
+        shown = self._sampled(frames, draw) if by_tick else _begun(frames, draw, model.network)
+        shown = shown.to(model.device)
         gates = {key: gate.to(shown) for key, gate in draw.gates.items()}
         found = model.window(draw.support, dict.fromkeys(model.network.inputs, shown), gates)[sole_output(model)]
         scores, labels = class_scores(found, self.classes), labels.to(model.device)
@@ -272,6 +276,26 @@ class Objective(nn.Module):
         each = self._of_images(scores, labels, scores.new_tensor(weights), silent, held)
         told = each.detach() + scores.new_tensor([cost for *_, cost in costs])
         return each.mean() + self._of_gates(draw, told.cpu()), float(told.mean())
+
+    def _sampled(self, frames: Tensor, draw: Draw) -> Tensor:
+        """Give what every image's pattern samples of its stream, at the frame period of the rollout it stands for."""
+        ticks = np.stack([self._ticks(values) for values in draw.values], axis=1)
+        ticks[(ticks < 0) | (ticks >= len(frames))] = len(frames) - 1
+        return frames[torch.from_numpy(ticks), torch.arange(frames.shape[1])]
+
+    def _ticks(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        assert self.gates is not None
+        assert self.learning is not None
+        key = values.tobytes()
+        if key not in self._samples:
+            network = self.gates.network
+            drawn = Rollout(network, RolloutPattern(network, tuple(values.tolist())), self.learning.execution)
+            ticks = np.array(drawn.sample_ticks(network.outputs[0], self.window()), np.int64)
+            period = drawn.frame_period
+            if self.learning.execution == "windowed":  # the same frames, sampled as often as the class's best pattern
+                ticks = ticks // int(period) * int(self.rollout_of(drawn.pattern).frame_period)
+            self._samples[key] = ticks
+        return self._samples[key]
 
     def _cost(self, values: NDArray[np.int64]) -> tuple[int, FrameShares, float]:
         """Give a pattern's first frame that depends on the stimulus, shares of frames from there on, and its cost."""

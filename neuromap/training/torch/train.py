@@ -84,7 +84,7 @@ def train(
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
         objective.begin(progress.epoch)
         if run.validation is not None:
-            found = _validated(model, objective.patterns, run, run.validation, options.frames)
+            found = _validated(model, objective.rollouts, run, run.validation, options.frames)
             entry["accuracy"] = [round(float(x), 6) for x in found]
         if objective.gates is not None:
             entry["gates"] = [round(x, 6) for x in objective.gates.shares()]
@@ -121,16 +121,16 @@ def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Ten
     n_frames = (
         max(first_frame(r.pattern, sole_output(model)) for r in run.rollouts) + options.preceding + options.frames
     )
+    run.batches.begin_at(*run.rollouts)
     frames, _ = next(iter(run.batches.epoch(0, n_frames)))
     return frames
 
 
 def _validated(
-    model: RolloutModel, patterns: Sequence[RolloutPattern], run: Run, shown: Batches, n_frames: int
+    model: RolloutModel, rollouts: Sequence[Rollout], run: Run, shown: Batches, n_frames: int
 ) -> NDArray[np.float64]:
     """Measure the accuracy by frame, the mean over all patterns."""
-    shown.begin_at(patterns[0])
-    found = [correct_by_frame(model, pattern, shown, n_frames, run.classes) for pattern in patterns]
+    found = [correct_by_frame(model, rollout, shown, n_frames, run.classes) for rollout in rollouts]
     return np.asarray(np.mean(found, axis=0))
 
 
@@ -147,17 +147,20 @@ def _train_epoch(
     seed = int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0])
     torch.manual_seed(seed)  # of dropout
     draws = torch.Generator().manual_seed(seed) if objective.begin(epoch) else None
-    run.batches.begin_at(RolloutPattern.streaming(model.network) if draws is not None else objective.patterns[0])
+    n_ticks = 0 if draws is None else run.batches.tick_by_tick()
+    if not n_ticks:
+        run.batches.begin_at(*(objective.rollouts if draws is None else [Rollout(model.network, "streaming")]))
     steps = len(run.batches) * options.epochs
     total = 0.0
-    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, objective.window() + options.preceding)):
+    n_frames = n_ticks or objective.window() + options.preceding
+    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, n_frames)):
         step = epoch * len(run.batches) + number
         for group in optimiser.param_groups:
             group["lr"] = group.get("fixed") or learning_rate(options, step, steps)
         if draws is None:
             loss, found = _loss(model, objective, options, step, frames, labels)
         else:
-            loss, found = objective.of_draws(model, frames, labels, draws)
+            loss, found = objective.of_draws(model, frames, labels, draws, by_tick=n_ticks > 0)
         if not math.isfinite(found):
             raise TrainingError(
                 f"training: the loss is {found} in epoch {epoch + 1}, batch {number + 1}; take a lower learning rate "
@@ -389,11 +392,11 @@ class TrackBatches(Batches):
         self._starts = starts_of_runs(images, length)
         self._length, self._onset = length, onset
 
-    def begin_at(self, pattern: RolloutPattern) -> None:
-        """Begin the pictures where those of a pattern begin."""
-        self._onset = onset(pattern)
+    def begin_at(self, *rollouts: Rollout) -> None:
+        """Begin the pictures where those of all patterns begin."""
+        self._onset = onset(rollouts[0].pattern)
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
+    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
         step = np.clip(np.arange(n_frames) - self._onset, 0, self._length - 1)
         shown: NDArray[np.uint8] = self._images[numbers + step[:, np.newaxis]]
         return shown
