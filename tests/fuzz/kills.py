@@ -69,12 +69,14 @@ COMMANDS = {
         ("n.toml", "n.safetensors"), (),
     ),
     "experiment": Command(
-        "experiment experiment.toml --epochs 2 --limit 40 --folder f --save r.json", ("r.json",), ("r.json",)
+        "experiment experiment.toml --epochs 2 --limit 40 --folder f --save r.json",
+        ("r.json",), ("r.json",),
     ),
     "sweep": Command("sweep sweep.toml -o s.sqlite --processes 1", ("s.sqlite",)),
     "explore": Command("explore net.toml --store s.sqlite --json-file e.json", ("s.sqlite", "e.json"), ("e.json",)),
     "faults": Command(
-        "faults net.toml --kind flipped-synapses,silent-neurons --rates 0,0.1 --seeds 2 --results r --json-file f.json",
+        "faults net.toml --kind flipped-synapses,silent-neurons --rates 0,0.1 --seeds 2"
+        " --results r --json-file f.json",
         ("f.json",), ("f.json",),
     ),
 }  # fmt: skip
@@ -99,7 +101,8 @@ def prepare(folder: Path) -> None:
     shutil.copy(real / "sr.toml", folder / "real.toml")
     shutil.copy(ROOT / "examples" / "digits" / "for_chip" / "untrained.toml", folder)
     (folder / "experiment.toml").write_text(
-        'format = 1\ntitle = "killed"\ndata = "digits"\nrepetitions = 2\n[training]\nepochs = 2\nbatch = 20\nframes = 3\n'
+        'format = 1\ntitle = "killed"\ndata = "digits"\nrepetitions = 2\n'
+        "[training]\nepochs = 2\nbatch = 20\nframes = 3\n"
         '[[curves]]\nnetwork = "real.toml"\npattern = "streaming"\n'
         '[[curves]]\nnetwork = "real.toml"\npattern = "sequential"\n'
     )
@@ -111,7 +114,9 @@ def words_of(command: Command, folder: Path) -> list[str]:
     return (command.words + (f" {further}" if file and (folder / file).exists() else "")).split()
 
 
-def run(words: list[str], folder: Path, *, at: int | None = None, after: float | None = None, synced: Path | None = None):
+def run(
+    words: list[str], folder: Path, *, at: int | None = None, after: float | None = None, synced: Path | None = None
+):
     """Run a command in a process of its own; give its exit code, or None where it was killed, and its changes.
 
     It is killed before change number ``at``, or ``after`` so many seconds. What it syncs is copied to ``synced``.
@@ -183,7 +188,7 @@ def _copy_what_is_synced(synced: Path) -> None:
     def fsync(handle):
         number = handle if isinstance(handle, int) else handle.fileno()
         really(number)
-        path = Path(os.readlink(f"/proc/self/fd/{number}"))
+        path = Path(f"/proc/self/fd/{number}").readlink()
         if path.is_dir():
             names = {p.name: p.stat().st_ino for p in path.iterdir() if p.is_file()}
             _put(synced / f"names {path.stat().st_ino}", json.dumps(names).encode())
