@@ -141,6 +141,12 @@ def train_for_chip(
     require_parts(images)
     task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
+    if options.precision != "float32" or options.graphs:
+        asked = "graphs" if options.graphs else f"precision {options.precision}"
+        raise InputError(
+            f"training: {asked}: for a chip sums of integers are trained, exact in float32 only, and means that go on "
+            f"from step to step; drop {'--graphs' if options.graphs else '--precision'}"
+        )
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
