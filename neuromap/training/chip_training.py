@@ -72,6 +72,7 @@ def train_for_chip(
     hardware: HardwareOptions | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[..., None] = silent,
+    start: str | Path | None = None,
 ) -> ChipTraining:
     """Train a network in frame code, with weights and groups that fit the cores of a chip.
 
@@ -101,6 +102,8 @@ def train_for_chip(
         As for :func:`neuromap.training.train_network`.
     progress : callable
         ``progress(text, epochs done, epochs)``.
+    start : str or Path, optional
+        Checkpoint of this network, trained under any pattern and with any options: training starts from its weights.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def train_for_chip(
     options, hardware = task.asked_for, task.hardware
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
-    from neuromap.training.torch.train import Run, train
+    from neuromap.training.torch.train import Run, take_weights, train
 
     def measured(part: str) -> FrameBatches:
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
@@ -140,6 +143,8 @@ def train_for_chip(
     part = "test" if "test" in images else "validation"
     with memory_told(options):
         model, to_network = _model(task, run, chip, images["train"].shape)
+        if start is not None:
+            run = replace(run, task={**run.task, "start": take_weights(Path(start), model)})
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         found = [
             correct_by_frame(model.eval(), pattern, measured(part), task.options.frames, run.classes)

@@ -1,0 +1,204 @@
+"""One rung of one class: a training that starts from the weights of another, and is kept as its checkpoint.
+
+A checkpoint is named by all that it depends on, the line of trainings before it included; so the same search takes up
+what is there, also a rung that was killed between two epochs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from neuromap.datasets.tracks import ImageSet
+from neuromap.errors import InputError
+from neuromap.experiments.experiment_run import epochs_done
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.ahead import not_failed, not_lost
+from neuromap.jobs.fingerprint import fingerprint_of_chip
+from neuromap.jobs.runners import Workers, job_runner
+from neuromap.network.network import Network
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.chip_training import train_for_chip
+from neuromap.training.network_training import network_digest
+
+Key = TypeVar("Key", bound=Hashable)
+_ASKED = "asked.json"
+_FORMAT = "neuromap search folder 1"
+TRAININGS = "trainings"
+"""Folder of the checkpoints, in that of the search."""
+
+
+class RungSetting(NamedTuple):
+    """What all rungs of a search have in common."""
+
+    network: Network
+    chip: ChipSpec
+    images: Mapping[str, ImageSet]  # "train" and "validation"
+    training: Mapping[str, Any]
+    folder: Path | None  # of checkpoints; ``None`` where workers share no disk, and checkpoints travel
+
+
+class Rung(NamedTuple):
+    """A training: under which pattern, how long, from which weights."""
+
+    values: tuple[int, ...]
+    seed: int
+    number: int  # 0 for the first training of a class
+    epochs: int
+    learning_rate: float | None  # ``None`` for the one that is chosen
+    lineage: str  # digest of what the weights at its start depend on
+
+    @property
+    def name(self) -> str:
+        """Name of its checkpoint, without the suffix."""
+        return sha256(repr(("neuromap rung 1", *self)).encode()).hexdigest()[:24]
+
+    @property
+    def file(self) -> str:
+        """Name of its checkpoint."""
+        return f"{self.name}.safetensors"
+
+
+class RungJob(NamedTuple):
+    """A rung that a worker does."""
+
+    rung: Rung
+    start: str | None  # checkpoint of another rung
+    start_bytes: bytes | None = None  # the same, where it travels
+
+
+class TrainedRung(NamedTuple):
+    """What came of a rung."""
+
+    network: Network
+    checkpoint: bytes | None = None  # where it travels
+
+
+def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
+    """Do a rung, or take up its checkpoint."""
+    if setting.folder is not None:
+        return _trained(setting, job, setting.folder)
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        if job.start is not None and job.start_bytes is not None:
+            (place / job.start).write_bytes(job.start_bytes)
+        found = _trained(setting, job, place)
+        return found._replace(checkpoint=(place / job.rung.file).read_bytes())
+
+
+def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
+    rung, network = job.rung, setting.network
+    options = {**setting.training, "epochs": rung.epochs, "seed": _seed(rung), "threads": 1}
+    if rung.learning_rate is not None:
+        options["learning_rate"] = rung.learning_rate
+    start = None if job.start is None else folder / job.start
+    rollout = Rollout(network, RolloutPattern(network, rung.values))
+    made = train_for_chip(rollout, setting.chip, setting.images, options, None, folder / rung.file, start=start)
+    return TrainedRung(made.network)
+
+
+def _seed(rung: Rung) -> int:
+    """Draw images in another order in every rung."""
+    return rung.seed if not rung.number else int(np.random.SeedSequence([rung.seed, rung.number]).generate_state(1)[0])
+
+
+class Trainings:
+    """Does rungs, each after the one whose weights it starts from; a context manager."""
+
+    # tell: called with every rung that is done, in the order in which they end
+
+    def __init__(self, setting: RungSetting, workers: Workers, tell: Callable[[Rung], object]) -> None:
+        assert setting.folder is not None, "a search has a folder, if only for as long as it takes"
+        self._here, self._folder, self._tell = setting, setting.folder, tell
+        self._travels = workers.scheduler is not None
+        shared = setting._replace(folder=None) if self._travels else setting
+        self._runner = job_runner(train_rung, shared, workers, "search")
+        self._open = ExitStack()
+
+    def __enter__(self) -> Trainings:
+        self._open.enter_context(self._runner)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._open.close()
+
+    def train(self, rungs: Mapping[Key, Rung], starts: Mapping[Key, Rung]) -> dict[Key, Network]:
+        """Do some rungs; ``starts`` are those whose weights they start from, done before or among them."""
+        found: dict[Key, Network] = {}
+        waiting, under_way = dict(rungs), dict[str, Key]()
+        while waiting or under_way:
+            unfinished = {rungs[key].name for key in (*waiting, *under_way.values())}
+            ready = [key for key in waiting if key not in starts or starts[key].name not in unfinished]
+            for key in ready:
+                rung = waiting.pop(key)
+                job = self._job(rung, starts.get(key))
+                if self._travels and epochs_done(self._folder / rung.file) == rung.epochs:
+                    found[key] = train_rung(self._here, job._replace(start_bytes=None)).network
+                    self._tell(rung)
+                else:
+                    under_way[rung.name] = key
+                    self._runner.give(job)
+            for ended in self._runner.next_done() if under_way else ():
+                rung, result = ended.job.rung, not_lost(not_failed(ended.result))
+                if result.checkpoint is not None:
+                    write_whole(self._folder / rung.file, result.checkpoint)
+                found[under_way.pop(rung.name)] = result.network
+                self._tell(rung)
+        return found
+
+    def _job(self, rung: Rung, start: Rung | None) -> RungJob:
+        if start is None:
+            return RungJob(rung, None)
+        return RungJob(rung, start.file, (self._folder / start.file).read_bytes() if self._travels else None)
+
+
+def claim_folder(folder: Path, setting: RungSetting) -> str:
+    """Make a folder that of this search, or refuse one that is of another; give the digest of what is trained."""
+    asked = {
+        "network": f"{setting.network.name} {network_digest(setting.network)}",
+        "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
+        "data": f"{setting.images['train'].name} {_digest_of(setting.images)}",
+        "training": json.dumps(dict(setting.training), sort_keys=True),
+    }
+    text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
+    file = folder / _ASKED
+    try:
+        (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
+        known = file.read_text(encoding="utf-8") if file.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise InputError(f"folder {folder}: cannot be used ({reason}); name another one") from None
+    if known is None:
+        write_whole(file, text)
+    elif known != text:
+        raise InputError(f"folder {folder}: {_told(known, asked)}; name another folder")
+    return sha256(text.encode()).hexdigest()
+
+
+def _told(known: str, asked: Mapping[str, str]) -> str:
+    try:
+        found = json.loads(known)
+        if found["format"] != _FORMAT:
+            raise ValueError
+        name = next(name for name in asked if found[name] != asked[name])
+        return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
+        return f"its {_ASKED} is none of a search"
+
+
+def _digest_of(images: Mapping[str, ImageSet]) -> str:
+    found = sha256()
+    for part in sorted(images):
+        for array in (images[part].images, images[part].labels):
+            found.update(repr(array.shape).encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
