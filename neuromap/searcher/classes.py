@@ -1,4 +1,4 @@
-"""The classes of a search: which ones, whose weights each starts from, and what times exclude before any training."""
+"""The classes of a search: which ones, how they differ, and what times exclude before any training."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuromap.arrays.array_types import Bools
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, PatternError
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.schedules import graph_of
+from neuromap.explorer.candidates.schedules import Values, graph_of
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.behaviour import behaviour_classes, class_key, count_behaviour_classes, count_valid
@@ -28,12 +29,12 @@ _COMPARED = 256
 
 @dataclass(frozen=True, eq=False)
 class ClassPlace(Value):
-    """A behaviour class among those that are searched, and whose weights it starts from."""
+    """A behaviour class among those that are searched."""
 
     number: int  # from 1 on, streaming's
     patterns: tuple[RolloutPattern, ...]  # those that are known
-    neighbour: int | None  # place of the class whose weights it starts from; ``None`` for the first
-    changed: tuple[EdgeKey, ...] = ()  # edges in which it differs from that neighbour, at least
+    neighbour: int | None  # number of the class from which fewest edges differ, of those before it
+    changed: tuple[EdgeKey, ...] = ()  # these edges
 
     @property
     def pattern(self) -> RolloutPattern:
@@ -92,17 +93,29 @@ def _in_turn(network: Network, classes: Sequence[Sequence[RolloutPattern]]) -> t
     places = [ClassPlace(1, ordered[0], None)]
     taken, left = [0], list(range(1, len(ordered)))
     while left:
-        distance, k, parent = min((_distance(values[k], values[t]), k, place) for k in left for place, t in enumerate(taken))
+        distance, k, parent = min(
+            (_distance(values[k], values[t]), k, place) for k in left for place, t in enumerate(taken)
+        )
         changed = _changed(values[k], values[taken[parent]], network)
         assert len(changed) == distance
-        places.append(ClassPlace(k + 1, ordered[k], parent, changed))
+        places.append(ClassPlace(k + 1, ordered[k], taken[parent] + 1, changed))
         taken.append(k)
         left.remove(k)
     return tuple(places)
 
 
+def spread_out(places: Sequence[ClassPlace], most: int) -> list[ClassPlace]:
+    """Choose some classes that differ in many edges: the first, then always that which is farthest from all chosen."""
+    values = [np.array([p.values for p in place.patterns[:_COMPARED]], np.uint8) for place in places]
+    chosen, least = [0], np.array([_distance(values[0], other) for other in values])
+    while len(chosen) < min(most, len(places)):
+        chosen.append(int(least.argmax()))
+        least = np.minimum(least, [_distance(values[chosen[-1]], other) for other in values])
+    return [places[k] for k in sorted(chosen)]
+
+
 def _best_first(network: Network, patterns: Sequence[RolloutPattern]) -> tuple[RolloutPattern, ...]:
-    named = {}
+    named: dict[tuple[int, ...], str] = {}
     for name in ("streaming", "sequential", *network.patterns):
         named.setdefault(RolloutPattern.named(network, name).values, name)
     order = list(named)
@@ -115,15 +128,16 @@ def _best_first(network: Network, patterns: Sequence[RolloutPattern]) -> tuple[R
     return tuple(sorted(told, key=rank))
 
 
-def _differences(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.not_equal(one[:, None, :], other[None, :, :])
+def _differences(one: Values, other: Values) -> Bools:
+    found: Bools = np.not_equal(one[:, None, :], other[None, :, :])
+    return found
 
 
-def _distance(one: np.ndarray, other: np.ndarray) -> int:
+def _distance(one: Values, other: Values) -> int:
     return int(_differences(one, other).sum(axis=2).min())
 
 
-def _changed(one: np.ndarray, other: np.ndarray, network: Network) -> tuple[EdgeKey, ...]:
+def _changed(one: Values, other: Values, network: Network) -> tuple[EdgeKey, ...]:
     differ = _differences(one, other)
     counts = differ.sum(axis=2)
     row, column = np.unravel_index(int(counts.argmin()), counts.shape)

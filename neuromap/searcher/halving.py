@@ -1,8 +1,8 @@
 """Successive halving: a budget of epochs shared out over rungs, and which classes stay after each.
 
-After the trunk, the training of the first class, every rung gives an equal part of what is left to all classes that are
-still in: epochs of a class grow as others drop out, and the budget is never exceeded. A class drops out only where all
-that it could be chosen for is beaten beyond a margin by another class at that rung.
+After the trunk, the training of the weights from which all start, every rung gives an equal part of what is left to the
+classes that are still in: epochs of a class grow as others drop out, and the budget is never exceeded. A class drops
+out only where all that it could be chosen for is beaten beyond a margin by another class at that rung.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from neuromap.arrays.array_types import Floats
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 
 SHARE = 5
 """The default budget is that of all full trainings divided by it."""
@@ -23,7 +24,8 @@ SHARE = 5
 class Plan(NamedTuple):
     """How a budget of epochs is shared out, for each seed."""
 
-    trunk: int  # epochs of the first class before all others start
+    budget: int
+    trunk: int  # epochs of the weights from which all classes start
     rungs: tuple[int, ...]  # epochs of every rung, for all classes together
     full: int  # epochs of a full training; no rung gives a class more
 
@@ -33,32 +35,35 @@ class Plan(NamedTuple):
 
 
 def default_budget(n_classes: int, full: int) -> int:
-    """Give the epochs that a search takes where nobody says."""
-    return max(full, -(-n_classes * full // SHARE), _least(n_classes))
+    """Give the epochs that a search takes where nobody says: of one class those of a full training."""
+    return max(full if n_classes == 1 else full // 2, -(-n_classes * full // SHARE), _least(n_classes))
 
 
 def _n_rungs(n_classes: int) -> int:
-    return 1 + max(1, math.ceil(math.log2(n_classes) / 2))
+    return max(1, math.ceil(math.log2(n_classes) / 2))
 
 
 def _least(n_classes: int) -> int:
     """Give the epochs with which no class is left without one in any rung, and the trunk has one."""
-    return 1 + _n_rungs(n_classes) * n_classes if n_classes > 1 else 1
+    return 1 + _n_rungs(n_classes) * n_classes
+
+
+def full_plan(n_classes: int, full: int) -> Plan:
+    """Plan to train every class fully."""
+    return Plan(n_classes * full, 0, (n_classes * full,), full)
 
 
 def plan_of(budget: int, n_classes: int, full: int) -> Plan:
-    """Share a budget out."""
-    if n_classes == 1:
-        return Plan(budget, (), full)
+    """Share a budget out: most of it for the trunk, but no more than a full training; the rest equally over rungs."""
     n_rungs, least = _n_rungs(n_classes), _least(n_classes)
     if budget < least:
         raise InputError(
-            f"budget {budget}: {n_classes} classes in {n_rungs} rungs take {least} epochs or more; give as many, or "
-            "fewer classes (--sample)"
+            f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')} take {least} epochs or "
+            "more; give as many, or search fewer classes (--sample)"
         )
-    trunk = max(1, min(full // 2, budget // 3, budget - n_rungs * n_classes))
+    trunk = max(1, min(full, 3 * budget // 5, budget - n_rungs * n_classes))
     each, more = divmod(budget - trunk, n_rungs)
-    return Plan(trunk, tuple(each + (more if k == n_rungs - 1 else 0) for k in range(n_rungs)), full)
+    return Plan(budget, trunk, tuple(each + (more if k == n_rungs - 1 else 0) for k in range(n_rungs)), full)
 
 
 class Standing(NamedTuple):

@@ -68,7 +68,7 @@ class SearchOptions(Value):
     )
     budget: int | None = option(
         "N  Epochs of all trainings together, for each seed.  [default: a fifth of what training every class fully "
-        "would take, and at least one full training]",
+        "takes, and at least half a full training]",
         within=(1, 10_000_000),
         group=COMMON,
     )
@@ -88,6 +88,11 @@ class SearchOptions(Value):
         "Z  Standard errors of the validation images by which a class must be beaten to be dropped.",
         2.0,
         within=(0, 100),
+    )
+    full: bool = option(
+        "--full  Train every class fully, from drawn weights, and drop none: what a search is measured against.",
+        False,
+        choices=(False, True),
     )
     training: Mapping[str, Any] | None = None
     folder: str | Path | None = option(

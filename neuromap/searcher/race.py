@@ -4,55 +4,60 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
-from neuromap.accuracy.decision import decide
-from neuromap.accuracy.measure import MOST_FRAMES, ImageFrames, accuracy_on_chip
+from neuromap.accuracy.measure import MOST_FRAMES, accuracy_on_chip
+from neuromap.arrays.array_types import Floats
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.candidates.trained_spaces import TrainedNetwork
 from neuromap.explorer.explore import explore
-from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
+from neuromap.explorer.search.front import front_of
 from neuromap.explorer.search.measurements import options_of
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.build import require_frames
 from neuromap.network.network import Network
 from neuromap.options import keywords_of
-from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes
-from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, plan_of
+from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out
+from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, full_plan, plan_of
 from neuromap.searcher.options import SearchOptions
 from neuromap.searcher.result import AccuracyAt, ClassStatus, Search, SearchedClass, SearchPoint
-from neuromap.searcher.rung import TRAININGS, Rung, RungSetting, Trainings, claim_folder
-from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.searcher.rung import (
+    TRAININGS,
+    Rung,
+    RungSetting,
+    Trainings,
+    accuracy_by_model,
+    agrees_with_model,
+    claim_folder,
+    first_images,
+)
 from neuromap.training.network_training import require_parts
 from neuromap.training.options.node_settings import choose_for_chip
 from neuromap.training.options.training_options import HardwareOptions, chosen_options, require_torch
 
 _AGAIN = 0.5
-"""Learning rate of trainings that start from weights, as a part of that of the first."""
+"""Learning rate of a training that starts from weights, as a part of that of the training before."""
+TOGETHER = 8
+"""Classes under which the trunk is trained in turn, at most."""
 _MOST_MOMENTS, _FRAMES = 8, 4
 """Without a deadline: moments at which classes are compared, and frames of every row that they cover."""
 _OF_PLAN = {"epochs", "learning_rate", "seed"}
@@ -63,11 +68,10 @@ _OF_PLAN = {"epochs", "learning_rate", "seed"}
 def search(network: Network, asked: SearchOptions) -> Search:
     """Search patterns and weights together: one network for each behaviour class, trained by successive halving.
 
-    The network of streaming's class is trained from drawn weights, those of all other classes start from the weights
-    of the class from which fewest edges differ: weights have equal shapes under every pattern. A budget of epochs is
-    shared out over rungs; after each, classes are dropped that another beats beyond the margin in all they could be
-    chosen for. Rollouts of the classes that stay are mapped and verified as :func:`neuromap.explore` does, and each
-    point of the front is run on all images.
+    Weights have equal shapes under every pattern, so all classes start from one set of them, the trunk, that is trained
+    under several classes in turn. A budget of epochs is shared out over rungs; after each, classes are dropped that
+    another beats beyond the margin in all they could be chosen for. Rollouts of the classes that stay are mapped and
+    verified as :func:`neuromap.explore` does, and each point of the front is run on all images.
 
     Parameters
     ----------
@@ -88,6 +92,9 @@ def search(network: Network, asked: SearchOptions) -> Search:
         As there.
     budget : int, optional
         Epochs of all trainings together, for each seed. By default a fifth of what full trainings of all classes take.
+    full : bool
+        Whether every class is trained fully instead, from drawn weights, and none is dropped: what a search is measured
+        against.
     seeds : sequence of int
         Of trainings. Of several, classes are compared by their means, and the network of the best one is kept.
     sample : int, optional
@@ -139,17 +146,17 @@ def search(network: Network, asked: SearchOptions) -> Search:
     entrants = _entrants(listed.places, asked, chip)
     n_live = sum(one.is_live for one in entrants)
     budget = default_budget(n_live, full.epochs) if asked.budget is None else asked.budget
-    plan = plan_of(budget, n_live, full.epochs)
+    plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs)
     with ExitStack() as opened:
         folder = Path(opened.enter_context(TemporaryDirectory()) if asked.folder is None else asked.folder)
-        held = {part: images[part] for part in ("train", "validation")}
+        held = {"train": images["train"], "validation": first_images(images["validation"])}
         rest = {name: value for name, value in training.items() if name not in _OF_PLAN}
         setting = RungSetting(network, chip, held, rest, folder / TRAININGS)
-        digest = claim_folder(folder, setting)
+        digest = claim_folder(folder, setting, images)
         race = _Race(entrants, asked, chip, folder, images, plan, full.learning_rate, digest)
         with Trainings(setting, asked.workers, race.tell) as trainings:
             race.run(trainings)
-        points, is_exact = race.points()
+        points = race.points()
         found = Search(
             network=network.name,
             chip=chip.name,
@@ -161,13 +168,13 @@ def search(network: Network, asked: SearchOptions) -> Search:
             seeds=tuple(asked.seeds),
             n_images=len(images["validation"].images),
             n_classes=listed.n_classes,
-            budget=budget,
+            budget=plan.budget,
             spent=race.spent,
             full_epochs=full.epochs,
             margin=asked.margin,
             points=points,
             classes=tuple(race.described(one) for one in sorted(entrants, key=lambda one: one.place.number)),
-            is_exact=is_exact,
+            is_exact=all(one.explored.gap.is_exact for one in race.live if one.explored is not None),
             folder="" if asked.folder is None else str(folder),
         )
         if asked.folder is not None:
@@ -181,7 +188,9 @@ def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
     require_parts(asked.images)
     for part in ("train", "validation"):
         if part not in asked.images:
-            raise InputError(f"search: images have no part {part}; classes are trained on train, compared on validation")
+            raise InputError(
+                f"search: images have no part {part}; classes are trained on train, compared on validation"
+            )
         needs(f"search: images, {part}", asked.images[part], ImageSet)
     return asked.images
 
@@ -194,15 +203,14 @@ class _Entrant:
     """A class in the race."""
 
     place: ClassPlace
-    parent: _Entrant | None  # whose weights it starts from
     status: ClassStatus = "trained"
     why: str = ""
     epochs: int = 0
-    taken: int = 0  # epochs behind the weights that it started from
     rungs: dict[int, Rung] = field(default_factory=dict)  # the last ones, by seed
     networks: dict[int, Network] = field(default_factory=dict)
-    rows: list[ExploredRow] = field(default_factory=list)  # as mapped with the weights of the trunk
-    accuracy: dict[int, np.ndarray] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
+    explored: Exploration | None = None  # of its patterns, as mapped last
+    rows: list[ExploredRow] = field(default_factory=list)  # those of its patterns that no other one beats
+    accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
 
     @property
     def is_live(self) -> bool:
@@ -216,9 +224,10 @@ class _Entrant:
     def leave(self, status: ClassStatus, why: str) -> None:
         self.status, self.why = status, why
 
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Floats:
         """Accuracies of its rows, means over the seeds."""
-        return np.mean(list(self.accuracy.values()), axis=0)
+        found: Floats = np.mean(list(self.accuracy.values()), axis=0)
+        return found
 
     def best(self) -> tuple[list[float | None], list[float | None]]:
         """Mean and spread of its best row at every moment."""
@@ -232,7 +241,7 @@ class _Entrant:
         return means, spreads
 
     def best_seed(self) -> int:
-        """The seed whose network is kept: the most accurate over all rows and moments."""
+        """Give the seed whose network is kept: the most accurate over all rows and moments."""
         return max(self.accuracy, key=lambda seed: (float(np.nan_to_num(self.accuracy[seed]).mean()), -seed))
 
 
@@ -240,10 +249,7 @@ def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec
     """Enter all classes, but for those whose times no training can mend."""
     found, earliest = list[_Entrant](), list[float]()
     for place in places:
-        parent = None if place.neighbour is None else found[place.neighbour]
-        while parent is not None and not parent.is_live:
-            parent = parent.parent
-        entrant = _Entrant(place, parent)
+        entrant = _Entrant(place)
         found.append(entrant)
         steps = least_first_response(place, asked.executions)
         if steps is None:
@@ -267,7 +273,7 @@ def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec
 
 
 class _Race:
-    """Rungs, one after the other, and what is decided between them."""
+    """Rungs, one after the other, and what is decided between them; then the front."""
 
     def __init__(
         self,
@@ -282,11 +288,12 @@ class _Race:
     ) -> None:
         self._entrants, self._asked, self._chip, self._folder = entrants, asked, chip, folder
         self._images, self._plan, self._rate, self._digest = images, plan, learning_rate, digest
-        self.costs = asked.costs if asked.max_cores is None or CORES in asked.costs else (*asked.costs, CORES)
+        self.costs = asked.costs if asked.max_cores is None or CORES in asked.costs else (CORES, *asked.costs)
         self.moments: tuple[float, ...] = ()
         self.spent = 0
+        self._tolerance = 0.0
         self._told = 0
-        self._trunk: Network | None = None
+        self._trunk: dict[int, Rung] = {}
 
     @property
     def live(self) -> list[_Entrant]:
@@ -294,92 +301,105 @@ class _Race:
 
     def tell(self, rung: Rung) -> None:
         self._told += rung.epochs
-        self._asked.progress("training", self._told, (self._plan.trunk + sum(self._plan.rungs)) * len(self._asked.seeds))
+        self._asked.progress("training", self._told, self._plan.budget * len(self._asked.seeds))
+
+    # training
 
     def run(self, trainings: Trainings) -> None:
-        """Train the trunk, then rung after rung the classes that are still in."""
-        trunk = self.live[0]
-        self._train(trainings, [trunk], self._plan.trunk)
-        self._map_with_first_weights(trunk)
-        left_over = 0
-        for number in range(len(self._plan.rungs)):
-            live = self.live
-            epochs = self._plan.epochs(number, len(live), left_over)
-            left_over += self._plan.rungs[number] - epochs * len(live)
-            if epochs:
-                self._train(trainings, live, epochs)
-            self._measure()
-            if len(live) > 1:
-                self._drop(number)
-        if not self._plan.rungs:
+        """Train the trunk, then in rungs the classes that are still in; map them with the weights they end with."""
+        if self._asked.full:
+            self._train(trainings, self.live, self._plan.full)
+        else:
+            self._run_rungs(trainings)
+        self._map({one: one.networks[self._asked.seeds[0]] for one in self.live})
+        if not self.moments:
+            self.moments = self._moments()
+        self._measure()
+        kept = {one: one.networks[one.best_seed()] for one in self.live if one.best_seed() != self._asked.seeds[0]}
+        if kept:  # of several seeds the best one, whose rows may take other cores
+            self._map(kept)
             self._measure()
 
+    def _run_rungs(self, trainings: Trainings) -> None:
+        trunk = self._train_trunk(trainings)
+        self._map(dict.fromkeys(self.live, trunk), verify=False)
+        self.moments = self._moments()
+        self._drop_late()
+        left_over = 0
+        for number, all_epochs in enumerate(self._plan.rungs):
+            live = self.live
+            epochs = self._plan.epochs(number, len(live), left_over)
+            left_over += all_epochs - epochs * len(live)
+            if epochs:
+                self._train(trainings, live, epochs)
+            if len(live) > 1:
+                self._measure()
+                self._drop(number)
+
+    def _train_trunk(self, trainings: Trainings) -> Network:
+        """Train the weights from which all classes start: under several of them in turn, as different as there are."""
+        together = spread_out([one.place for one in self.live], TOGETHER)
+        patterns = tuple(place.pattern.values for place in together)
+        epochs = self._plan.trunk
+        for seed in self._asked.seeds:
+            self._trunk[seed] = Rung(patterns, seed, 0, epochs, self._rate, self._digest, is_trunk=True)
+        self.spent += epochs
+        return trainings.train(self._trunk, {})[self._asked.seeds[0]]
+
     def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int) -> None:
-        """Train classes from their own weights, or from their neighbours' where they have none."""
+        """Train classes on from where they are."""
         rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
-        before = {one.place.number: dict(one.rungs) for one in entrants}
         for one in entrants:
-            if not one.rungs and one.parent is not None:
-                one.taken = one.parent.taken + one.parent.epochs
             for seed in self._asked.seeds:
-                key, start = (one.place.number, seed), before[one.place.number].get(seed)
-                if start is None and one.parent is not None:
-                    start = one.parent.rungs[seed]
-                rate = self._rate if start is None else self._rate * _AGAIN
+                key = one.place.number, seed
+                start = one.rungs.get(seed, self._trunk.get(seed))
                 number = 0 if start is None else start.number + 1
+                rate = self._rate * _AGAIN**number
                 lineage = self._digest if start is None else start.name
-                one.rungs[seed] = rungs[key] = Rung(one.place.pattern.values, seed, number, epochs, rate, lineage)
+                rungs[key] = one.rungs[seed] = Rung((one.place.pattern.values,), seed, number, epochs, rate, lineage)
                 if start is not None:
                     starts[key] = start
-        for (number, seed), network in trainings.train(rungs, starts).items():
-            next(one for one in entrants if one.place.number == number).networks[seed] = network
+        trained = trainings.train(rungs, starts)
         for one in entrants:
+            one.networks = {seed: trained[one.place.number, seed] for seed in self._asked.seeds}
             one.epochs += epochs
         self.spent += epochs * len(entrants)
 
-    def _map_with_first_weights(self, trunk: _Entrant) -> None:
-        """Map the rows of every class with the trunk's weights: what times and cores they will have, or nearly."""
-        self._trunk = network = trunk.networks[self._asked.seeds[0]]
-        refusals = []
-        for one in self.live:
-            pattern = RolloutPattern(network, one.place.pattern.values, one.place.pattern.name)
-            found = self._explored(network, pattern, within="class", objectives=["times", *self._titles()], verify=False)
+    # what is known of the classes
+
+    def _map(self, networks: Mapping[_Entrant, Network], *, verify: bool = True) -> None:
+        """Map the rollouts of classes with some weights: their times, cores and energy."""
+        most, workers = self._asked.max_cores, self._asked.workers
+        refusals = list[str]()
+        for one, network in networks.items():
+            found = explore(
+                network,
+                self._chip,
+                RolloutPattern(network, one.place.pattern.values, one.place.pattern.name),
+                within="class",
+                executions=self._asked.executions,
+                objectives=["times", *(cost.title for cost in self.costs)],
+                verify=verify,
+                store=self._folder / "rows.sqlite",
+                processes=workers.processes,
+                scheduler=workers.scheduler,
+            )
             mapped = [row for row in found.rows if row.on_class_front]
-            most = self._asked.max_cores
             one.rows = [row for row in mapped if most is None or (row.cores or 0) <= most]
+            one.explored = found
+            if ENERGY in self.costs:
+                self._tolerance = max(self._tolerance, found.energy_tolerance)
             if not mapped:
-                refusals.append(most_frequent_refusal(row.message for row in found.rows if row.message) or "no row")
+                refusals.append(most_frequent_refusal(row.message for row in found.rows if row.message))
                 one.leave("does not fit", refusals[-1])
             elif not one.rows:
                 least = min(row.cores or 0 for row in mapped)
                 refusals.append(f"takes {counted(least, 'core')}, more than the {most} that are asked for")
-                one.leave("dropped", f"{refusals[-1]}, with the weights of {trunk.name}")
+                one.leave(
+                    "dropped", refusals[-1] if verify else f"{refusals[-1]}, with the weights that it starts from"
+                )
         if not self.live:
             raise DoesNotFitError(f"search: no class fits: {most_frequent_refusal(refusals)}")
-        self.moments = self._moments()
-        for one in self.live:
-            if not any(_frames_by(row, moment) for row in one.rows for moment in self.moments):
-                one.leave("dropped", f"no row of it answers by {with_unit(self.moments[-1], 's')}, as first mapped")
-        if not self.live:
-            raise InputError(
-                f"deadline {with_unit(self.moments[-1], 's')}: is before the first response of every row; give a later one"
-            )
-
-    def _explored(self, network: Network, given: RolloutPattern | str, **how: Any) -> Exploration:
-        workers = self._asked.workers
-        return explore(
-            network,
-            self._chip,
-            given,
-            executions=self._asked.executions,
-            store=self._folder / "rows.sqlite",
-            processes=workers.processes,
-            scheduler=workers.scheduler,
-            **how,
-        )
-
-    def _titles(self) -> list[str]:
-        return [one.title for one in self.costs]
 
     def _moments(self) -> tuple[float, ...]:
         """Give the deadline, or moments at which frames are known, as far as every class has some."""
@@ -389,25 +409,48 @@ class _Race:
         first = min(first for rows in spans for first, _ in rows)
         last = max(min(first + (_FRAMES - 1) * period for first, period in rows) for rows in spans)
         if self._chip.is_timed:  # as weights change, so do times
-            return tuple(float(f"{moment:.3g}") for moment in np.geomspace(1.1 * first, 1.1 * last, _MOST_MOMENTS))
+            return tuple(float(f"{at:.3g}") for at in np.geomspace(1.1 * first, 1.1 * last, _MOST_MOMENTS))
         every = sorted({float(f"{a + k * b:.12g}") for rows in spans for a, b in rows for k in range(_FRAMES)})
         every = [moment for moment in every if moment <= last * (1 + 1e-9)]
         chosen = np.unique(np.linspace(0, len(every) - 1, min(_MOST_MOMENTS, len(every))).round().astype(int))
         return tuple(every[k] for k in chosen)
 
-    def _measure(self) -> None:
-        """Measure every class that is still in, at all moments."""
+    def _drop_late(self) -> None:
+        """Drop classes none of whose rows answers by the last moment, where ticks are timed."""
+        last, answers = self.moments[-1], dict[_Entrant, float]()
         for one in self.live:
-            for seed, network in one.networks.items():
-                pattern = RolloutPattern(network, one.place.pattern.values)
-                held = self._images["validation"]
-                curves = DeadlineAccuracy(self.moments[-1], held, [TrainedNetwork(pattern, network, None)])
-                one.accuracy[seed] = np.array(
-                    [
-                        [curves.of(network, row.candidate.values, n) if (n := _frames_by(row, at)) else math.nan for at in self.moments]
-                        for row in one.rows
-                    ]
+            answers[one] = min(row.first_response_seconds for row in one.rows)
+            if answers[one] > last * (1 + 1e-9):
+                one.leave(
+                    "dropped", f"answers after {with_unit(answers[one], 's')}, with the weights that it starts from"
                 )
+        if not self.live:
+            least = with_unit(min(answers.values()), "s")
+            raise InputError(
+                f"deadline {with_unit(last, 's')}: is before the first response of every rollout, {least} at the "
+                f"earliest; give {least} or more"
+            )
+
+    def _measure(self) -> None:
+        """Measure the accuracy of all rows of the classes that are still in, at all moments."""
+        for one in self.live:
+            one.accuracy = {seed: self._accuracy_of(one, network) for seed, network in one.networks.items()}
+
+    def _accuracy_of(self, one: _Entrant, network: Network) -> Floats:
+        known = dict[tuple[int, ...], Floats]()
+        found = np.full((len(one.rows), len(self.moments)), math.nan)
+        most = {row.candidate.values: max(1, _frames_by(row, self.moments[-1])) for row in one.rows[::-1]}
+        for row in one.rows:
+            values = row.candidate.values
+            most[values] = max(most[values], _frames_by(row, self.moments[-1]))
+        for k, row in enumerate(one.rows):
+            values = row.candidate.values
+            if values not in known:
+                known[values] = accuracy_by_model(network, values, self._images["validation"], most[values])
+            for m, moment in enumerate(self.moments):
+                if n := _frames_by(row, moment):
+                    found[k, m] = known[values][n - 1]
+        return found
 
     def _drop(self, rung: int) -> None:
         """Drop the classes that are beaten in all they could be chosen for."""
@@ -432,7 +475,7 @@ class _Race:
             n_patterns=len(one.place.patterns),
             status=one.status,
             why=one.why,
-            started_from=None if one.parent is None or not one.rungs else one.parent.place.number,
+            neighbour=one.place.neighbour,
             changed=tuple(f"{u} -> {v}" for u, v in one.place.changed),
             epochs=one.epochs,
             accuracy=tuple(means or nothing),
@@ -441,62 +484,61 @@ class _Race:
 
     # the front
 
-    def points(self) -> tuple[tuple[SearchPoint, ...], bool]:
-        """Map the rollouts of the classes that stayed, and run those on the front on all images."""
-        network, trained, keeps = self._trunk, list[tuple[RolloutPattern, Any]](), self._asked.folder is not None
-        assert network is not None, "points come after the race"
-        for one in self.live:
-            made, file = one.networks[one.best_seed()], self._folder / f"{_file_name(one)}.toml"
-            if keeps:
-                made.save(file)
-            pattern = RolloutPattern(network, one.place.pattern.values, one.place.pattern.name)
-            trained.append((pattern, str(file) if keeps else made))
-        limits = None if self._asked.max_cores is None else Limits(cores=self._asked.max_cores)
-        images, found = self._images["validation"], dict[float, Exploration]()
-        for moment in self.moments:
-            how = {"trained": trained, "images": images, "deadline": moment, "limits": limits}
-            objectives = [ACCURACY.title, *self._titles()]
-            found[moment] = self._explored(network, trained[0][0], objectives=objectives, **how)
-        return self._joined(found), all(one.gap.is_exact for one in found.values())
-
-    def _joined(self, found: Mapping[float, Exploration]) -> tuple[SearchPoint, ...]:
-        """Join the fronts of all moments; of rows that are equal in all objectives the earliest one stays."""
-        best_at = dict[tuple[tuple[int, ...], str], list[float]]()
-        rows = dict[tuple[tuple[int, ...], str], tuple[Exploration, ExploredRow]]()
-        for moment, exploration in found.items():
-            for row in _one_of_equals([r for r in exploration.rows if r.on_front], (ACCURACY, *self.costs)):
-                key = row.candidate.values, row.candidate.execution
-                best_at.setdefault(key, []).append(moment)
-                rows.setdefault(key, (exploration, row))
-        if not rows:
-            first = next(iter(found.values()))
-            raise DoesNotFitError(f"search: {first.gap.statement}")
-        points = list[SearchPoint]()
-        for key, (exploration, row) in rows.items():
-            before = points[-1].values if points else tuple(1 for _ in key[0])
-            points.append(self._point(exploration, row, tuple(best_at[key]), before))
+    def points(self) -> tuple[SearchPoint, ...]:
+        """Give the rows that are on the front at some moment, and run them on all images."""
+        best_at, rows = dict[tuple[int, int], list[float]](), list[tuple[_Entrant, int]]()
+        for m, moment in enumerate(self.moments):
+            for place in self._front(m):
+                if place not in rows:
+                    rows.append(place)
+                best_at.setdefault((place[0].place.number, place[1]), []).append(moment)
+        points, files = list[SearchPoint](), dict[int, str]()
+        for one, k in rows:
+            number = one.place.number
+            if number not in files:
+                files[number] = self._saved(one)
+            before = points[-1].values if points else (1,) * len(one.place.pattern.values)
+            points.append(self._point(one, k, tuple(best_at[number, k]), before, files[number]))
         return tuple(points)
 
+    def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
+        """Give the rows on the front at a moment; of those that are equal in all objectives the earliest one."""
+        places, figures = list[tuple[_Entrant, int]](), list[list[float]]()
+        for one in self.live:
+            accuracy = one.accuracy[one.best_seed()]
+            for k, row in enumerate(one.rows):
+                if not math.isnan(accuracy[k, moment]):
+                    places.append((one, k))
+                    figures.append([1 - float(accuracy[k, moment]), *self._cost(row)])
+        kept = dict[tuple[float, ...], tuple[_Entrant, int]]()
+        on_front = [n for n, is_on in enumerate(front_of(figures, self._tolerance)) if is_on]
+        for n in sorted(on_front, key=lambda n: [_rank(places[n][0].rows[places[n][1]], axis) for axis in OBJECTIVES]):
+            kept.setdefault(tuple(figures[n]), places[n])
+        return list(kept.values())
+
+    def _saved(self, one: _Entrant) -> str:
+        """Write the network of a class; empty where nothing is kept."""
+        if self._asked.folder is None:
+            return ""
+        name = one.place.pattern.name or ""
+        stem = name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
+        one.networks[one.best_seed()].save(self._folder / f"{stem}.toml")
+        return str(self._folder / f"{stem}.toml")
+
     def _point(
-        self, exploration: Exploration, row: ExploredRow, best_at: tuple[float, ...], before: tuple[int, ...]
+        self, one: _Entrant, k: int, best_at: tuple[float, ...], before: tuple[int, ...], file: str
     ) -> SearchPoint:
-        values = row.candidate.values
-        key = class_key(RolloutPattern(self._entrants[0].place.pattern.network, values))
-        one = next(one for one in self.live if class_key(one.place.pattern) == key)
-        seed = one.best_seed()
-        network = one.networks[seed]
-        pattern = RolloutPattern(network, values, row.pattern)
-        mapped = map_with_stages(
-            Rollout(network, pattern, row.candidate.execution), self._chip, options_of(row.candidate).meant_for(self._chip)
-        )
-        held = self._images["validation"]
-        curves = DeadlineAccuracy(self.moments[-1], held, [TrainedNetwork(pattern, network, None)])
+        row, seed = one.rows[k], one.best_seed()
+        network, values = one.networks[seed], row.candidate.values
+        assert one.explored is not None, "its rows are of it"
+        rollout = Rollout(network, RolloutPattern(network, values, row.pattern), row.candidate.execution)
+        mapped = map_with_stages(rollout, self._chip, options_of(row.candidate).meant_for(self._chip))
         part = "test" if "test" in self._images else "validation"
-        n_frames = min(MOST_FRAMES, max(1, _frames_by(row, self.moments[-1])))
-        shown = self._images[part]
-        accuracy = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1)
-        tick = self._chip.tick_seconds
+        shown, n_frames = self._images[part], max(1, _frames_by(row, self.moments[-1]))
+        on_chip = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1).frames
+        tick, chip = self._chip.tick_seconds, self._asked.chip
         edges = zip(network.edges, values, before, strict=True)
+        curve = zip(self.moments, one.accuracy[seed][k].tolist(), strict=True)
         return SearchPoint(
             pattern=row.pattern,
             execution=row.candidate.execution,
@@ -507,23 +549,20 @@ class _Race:
             energy_joules=row.energy_joules if ENERGY in self.costs else None,
             first_response_seconds=row.first_response_seconds,
             sampling_frequency_hz=row.sampling_frequency_hz,
-            curve=tuple(
-                AccuracyAt(at, curves.of(network, values, n)) for at in self.moments if (n := _frames_by(row, at))
-            ),
+            curve=tuple(AccuracyAt(at, accuracy) for at, accuracy in curve if not math.isnan(accuracy)),
             best_at=best_at,
             part=part,
             n_images=len(shown.images),
-            on_chip=tuple(
-                AccuracyAt(frame.tick * tick if frame.seconds is None else frame.seconds, frame.accuracy)
-                for frame in accuracy.frames
-            ),
-            agrees=_agrees(mapped.rollout, mapped.program, shown, n_frames),
+            on_chip=tuple(AccuracyAt(f.tick * tick if f.seconds is None else f.seconds, f.accuracy) for f in on_chip),
+            agrees=agrees_with_model(mapped.rollout, mapped.program, shown, n_frames),
             verified=row.verified,
             proven=row.proven,
             seed=seed,
-            epochs=_line_of(one),
-            file=str(self._folder / f"{_file_name(one)}.toml") if self._asked.folder is not None else "",
-            map_command=map_command(exploration, row, "NET", {self._chip.name: [str(self._asked.chip)]} if isinstance(self._asked.chip, str | Path) else None),
+            epochs=one.epochs,
+            file=file,
+            map_command=map_command(
+                one.explored, row, file or "NET", None if isinstance(chip, ChipSpec) else {self._chip.name: [str(chip)]}
+            ),
             network=network,
         )
 
@@ -534,44 +573,6 @@ def _frames_by(row: ExploredRow, seconds: float) -> int:
     return 0 if left < 0 else min(MOST_FRAMES, math.floor(left * row.sampling_frequency_hz * (1 + 1e-9)) + 1)
 
 
-def _one_of_equals(rows: Sequence[ExploredRow], axes: Sequence[Objective]) -> list[ExploredRow]:
-    """Keep of rows that are equal in the objectives that which answers first, then most often, then for least."""
-    kept = dict[tuple[Any, ...], ExploredRow]()
-    for row in sorted(rows, key=lambda r: [_rank(r, one) for one in OBJECTIVES]):
-        kept.setdefault(tuple(getattr(row, one.name) for one in axes), row)
-    return list(kept.values())
-
-
 def _rank(row: ExploredRow, objective: Objective) -> float:
     value = getattr(row, objective.name)
     return math.inf if value is None else float(objective.sign * value)
-
-
-def _file_name(one: _Entrant) -> str:
-    name = one.place.pattern.name or ""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
-
-
-def _line_of(one: _Entrant) -> int:
-    """Count the epochs behind a class's weights, those of the classes that it descends from as far as it took them."""
-    return one.epochs + one.taken
-
-
-def _agrees(rollout: Rollout, program: ChipProgram, images: ImageSet, n_frames: int) -> bool:
-    """Whether chip and PyTorch model name the same class for every image in every frame."""
-    import torch
-
-    from neuromap.training.torch.measure_frames import class_scores
-    from neuromap.training.torch.rollout_model import NetworkModel
-
-    shown, model = ImageFrames.of(rollout, images, n_frames, 0), NetworkModel(rollout.network)
-    classes, (name,) = len(images.classes), rollout.network.inputs
-    rows, columns, features = rollout.network.nodes[name].shape or (1, 1, rollout.network.nodes[name].size)
-    for portion in shown.portions():
-        on_chip = simulate_batch(program, portion, threads=1).frames(shown.output)[:, shown.first :]
-        frames = torch.from_numpy(np.ascontiguousarray(portion[name].swapaxes(0, 1), dtype=np.float32))
-        values = model.window(rollout.pattern, {name: frames.unflatten(-1, (rows, columns, features))})
-        by_model = class_scores(values[shown.output][shown.first :], classes).argmax(-1).numpy().T
-        if not np.array_equal(decide(on_chip, classes), by_model):
-            return False
-    return True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from neuromap.network.network import Network
-from neuromap.render.value import Card, Documented, Paged, Printed, Tabled
+from neuromap.render.value import Card, Documented, Drawn, Paged, Printed, Tabled
 
 ClassStatus = Literal["trained", "dropped", "excluded", "does not fit"]
 
@@ -53,7 +53,7 @@ class SearchPoint(Card):
     verified, proven : bool or None
         As in :class:`neuromap.explorer.answer.rows.ExploredRow`.
     seed, epochs : int
-        Of its training; epochs of all rungs, those of the classes before it in its line of descent too.
+        Of its training; epochs of its rungs, without those of the trunk.
     file : str
         The network file; empty where nothing was kept.
     map_command : str
@@ -102,12 +102,12 @@ class SearchedClass(Card):
         ``"excluded"``: it was not trained, since no training can change what excludes it.
     why : str
         What dropped or excluded it; else empty.
-    started_from : int or None
-        Number of the class whose weights its training started from.
+    neighbour : int or None
+        Number of the class from which fewest of its edges differ; ``None`` for the first.
     changed : tuple of str
-        Edges in which it differs from that class, at least.
+        These edges.
     epochs : int
-        That it was trained, for each seed, without those of the class that it started from.
+        That it was trained, for each seed, without those of the trunk.
     accuracy, spread : tuple of float or None
         At every moment of the search, of its best row at the last rung: mean over the seeds, and standard deviation
         between them; ``None`` where there is no answer yet, or a single seed.
@@ -118,7 +118,7 @@ class SearchedClass(Card):
     n_patterns: int
     status: ClassStatus
     why: str
-    started_from: int | None
+    neighbour: int | None
     changed: tuple[str, ...]
     epochs: int
     accuracy: tuple[float | None, ...]
@@ -126,7 +126,7 @@ class SearchedClass(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Search(Documented, Tabled, Paged, Printed):
+class Search(Documented, Tabled, Paged, Drawn, Printed):
     """What a search found: the front, and what became of every class.
 
     Attributes
@@ -192,7 +192,11 @@ class Search(Documented, Tabled, Paged, Printed):
 
     def best(self, seconds: float | None = None) -> SearchPoint:
         """Give the point that is right most often at a moment of the search, by default the last; of fewest cores."""
-        at = self.moments[-1] if seconds is None else max((m for m in self.moments if m <= seconds * (1 + 1e-9)), default=self.moments[0])
+        at = (
+            self.moments[-1]
+            if seconds is None
+            else max((m for m in self.moments if m <= seconds * (1 + 1e-9)), default=self.moments[0])
+        )
         return max(self.points, key=lambda point: (_known_at(point, at), -point.cores, -point.first_response_seconds))
 
     def _facts(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""One rung of one class: a training that starts from the weights of another, and is kept as its checkpoint.
+"""One rung of one class: a training that starts from the weights of another, kept as its checkpoint; and its accuracy.
 
 A checkpoint is named by all that it depends on, the line of trainings before it included; so the same search takes up
 what is there, also a rung that was killed between two epochs.
@@ -9,30 +9,37 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from neuromap.accuracy.decision import decide
+from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.experiments.experiment_run import epochs_done
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import not_failed, not_lost
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.training.chip_training import train_for_chip
 from neuromap.training.network_training import network_digest
 
 Key = TypeVar("Key", bound=Hashable)
 _ASKED = "asked.json"
 _FORMAT = "neuromap search folder 1"
+_LOOKED_AT = 64
 TRAININGS = "trainings"
 """Folder of the checkpoints, in that of the search."""
 
@@ -50,12 +57,13 @@ class RungSetting(NamedTuple):
 class Rung(NamedTuple):
     """A training: under which pattern, how long, from which weights."""
 
-    values: tuple[int, ...]
+    patterns: tuple[tuple[int, ...], ...]  # R of every edge; of several patterns steps take them in turn
     seed: int
-    number: int  # 0 for the first training of a class
+    number: int  # of trainings before it
     epochs: int
-    learning_rate: float | None  # ``None`` for the one that is chosen
+    learning_rate: float
     lineage: str  # digest of what the weights at its start depend on
+    is_trunk: bool = False  # whether others start from it: then its learning rate stays, and the rest comes after it
 
     @property
     def name(self) -> str:
@@ -97,12 +105,11 @@ def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
 
 def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
     rung, network = job.rung, setting.network
-    options = {**setting.training, "epochs": rung.epochs, "seed": _seed(rung), "threads": 1}
-    if rung.learning_rate is not None:
-        options["learning_rate"] = rung.learning_rate
+    asked = {"epochs": rung.epochs, "seed": _seed(rung), "threads": 1, "learning_rate": rung.learning_rate}
     start = None if job.start is None else folder / job.start
-    rollout = Rollout(network, RolloutPattern(network, rung.values))
-    made = train_for_chip(rollout, setting.chip, setting.images, options, None, folder / rung.file, start=start)
+    rollouts = [Rollout(network, RolloutPattern(network, values)) for values in rung.patterns]
+    options = {**setting.training, **asked, **({"schedule": "decay"} if rung.is_trunk else {})}
+    made = train_for_chip(rollouts, setting.chip, setting.images, options, None, folder / rung.file, start=start)
     return TrainedRung(made.network)
 
 
@@ -161,12 +168,19 @@ class Trainings:
         return RungJob(rung, start.file, (self._folder / start.file).read_bytes() if self._travels else None)
 
 
-def claim_folder(folder: Path, setting: RungSetting) -> str:
+def first_images(images: ImageSet) -> ImageSet:
+    """Give the images that a training looks at after every epoch, to tell a stall: a search measures for itself."""
+    few = slice(_LOOKED_AT)
+    tracks = None if images.tracks is None else images.tracks[few]
+    return replace(images, images=images.images[few], labels=images.labels[few], tracks=tracks)
+
+
+def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
     """Make a folder that of this search, or refuse one that is of another; give the digest of what is trained."""
     asked = {
         "network": f"{setting.network.name} {network_digest(setting.network)}",
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
-        "data": f"{setting.images['train'].name} {_digest_of(setting.images)}",
+        "data": f"{images['train'].name} {_digest_of(images)}",
         "training": json.dumps(dict(setting.training), sort_keys=True),
     }
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
@@ -197,8 +211,47 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
 
 def _digest_of(images: Mapping[str, ImageSet]) -> str:
     found = sha256()
-    for part in sorted(images):
+    for part in ("train", "validation"):
         for array in (images[part].images, images[part].labels):
             found.update(repr(array.shape).encode())
             found.update(np.ascontiguousarray(array).tobytes())
     return found.hexdigest()[:16]
+
+
+# How often a network is right: by PyTorch, on the very frames that a chip is shown.
+
+
+def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray[np.int64]:
+    """Give the class that the model names for every image in every frame from the first response on."""
+    # shapes: returns (images, n_frames)
+    import torch
+
+    from neuromap.training.torch.measure_frames import class_scores
+    from neuromap.training.torch.rollout_model import NetworkModel
+
+    shown, model = ImageFrames.of(rollout, images, n_frames, 0), NetworkModel(rollout.network)
+    name = shown.encoding.node
+    shape = rollout.network.nodes[name].shape or (1, 1, rollout.network.nodes[name].size)
+    found = []
+    with torch.no_grad():
+        for portion in shown.portions():
+            frames = torch.from_numpy(np.ascontiguousarray(portion[name].swapaxes(0, 1), dtype=np.float32))
+            values = model.window(rollout.pattern, {name: frames.unflatten(-1, shape)})[shown.output]
+            found.append(class_scores(values[shown.first :], len(images.classes)).argmax(-1).numpy().T)
+    return np.concatenate(found)
+
+
+def accuracy_by_model(
+    network: Network, values: tuple[int, ...], images: ImageSet, n_frames: int
+) -> NDArray[np.float64]:
+    """Give the accuracy of every frame: that of :func:`neuromap.accuracy.accuracy_of_reference`, sooner."""
+    named = named_by_model(Rollout(network, RolloutPattern(network, values)), images, n_frames)
+    right: NDArray[np.float64] = (named == images.labels[:, np.newaxis]).mean(axis=0)
+    return right
+
+
+def agrees_with_model(rollout: Rollout, program: ChipProgram, images: ImageSet, n_frames: int) -> bool:
+    """Whether chip and model name the same class for every image in every frame."""
+    shown = ImageFrames.of(rollout, images, n_frames, 0)
+    spikes = simulate_batch(program, shown.portions(), threads=1).frames(shown.output)[:, shown.first :]
+    return np.array_equal(decide(spikes, len(images.classes)), named_by_model(rollout, images, n_frames))
