@@ -4,7 +4,7 @@
     python -m benchmarks.searched examples/digits/s.toml --epochs 24       other networks, shorter trainings
     python -m benchmarks.searched --from benchmarks/results/searched.json  what was measured, in sentences
 
-Both are ``neuromap search``, one process on one thread, each in a folder of its own: once as it is, once with ``--full``,
+Both are ``neuromap search``, one process on one thread, each in a folder of its own: as it is, and with ``--full``,
 where every class is trained from drawn weights and none is dropped. What is compared is the accuracy of the best point
 at every moment, on validation images; the front holds where the mean over the seeds is no lower than that of full
 trainings less their standard deviation between seeds. Processor time is of the whole command, mapping, verification

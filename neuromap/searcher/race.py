@@ -394,12 +394,12 @@ class _Race:
                 one.leave("does not fit", refusals[-1])
             elif not one.rows:
                 least = min(row.cores or 0 for row in mapped)
-                refusals.append(f"takes {counted(least, 'core')}, more than the {most} that are asked for")
+                refusals.append(f"takes {counted(least, 'core')}, with max_cores {most}; give {least} or more")
                 one.leave(
                     "dropped", refusals[-1] if verify else f"{refusals[-1]}, with the weights that it starts from"
                 )
         if not self.live:
-            raise DoesNotFitError(f"search: no class fits: {most_frequent_refusal(refusals)}")
+            raise DoesNotFitError(f"search: no rollout is left: {most_frequent_refusal(refusals)}")
 
     def _moments(self) -> tuple[float, ...]:
         """Give the deadline, or moments at which frames are known, as far as every class has some."""
