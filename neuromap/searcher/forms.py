@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.files.messages import counted
 from neuromap.render.document import (
     AMOUNT,
@@ -28,6 +27,7 @@ from neuromap.render.document import (
 from neuromap.render.numbers import joules
 from neuromap.render.page import SHARED, data_block, page_script, render_page
 from neuromap.render.plot import Panel, Plot, Point, draw_panels
+from neuromap.render.quantities import with_unit
 from neuromap.render.svg import standalone
 from neuromap.render.table import Column, Table, csv_text
 from neuromap.searcher.result import Search, SearchedClass, SearchPoint

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import ACCURACY, Objective
-from neuromap.explorer.answer.quantities import parse_quantity
 from neuromap.explorer.candidates.asked import read_objectives
 from neuromap.explorer.candidates.options import MAX_PERIOD
 from neuromap.files.argument_checks import whole_number
@@ -18,6 +17,7 @@ from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.jobs.runners import Workers
 from neuromap.jobs.silent import silent
 from neuromap.options import COMMON, Option, check_options, option
+from neuromap.render.quantities import parse_quantity
 from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
 from neuromap.explorer.search.front import front_of
@@ -34,6 +33,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.build import require_frames
 from neuromap.network.network import Network
 from neuromap.options import keywords_of
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out

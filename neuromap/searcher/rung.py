@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import decide
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
