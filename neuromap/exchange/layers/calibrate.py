@@ -110,6 +110,7 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
             "array for each"
         )
     ((tensor, shape),) = graph.inputs.items()
+    images = images.stills()
     which = np.unique(np.linspace(0, len(images.images) - 1, _IMAGES).astype(np.int64))
     low, high = images.seen
     shown = images.intensities(which) * np.float32(high - low) + np.float32(low)
