@@ -11,6 +11,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.render.document import Document
 
+# Where a document is described.
 _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
     {
         "accuracy": "accuracy.forms.DOCUMENT",
@@ -39,7 +40,6 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "verify": "cli.printing.documents.VERIFY",
     }
 )
-"""Where a document is described."""
 
 
 def list_schemas() -> list[str]:
