@@ -9,8 +9,7 @@ from typing import Any
 from neuromap.arrays.value import Value
 from neuromap.network.network import Network
 from neuromap.quantise import forms as quantise_forms
-from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, const, document, each, record
-from neuromap.render.parts import another
+from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, another, const, document, each, record
 
 _QUANTISATION = another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.")
 BRIAN2_REPORT = document(

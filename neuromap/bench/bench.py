@@ -34,9 +34,8 @@ from neuromap.bench.bench_report import (
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.program.structure import program_tensors
-from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals
+from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.argument_checks import path_given
@@ -39,8 +39,6 @@ _MODES = {"reset_mode": ("hard", "soft"), "reverse_reset_mode": ("none", "satura
 """Modes that are taken over, the default first."""
 _FED = ("spikes", "rate", "poisson")
 """Attributes of neurons whose spikes come from outside."""
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) -> Imported:

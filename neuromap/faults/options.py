@@ -16,9 +16,8 @@ from neuromap.jobs.silent import silent
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.options import COMMON, check_options, option
 from neuromap.render.value import Card
-from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import DEFAULT_STIMULI, RandomFrames
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
 
 if TYPE_CHECKING:
     from pathlib import Path

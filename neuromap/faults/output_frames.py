@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError
+from neuromap.faults.edited_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.faults.options import KINDS, Faults
-from neuromap.faults.struck_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import HostEvents, Sent, joined, sent_of, values_of
+from neuromap.simulation.engine.engine import HostEvents, Sent, joined, make_engine, sent_of, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.engine.noise import core_numbers
+from neuromap.simulation.engine.numpy_engine import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 

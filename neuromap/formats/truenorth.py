@@ -55,7 +55,7 @@ def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -
     Returns
     -------
     Program
-        By hand, to be run with :func:`neuromap.simulation.run.run_events.run_events`. A node for every port, called
+        By hand, to be run with :func:`neuromap.simulation.run.simulate.run_events`. A node for every port, called
         ``port -32`` and so on, has the lines that leave there.
 
     Raises

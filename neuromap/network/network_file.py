@@ -18,8 +18,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show
 from neuromap.files.sealed import Seal, seal_of_file
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.network.build import (
     check_name,
     check_pooling,

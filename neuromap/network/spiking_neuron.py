@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
 
 # IntegerNeuron: what all of them have in common, whatever they compute.
-Ints = NDArray[np.int64]
 MAX_CURRENTS = 16
 """Currents of one neuron."""
 

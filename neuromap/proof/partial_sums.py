@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof import codes
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 _LARGE = 1 << 20
 """Potentials of a neuron up to which each is looked at."""

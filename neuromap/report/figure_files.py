@@ -20,12 +20,9 @@ from neuromap.render.numbers import ordinal
 from neuromap.render.svg import PHONE, drawing, element, label, names_width, number, shorten, standalone, with_pdf
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip
-from neuromap.report.drawings.draw_links import draw_links
-from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
-from neuromap.report.drawings.draw_overview import draw_overview
-from neuromap.report.drawings.draw_timeline import draw_timeline
-from neuromap.report.drawings.draw_window import WINDOW, draw_window
+from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip, draw_links
+from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window
+from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows

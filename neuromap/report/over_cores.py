@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.render.document import NUMBER, POSITIVE, TEXT, each, pair, record
+from neuromap.render.document import EXECUTION, NUMBER, PATTERN, POSITIVE, TEXT, each, pair, record
 from neuromap.render.numbers import seconds as with_unit
-from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, log_ends
 from neuromap.render.svg import standalone
 from neuromap.render.table import Table, text_table

@@ -17,8 +17,8 @@ from neuromap.errors import StimulusError
 from neuromap.files.argument_checks import path_given, real_number, whole_number
 from neuromap.files.foreign import HEAD, kind_of_any, read_bytes
 from neuromap.files.messages import counted, show
-from neuromap.files.npz import read_npz
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
+from neuromap.files.unpacked import read_npz
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network

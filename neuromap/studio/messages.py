@@ -13,15 +13,14 @@ from neuromap.accuracy.accuracy import votes_of
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import NeuromapError
-from neuromap.faults.struck_program import links_in_use
+from neuromap.faults.edited_program import links_in_use
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import page_environment
 from neuromap.render.value import Card
-from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_network import draw_network, draw_window
 from neuromap.report.drawings.draw_timeline import draw_timeline
-from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.measure_row import core_map
 from neuromap.simulation.run.live_run import OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core

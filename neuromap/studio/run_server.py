@@ -22,7 +22,7 @@ from neuromap.simulation.stimulus import load_frames
 from neuromap.studio.guard import Address, Guard, Receive, Scope, Send
 from neuromap.studio.messages import Viewer, page_html
 from neuromap.studio.scene.commands import Offer, Session, act, line_of, scene_of_network
-from neuromap.studio.scene.scene import Scene
+from neuromap.studio.scene.scene import Scene, World
 from neuromap.studio.scene.scene_file import (
     MOST_BYTES,
     MOST_TOML_BYTES,
@@ -34,7 +34,6 @@ from neuromap.studio.scene.scene_file import (
     read_scene,
     scene_bytes,
 )
-from neuromap.studio.scene.world import World
 from neuromap.studio.sessions import KeptSessions, Sessions
 
 

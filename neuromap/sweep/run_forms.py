@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.registry import require_package
-from neuromap.render.document import COUNT, TEXT, by_name, document, each, record
+from neuromap.render.document import ANYTHING, COLUMNS, COUNT, TEXT, by_name, document, each, record
 from neuromap.render.numbers import joules, plain
-from neuromap.render.parts import ANYTHING, COLUMNS
 from neuromap.render.table import Column, Table, csv_text, print_rest, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.sweep.grouped_runs import value_text

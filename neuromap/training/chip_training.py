@@ -141,6 +141,12 @@ def train_for_chip(
     require_parts(images)
     task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
+    if options.precision != "float32" or options.graphs:
+        asked = "graphs" if options.graphs else f"precision {options.precision}"
+        raise InputError(
+            f"training: {asked}: for a chip sums of integers are trained, exact in float32 only, and means that go on "
+            f"from step to step; drop {'--graphs' if options.graphs else '--precision'}"
+        )
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, train
@@ -255,7 +261,7 @@ def _task(
     encoding = _encoding(network, images)
     asked_for = options
     require_onset(images, options)
-    over_time, learning = objective_of(given_rollout, rollouts, options, chip)
+    over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
     asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
     lines = (*choice.lines, *chosen)
@@ -268,6 +274,7 @@ def _task(
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of([one.pattern for one in trained], images["train"], learning)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)
     if network.is_graded:
         if hardware.no_bias:

@@ -159,7 +159,7 @@ def _chips(_: typer.Context) -> Iterable[str]:
 def _patterns(_: typer.Context) -> Iterable[str]:
     """Give the patterns of the network file that was typed before."""
     # nothing is parsed up to an option without its value, so that file is looked for among the words
-    from neuromap.files.toml_file import read_toml
+    from neuromap.files.toml_table import read_toml
     from neuromap.network.network import RESERVED_PATTERNS
     from neuromap.network.network_file import MAX_FILE_BYTES
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.crossbar.program import Program
 from neuromap.proof.codes import PARAMETERS, RAILS, RANDOM, REST, LiftedNeurons
 
-Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
 
 

@@ -14,7 +14,7 @@ from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.cost.measure_activity import CoreShares, share_labels
+from neuromap.simulation.cost.activity import CoreShares, share_labels
 from neuromap.verification.wave import NEVER, Ticks, Wiring, ticks_since_sampling
 
 _PART = -3

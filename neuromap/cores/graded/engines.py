@@ -13,15 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.cores.graded.pending import (
-    amounts_under_way,
-    checked_values,
-    events_of_tick,
-    graded_state,
-    twice_fed,
-)
+from neuromap.cores.graded.pending import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
+from neuromap.cores.synapse_list.program import pending_rows, synapses_of
 from neuromap.network.spiking_neuron import rounded
 from neuromap.simulation.engine.engine import (
     Engine,

@@ -22,6 +22,7 @@ from numba import int64, njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.compiling import cached
 from neuromap.cores.graded.program import GradedProgram
@@ -32,7 +33,6 @@ from neuromap.simulation.engine.kernel.emission import CALLED
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.words import trailing_zeros
 
-Ints = NDArray[np.int64]
 BLOCK = 8
 """Lanes of a block, of 32 bits each: a vector of AVX2."""
 LINE = 16

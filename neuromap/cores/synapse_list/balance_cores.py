@@ -15,28 +15,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.block_starts import Layout, block_start, layout_of
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
 from neuromap.cores.synapse_list.fit_weights import NEEDS_TWO, asks_for_runs
 from neuromap.cores.synapse_list.list_network import Room, room_of
 from neuromap.cores.synapse_list.program import ListProgram
-from neuromap.cores.synapse_list.recorded_work import PICOSECOND, RecordedWork, record_work, recorded_ticks
+from neuromap.cores.synapse_list.recorded_work import (
+    PICOSECOND,
+    Layout,
+    RecordedWork,
+    block_start,
+    layout_of,
+    record_work,
+    recorded_ticks,
+)
 from neuromap.errors import InputError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.tick_costs import TickCosts, tick_costs
+from neuromap.hardware.chip.chip_spec import ChipSpec, TickCosts, tick_costs
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.options.options import Objective
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.simulation.cost.energy import Counts, energy_of
 from neuromap.simulation.cost.tick_times import tick_clock
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
-Ints = NDArray[np.int64]
 PER_GROUP = 500
 """Proposals of an annealing per group, without a limit on seconds."""
 FEWEST, MOST = 100_000, 8_000_000

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
@@ -27,7 +28,6 @@ from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.infeasibility import Limit, Remedy, count_cores, refuse, refuse_core_count
 from neuromap.network.spiking_neuron import NO_FLOOR
 
-Ints = NDArray[np.int64]
 _MOST_TRIED = 200
 """Ways to cut a layer that are looked at."""
 

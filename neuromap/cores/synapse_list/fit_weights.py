@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.cores.synapse_list.program import one_run_holds
 from neuromap.hardware.chip.chip_spec import ChipSpec
-
-Ints = NDArray[np.int64]
 
 
 def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:

@@ -14,14 +14,13 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 
-Ints = NDArray[np.int64]
 POOL = 12
 """Groups of a pool, times the root of the number of all."""
 LAST = 256

@@ -15,14 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 SWEEPS = 8
 """Times that every group is offered a move."""
 LEAST = 2000

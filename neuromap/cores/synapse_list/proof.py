@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST, LiftedNeurons
 
-Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
 _VALUES = ("current_decay", "voltage_decay", "threshold", "bias", "refractory", "current", "voltage")
 _OPTIONS = {"reset": 0, "floor": 2**31 - 1, "subtract": 0}

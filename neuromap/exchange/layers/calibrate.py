@@ -26,7 +26,7 @@ from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_ele
 from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
-from neuromap.files.npz import read_npz
+from neuromap.files.unpacked import read_npz
 from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 
 Reals = NDArray[np.float32]

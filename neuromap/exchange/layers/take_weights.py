@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import all_weights, compute
-from neuromap.exchange.layers.decide import Decision, SpikeSums, decide, integer_rows
+from neuromap.exchange.layers.compute import Decision, SpikeSums, all_weights, compute, decide, integer_rows
 from neuromap.exchange.layers.find_structure import (
     Layer,
     Structure,

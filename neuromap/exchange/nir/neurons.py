@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.contract import Neurons
@@ -22,8 +22,6 @@ from neuromap.network.network import Network, plain_table
 from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _FORGETS = 1 / 64
 _KEEPS = 2.0**40
 """Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits."""

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
-from neuromap.formats.ranc.case import RancCase, RancCores, make_case
-from neuromap.formats.ranc.image import RancImage
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 

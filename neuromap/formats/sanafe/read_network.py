@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary, read_bytes
@@ -40,7 +41,6 @@ _NETWORK = re.compile(r"""^[\s{?]*["']?network["']?\s*:""", re.MULTILINE)
 _NESTED = re.compile(r"^ {200}|(?:[-?] +){32}", re.MULTILINE)
 _MOST_DEEP = 32
 Values = Mapping[str, Any]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

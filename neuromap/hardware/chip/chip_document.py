@@ -14,8 +14,7 @@ from neuromap.cores.core_kind import CORE_KINDS, DEFAULT, CoreKind, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, NeuronRules
 
 # Defects as tables: of a chip file, of a program's header, or of a TOML file of their own.

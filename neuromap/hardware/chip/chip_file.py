@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from neuromap.errors import ChipError
 from neuromap.files.argument_checks import mapping_given
 from neuromap.files.messages import did_you_mean, show, show_name
-from neuromap.files.toml_file import parse_toml, read_toml
+from neuromap.files.toml_table import parse_toml, read_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, keys_of_tables
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.registry import Registry, imported

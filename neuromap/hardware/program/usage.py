@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

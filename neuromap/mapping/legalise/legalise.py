@@ -18,12 +18,6 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted, did_you_mean
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, NodePort
-from neuromap.mapping.legalise.delay_segments import (
-    fewest_ticks_per_step,
-    segments_of_delay,
-    segments_of_edges,
-    shared_segments,
-)
 from neuromap.mapping.legalise.legalised import (
     Clock,
     HostLink,
@@ -34,6 +28,10 @@ from neuromap.mapping.legalise.legalised import (
     PartialSums,
     Population,
     clip_thresholds,
+    fewest_ticks_per_step,
+    segments_of_delay,
+    segments_of_edges,
+    shared_segments,
 )
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
-_STRATEGIES = "neuromap.mapping.place.strategies"
+_STRATEGIES = "neuromap.mapping.place.place"
 PLACERS: Registry[Any] = Registry(
     "placer",
     "neuromap.placers",
@@ -36,7 +36,7 @@ PLACERS: Registry[Any] = Registry(
     InputError,
     kind=Callable,  # type: ignore[arg-type]
 )
-"""Each is a :data:`neuromap.mapping.place.strategies.Strategy`."""
+"""Each is a :data:`neuromap.mapping.place.place.Strategy`."""
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
 MOST_TICKS = 1024

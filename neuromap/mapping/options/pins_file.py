@@ -32,9 +32,8 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import did_you_mean, show_name
-from neuromap.files.npz import read_npz
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
+from neuromap.files.unpacked import read_npz
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.dead_routes import unusable

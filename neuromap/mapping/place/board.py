@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
@@ -17,8 +18,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.dead_routes import defect_map
 from neuromap.mapping.options.budget import Progress
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FEW_CORES = 64
 """Cores up to which compiling would take longer than all that is gained."""
 _PLACES = 256

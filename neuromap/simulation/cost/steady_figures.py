@@ -24,14 +24,11 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import joules, plain
 from neuromap.render.value import Card
-from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.activity import Activity, energy_counts
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
+from neuromap.simulation.cost.activity import Activity, WorkCounter, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.frame_seconds import FrameSeconds, frame_seconds
-from neuromap.simulation.cost.measure_activity import WorkCounter
-from neuromap.simulation.cost.tick_times import TickClock, tick_clock
+from neuromap.simulation.cost.tick_times import FrameSeconds, TickClock, frame_seconds, tick_clock
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import WireCounts, WireSums
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks

@@ -11,11 +11,12 @@ d // 2 ticks are run at once, and nobody waits: their parcels are under way whil
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,52 @@ from neuromap.arrays.value import Value
 from neuromap.compiling import cached
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import EngineState, HostEvents, Sent, Totals, joined, sent_of, values_of
+from neuromap.simulation.engine.engine import (
+    EngineState,
+    HostEvents,
+    Sent,
+    Totals,
+    joined,
+    make_engine,
+    sent_of,
+    values_of,
+)
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.mpi.exchange import Exchange
+
+
+class Exchange(Protocol):
+    """One rank's end of what connects all ranks; every method is called by all of them, in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Which rank this is, from 0."""
+
+    @property
+    def size(self) -> int:
+        """Ranks in all."""
+
+    def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
+        """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype."""
+        # Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
+
+    def start(self, messages: Sequence[NDArray[Any]]) -> None:
+        """Begin to hand a parcel to every rank, one after the other; that to itself is empty."""
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Wait for the parcels of the last :meth:`start`, one from every rank."""
+
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Make memory that all ranks see, whatever is in it, from a cache line on; None where they share none."""
+
+    def share(self, array: Ints) -> list[Ints]:
+        """Give all ranks the array of every rank, each with one axis."""
+
+    def agree(self, value: float) -> float:
+        """Give all ranks the value of rank 0."""
+
+    def gather(self, array: Ints) -> list[Ints]:
+        """Give rank 0 the array of every rank, each with one axis; other ranks get no array."""
+
 
 _NO_END = 1 << 30
 """Ticks that are run at once where no wire leads from rank to rank."""

@@ -25,14 +25,14 @@ from neuromap.simulation.engine.engine import (
     Totals,
     check_run,
     check_state,
+    make_engine,
     sent_of,
     state_of_cores,
     values_of,
 )
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.mpi.exchange import Exchange
 from neuromap.simulation.mpi.rank_engine import (
+    Exchange,
     MessageEngine,
     RemoteWires,
     program_of_cores,
@@ -66,7 +66,7 @@ def simulate_on_ranks(
     program, frames
         The same on every rank.
     exchange : Exchange
-        To the other ranks, such as :class:`neuromap.simulation.mpi.mpi_exchange.MpiExchange`.
+        To the other ranks, such as :class:`neuromap.simulation.mpi.start_ranks.MpiExchange`.
     engine : {"fast", "numpy"}
         What runs the cores of each rank.
     threads : int

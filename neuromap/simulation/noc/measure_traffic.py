@@ -8,14 +8,26 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.noc.loads import EAST, IN, OUT, Flow, Mesh, Ways, Window, port_spikes
-from neuromap.simulation.noc.traffic import RouterClock, Traffic, WireCounter, WireCounts
+from neuromap.simulation.noc.traffic import (
+    EAST,
+    IN,
+    OUT,
+    Flow,
+    Mesh,
+    RouterClock,
+    Traffic,
+    Ways,
+    Window,
+    WireCounter,
+    WireCounts,
+    port_spikes,
+)
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
-Ints = NDArray[np.int64]
 _T = TypeVar("_T", bound=np.generic)
 _CHUNK = 2**20
 """Neurons whose ways are looked at together."""
@@ -151,9 +163,6 @@ def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) 
 #
 # ``docs/network-on-chip.md`` has the proof; it holds for every order in which links serve spikes, as long as no link
 # idles while a spike waits for it.
-
-
-Bools = NDArray[np.bool_]
 
 
 def unloaded_times(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, joined, values_of
+from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, joined, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import FedFrames, ticks_to_run
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.checkpoint import (

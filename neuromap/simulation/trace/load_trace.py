@@ -22,7 +22,6 @@ from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.program_bytes import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
-from neuromap.simulation.trace.file_digest import fits_its_digest
 from neuromap.simulation.trace.recorded_run import (
     CHECKED_VERSIONS,
     DTYPES,
@@ -41,6 +40,7 @@ from neuromap.simulation.trace.recorded_run import (
 )
 from neuromap.simulation.trace.recording import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace
+from neuromap.simulation.trace.trace_file import fits_its_digest
 
 if TYPE_CHECKING:
     import h5py

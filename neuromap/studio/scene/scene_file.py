@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from neuromap.errors import ChipError, InputError, NetworkError
 from neuromap.faults.edited_program import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
 from neuromap.files.messages import show
-from neuromap.files.toml_file import parse_toml
+from neuromap.files.toml_table import parse_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import MatrixSource

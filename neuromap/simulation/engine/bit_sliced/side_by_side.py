@@ -15,11 +15,10 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
-from neuromap.simulation.engine.compiled_runs import record_of
 from neuromap.simulation.engine.engine import Spikes
+from neuromap.simulation.engine.fast_engine import record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import State, aligned_empty
+from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent
 from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import Events, make_scratch

@@ -14,6 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+LONGEST = 64
+"""Longest loops that are compiled for their length: 2048 neurons, 4096 axons."""
+
+
+def as_extent(n: int) -> tuple[int, ...] | int:
+    """Give a size in the form that the kernels are compiled for."""
+    return (0,) * n if n <= LONGEST else n
+
+
+def extent(size: tuple[int, ...] | int) -> int:
+    """Give a size as an integer; compiled code has this function too."""
+    return size if isinstance(size, int) else len(size)
+
+
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
 _LARGE = 1 << 19
 """Bytes from which huge pages are asked for."""
@@ -53,7 +67,7 @@ class Shape(NamedTuple):
     """Sizes, equal for all cores."""
 
     # ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels
-    # are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels have loops
+    # are compiled for it. Beyond a length they are plain integers, and the kernels have loops
     # instead. Read both with ``extent`` of that file.
 
     n_cores: int

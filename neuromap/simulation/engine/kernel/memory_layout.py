@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
-from neuromap.simulation.engine.kernel.extents import as_extent, extent
-from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty
+from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
 from neuromap.simulation.engine.kernel.remote import RemoteTargets
 
 INT16 = 2**15 - 1

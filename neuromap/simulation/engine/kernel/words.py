@@ -25,7 +25,7 @@ from neuromap.simulation.engine.kernel.emission import (
     is_flat,
     splat,
 )
-from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.layout import extent
 
 
 @overload(extent, jit_options=INLINED)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
+from neuromap.simulation.engine.kernel.layout import Image, aligned_empty, extent
 from neuromap.simulation.engine.kernel.remote import Remote
 
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
