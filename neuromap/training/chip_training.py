@@ -261,7 +261,7 @@ def _task(
     encoding = _encoding(network, images)
     asked_for = options
     require_onset(images, options)
-    over_time, learning = objective_of(given_rollout, rollouts, options, chip)
+    over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
     asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
     lines = (*choice.lines, *chosen)
@@ -274,6 +274,7 @@ def _task(
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of([one.pattern for one in trained], images["train"], learning)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)
     if network.is_graded:
         if hardware.no_bias:

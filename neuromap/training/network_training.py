@@ -17,11 +17,13 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.behaviour import count_behaviour_classes
 from neuromap.rollout.class_numbers import class_numbers
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.cheapest_phases import DelayCost
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import LossOverTime
@@ -324,17 +326,19 @@ def objective_of(
     rollouts: Sequence[Rollout],
     options: TrainingOptions,
     chip: ChipSpec | None,
+    weight_cores: float = 0.0,
 ) -> tuple[LossOverTime, Learning | None]:
     """Give the loss over time in update steps, and how the pattern is learned, if it is."""
     from neuromap.training.torch.gates import Learning
 
     over_time = LossOverTime.read(options.loss_over_time).on(chip)
     if not isinstance(given, LearnedPattern):
-        if options.weight_time:
-            raise InputError(
-                f"training: weight_time {options.weight_time:g}: is for patterns that are learned; give --pattern "
-                "learned (in Python LearnedPattern), or drop it"
-            )
+        for name, weight in (("weight_time", options.weight_time), ("weight_cores", weight_cores)):
+            if weight:
+                raise InputError(
+                    f"training: {name} {weight:g}: is for patterns that are learned; give --pattern learned (in Python "
+                    "LearnedPattern), or drop it"
+                )
         over_time.require_in_time(rollouts)
         return over_time, None
     if options.preceding:
@@ -343,7 +347,26 @@ def objective_of(
             "its own; drop preceding, or train a pattern that was learned"
         )
     over_time.require_answer(given.network)
-    return over_time, Learning(given.execution, max(1, round(_WITH_GATES * options.epochs)), options.weight_time)
+    return over_time, Learning(
+        execution=given.execution,
+        epochs=max(1, round(_WITH_GATES * options.epochs)),
+        weight_time=options.weight_time,
+        weight_cores=weight_cores,
+        delays=() if chip is None else _delays(given.network, chip),
+        core_neurons=1 if chip is None else chip.neurons,
+    )
+
+
+def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
+    """Say what delays cost before weights are known: all neurons of a node are read over all its edges."""
+    leaving: dict[str, list[EdgeKey]] = {}
+    for u, v in network.edges:
+        if u not in network.inputs:
+            leaving.setdefault(u, []).append((u, v))
+    one_target = chip.kind.structure.ONE_TARGET
+    return tuple(
+        DelayCost(tuple(keys), network.nodes[u].size, chip.delay[1], one_target) for u, keys in leaving.items()
+    )
 
 
 def frames_to_measure(
@@ -381,7 +404,7 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
     )
 
 
-_WITH_GATES = 0.5
+_WITH_GATES = 0.6
 """Part of the epochs in which a pattern is learned; in the others the one that was found is trained."""
 
 

@@ -140,6 +140,14 @@ def soonest_responses(rollout: Rollout) -> dict[Pair, int]:
     -------
     mapping of (input, output) to int
         In update steps or ticks, for outputs that the input reaches; no phases with this period undercut any of them.
+
+    Examples
+    --------
+    >>> from neuromap.network import Network
+    >>> net = Network.from_edges([("I1", "A"), ("A", "B"), ("B", "O"), ("I2", "C"), ("C", "O")])
+    >>> r = Rollout(net, "sequential", "windowed")
+    >>> r.answers["I2"], soonest_responses(r)["I2", "O"]
+    (3, 2)
     """
     # along a walk phases may come closer by what its delays have to spare
     spare: dict[str, list[tuple[str, int]]] = {}

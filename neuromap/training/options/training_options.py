@@ -201,6 +201,12 @@ class HardwareOptions(Card):
         "32]",
         within=(1, 256),
     )
+    weight_cores: float = option(
+        "NATS  With --for and --pattern learned: what every core costs that copies and relays for delays would fill.",
+        0.0,
+        within=_RATES,
+        must=_FINITE,
+    )
 
     def __post_init__(self) -> None:
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")

@@ -1,8 +1,9 @@
 """The least first response of an inference factor, by two chains and a shortest path (docs/theorems)."""
 
 import heapq
-from itertools import product
+from itertools import count, product
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +102,58 @@ def test_colours_find_it_and_long_chains_are_along_the_path(rollouts, with_outpu
         found = {by_colours(net, output, factor, each) for each in phases} - {None}
         assert min(found, default=None) == best.get(factor)
         assert not found or best[factor] <= (factor - 1) ** 2
+
+
+def by_pebbles(net, output, factor):
+    """The same without cycles but self-edges: chain, and support with path, are walked together in the nodes' order."""
+    place = {v: k for k, v in enumerate(nx.topological_sort(nx.DiGraph([e for e in net.edges if e[0] != e[1]])))}
+    after = {u: [v for a, v in net.edges if a == u != v] for u in net.nodes}
+    sampled = {v for u, v in net.edges if u in net.inputs}
+    inner = [v for v in net.nodes if v not in net.inputs]
+    numbers = count()
+    # chain at c in its phase p, the other at w in phase a, already on the way from the input or still the support
+    front = [(0, next(numbers), (c, 1, w, 1, False)) for c in inner for w in inner]
+    done = set()
+    while front:
+        steps, _, state = heapq.heappop(front)
+        if state in done:
+            continue
+        done.add(state)
+        c, p, w, a, on_way = state
+        if c is None and w is None:
+            return steps
+        if c is None or (w is not None and place[w] <= place[c]):  # the first in the order moves: nobody comes after it
+            moves = [] if on_way or a == factor else [(0, x, a + 1, False) for x in after[w]]
+            if on_way or w in sampled:
+                begun = 0 if on_way else 1
+                moves += [(begun + 1, x, a % factor + 1, True) for x in after[w]]
+                moves += [(begun, None, 0, True)] if w == output else []
+            found = [(more, c, p, x, b, going) for more, x, b, going in moves]
+        else:
+            ways = [(x, p + 1) for x in after[c]] if p < factor else [(None, 0)]
+            found = [(0, x, b, w, a, on_way) for x, b in ways]
+        for more, c2, p2, w2, a2, going in found:
+            if c2 is not None and c2 == w2 and p2 != a2:  # they meet: the chain's phase holds
+                if not going:
+                    continue
+                more, a2 = more + (p2 - a2) % factor, p2
+            heapq.heappush(front, (steps + more, next(numbers), (c2, p2, w2, a2, going)))
+    return None
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
+@given(data=st.data())
+def test_two_pebbles_are_enough_without_long_cycles(data):
+    n, inputs = data.draw(st.integers(3, 6)), data.draw(st.integers(1, 2))
+    edges = {(data.draw(st.integers(0, v - 1)), v): None for v in range(inputs, n)}
+    edges |= {(u, data.draw(st.integers(inputs, n - 1))): None for u in range(inputs)}
+    pairs = st.tuples(st.integers(0, n - 1), st.integers(inputs, n - 1)).filter(lambda pair: pair[0] <= pair[1])
+    edges |= dict.fromkeys(data.draw(st.lists(pairs, max_size=6)))
+    net = Network.from_edges([(f"n{u}", f"n{v}") for u, v in edges])
+    output = data.draw(st.sampled_from(net.outputs))
+    best = by_brute_force(net, output)
+    assert best == {f: steps for f in range(1, len(net.nodes)) if (steps := by_pebbles(net, output, f)) is not None}
 
 
 def test_a_long_chain_may_cost_a_step():
