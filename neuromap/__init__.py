@@ -24,7 +24,7 @@ _HOMES = {
     "RolloutPattern": "rollout.pattern",
     "SeededWeights": "network.weights",
     "build_network": "network.build",
-    "check_program": "hardware.check.check_program",
+    "check_program": "hardware.checker",
     "explore": "explorer.explore",
     "from_nir": "exchange.nir.import_nir",
     "from_onnx": "exchange.layers.onnx_file",
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from neuromap.exchange.spike_traces import to_neo as to_neo
     from neuromap.exchange.spike_traces import to_sonata as to_sonata
     from neuromap.explorer.explore import explore as explore
-    from neuromap.hardware.check.check_program import check_program as check_program
+    from neuromap.hardware.checker import check_program as check_program
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec

@@ -57,8 +57,8 @@ def main() -> None:
     from neuromap.simulation.engine.engine import HostEvents
     from neuromap.simulation.engine.engine_choice import EngineChoice
     from neuromap.simulation.mpi.mpi_exchange import MpiExchange
-    from neuromap.simulation.mpi.rank_file import load_on_ranks
     from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
+    from neuromap.simulation.mpi.start_ranks import load_on_ranks
 
     exchange, began = MpiExchange(), time.perf_counter()
     chip = RankEngine(load_on_ranks(asked.program, exchange), exchange, EngineChoice(threads=1))

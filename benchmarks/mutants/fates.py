@@ -11,7 +11,7 @@ import neuromap as nm
 from benchmarks.mutants.faults import Mutation, mutate
 from benchmarks.mutants.programs import program_of
 from neuromap.errors import NeuromapError
-from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof.codes import PROVEN as PROVEN_CODE
 from neuromap.proof.codes import REASONS

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 
 import neuromap as nm
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import decide
 from neuromap.datasets import load_images
 
 

@@ -12,15 +12,15 @@ _HOMES = {
     "FrameAccuracy": "accuracy",
     "accuracy_of_reference": "measure",
     "accuracy_on_chip": "measure",
-    "decide": "decision",
-    "votes_of": "decision",
+    "decide": "accuracy",
+    "votes_of": "accuracy",
 }
 
 if TYPE_CHECKING:
     from neuromap.accuracy.accuracy import Accuracy as Accuracy
     from neuromap.accuracy.accuracy import FrameAccuracy as FrameAccuracy
-    from neuromap.accuracy.decision import decide as decide
-    from neuromap.accuracy.decision import votes_of as votes_of
+    from neuromap.accuracy.accuracy import decide as decide
+    from neuromap.accuracy.accuracy import votes_of as votes_of
     from neuromap.accuracy.measure import accuracy_of_reference as accuracy_of_reference
     from neuromap.accuracy.measure import accuracy_on_chip as accuracy_on_chip
 

@@ -3,9 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NetworkError
 from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Documented, Tabled
+
+
+def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """Count the spikes of every class, or sum its values.
+
+    Parameters
+    ----------
+    spikes : ndarray of bool, shape (..., size)
+        Of the output; of graded ones integers.
+    classes : int
+        Divides the size.
+
+    Returns
+    -------
+    ndarray of int64, shape (..., classes)
+
+    Raises
+    ------
+    NetworkError
+        If the classes cannot share the neurons equally.
+    """
+    size = spikes.shape[-1]
+    if classes < 1 or size % classes:
+        raise NetworkError(
+            f"output: has {size} neurons, which {classes} classes cannot share equally; give it {classes} or a multiple"
+        )
+    voters = spikes.reshape(*spikes.shape[:-1], classes, size // classes)
+    votes: NDArray[np.int64] = voters.sum(axis=-1, dtype=np.int64)
+    return votes
+
+
+def decide(spikes: NDArray[Any], classes: int, *, summed: bool = False) -> NDArray[np.int64]:
+    """Name a class for every frame: most spikes or the greatest sum of values, the lowest number of equals.
+
+    Parameters
+    ----------
+    spikes, classes
+        As for :func:`votes_of`.
+    summed : bool
+        Whether a frame, the axis before the last, decides with all before it.
+
+    Returns
+    -------
+    ndarray of int64, shape (...)
+    """
+    votes = votes_of(spikes, classes)
+    named: NDArray[np.int64] = (votes.cumsum(axis=-2) if summed else votes).argmax(-1)
+    return named
 
 
 @dataclass(frozen=True)

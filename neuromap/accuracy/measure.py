@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, decide
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
@@ -48,7 +47,8 @@ def accuracy_on_chip(
     """Run all images of a set through a program and say how often each frame of its output names the right class.
 
     Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
-    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.decision`.
+    ``inputs`` says. A stream goes on in real time: a frame of the input shows what is on at the tick at which it is
+    sampled (:meth:`neuromap.Rollout.sample_ticks`). The rule is that of :mod:`neuromap.accuracy.accuracy`.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def accuracy_on_chip(
         If images, network, program and numbers do not fit each other.
     """
     needs("accuracy_on_chip: program", program, ChipProgram)
-    shown = ImageFrames.of(rollout, images, n_frames, seed)
+    shown = ImageFrames.of(rollout, images, n_frames, seed, program.ticks_per_step)
     told = _told(at, n_frames)
     n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
 
@@ -133,7 +133,13 @@ def _told(at: Sequence[int] | None, n_frames: int) -> list[int]:
 
 
 def accuracy_of_reference(
-    rollout: Rollout, images: ImageSet, n_frames: int = 1, *, summed: bool = False, seed: int = 0
+    rollout: Rollout,
+    images: ImageSet,
+    n_frames: int = 1,
+    *,
+    summed: bool = False,
+    seed: int = 0,
+    ticks_per_step: int = 1,
 ) -> tuple[float, ...]:
     """Give the accuracy that the rollout has by definition, without a chip, for the frames of :func:`accuracy_on_chip`.
 
@@ -141,13 +147,15 @@ def accuracy_of_reference(
     ----------
     rollout, images, n_frames, summed, seed
         As there.
+    ticks_per_step : int
+        Of streams, which go on in ticks: those of a unit of the schedule, as the program has them.
 
     Returns
     -------
     tuple of float
         Frame by frame from the first response on; equal to that on every chip.
     """
-    shown = ImageFrames.of(rollout, images, n_frames, seed)
+    shown = ImageFrames.of(rollout, images, n_frames, seed, ticks_per_step)
     at_once = max(1, _VALUES // sum(node.size for node in rollout.network.nodes.values()))
     found = [
         reference_batch(rollout, portion, [shown.output])[shown.output][:, shown.first :]
@@ -202,9 +210,10 @@ class ImageFrames:
     first: int  # its first frame that depends on the stimulus
     n_frames: int  # frames that are decided on, from there on
     seed: int  # of what the encoding draws
+    ticks: tuple[int, ...]  # when the frames of the input are sampled, since the onset
 
     @classmethod
-    def of(cls, rollout: Rollout, images: ImageSet, n_frames: int, seed: int) -> ImageFrames:
+    def of(cls, rollout: Rollout, images: ImageSet, n_frames: int, seed: int, ticks_per_step: int = 1) -> ImageFrames:
         """Find input, output and first frame."""
         needs("accuracy: rollout", rollout, Rollout)
         needs("accuracy: images", images, ImageSet)
@@ -219,7 +228,9 @@ class ImageFrames:
             raise InputError(f"{images.name}: part {images.part} has no images; there is nothing to measure")
         encoding.check_images(images.shape)
         output = network.outputs[0]
-        return cls(images, encoding, output, first_frame(rollout.pattern, output), n_frames, seed)
+        first = first_frame(rollout.pattern, output)
+        ticks = rollout.sample_ticks(output, first + n_frames, ticks_per_step)
+        return cls(images, encoding, output, first, n_frames, seed, ticks)
 
     @property
     def n_shown(self) -> int:
@@ -228,7 +239,7 @@ class ImageFrames:
 
     def stimuli(self, which: NDArray[np.integer] | slice) -> dict[str, NDArray[Any]]:
         """Give the frames of some images, shape (images, frames, size), by input node."""
-        frames = encode_set(self.encoding, self.images, self.n_shown, self.seed, which)
+        frames = encode_set(self.encoding, self.images, self.n_shown, self.seed, which, self.ticks)
         return {self.encoding.node: frames.reshape(*frames.shape[:2], -1)}
 
     def portions(self, at_once: int = _AT_ONCE) -> Iterator[dict[str, NDArray[Any]]]:

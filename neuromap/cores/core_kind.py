@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
     from neuromap.faults.options import Faults
     from neuromap.files.toml_table import TomlTable
-    from neuromap.hardware.check.violation import Rules
+    from neuromap.hardware.checker import Rules
     from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound

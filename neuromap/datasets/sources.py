@@ -17,7 +17,17 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.cifar10 import decode_pictures, load_cifar10
 from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
+from neuromap.datasets.moving_digits import Events, Scene, moving_digits, name_of_scene
 from neuromap.datasets.own_images import load_folder, load_npz
+from neuromap.datasets.recordings import (
+    GestureRecorded,
+    Recorded,
+    SpeechRecorded,
+    load_gestures,
+    load_nmnist,
+    load_spoken,
+)
+from neuromap.datasets.streams import path_and_settings, settings_of, told
 from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, end_of_train, part_of_tracks, uniform
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
@@ -115,6 +125,14 @@ def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
 _OF_FILES: Mapping[str, Callable[[Path, str, int | None], ImageSet]] = ReadOnlyMapping(
     {"mnist": load_mnist, "cifar10": load_cifar10, "gtsrb": load_gtsrb, "npz": load_npz, "folder": load_folder}
 )
+_RECORDED: Mapping[str, tuple[type[Recorded], Callable[[Path, Any, str, int | None], ImageSet]]] = ReadOnlyMapping(
+    {
+        "nmnist": (Recorded, load_nmnist),
+        "dvs-gesture": (GestureRecorded, load_gestures),
+        "shd": (SpeechRecorded, load_spoken),
+    }
+)
+"""Sources of events, whose settings follow the path: ``nmnist:PATH,bin=5ms``."""
 _PLACES: Mapping[str, str] = ReadOnlyMapping({"npz": "FILE", "folder": "DIR"})
 """What stands for the path of a source where it is not PATH."""
 _HAD_AT: Mapping[str, str] = ReadOnlyMapping(
@@ -122,11 +140,16 @@ _HAD_AT: Mapping[str, str] = ReadOnlyMapping(
         "mnist": "the four files are at https://storage.googleapis.com/cvdf-datasets/mnist",
         "cifar10": "the archive is at https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         "gtsrb": "the archive GTSRB_Final_Training_Images.zip is at https://benchmark.ini.rub.de",
+        "nmnist": "its archives are at https://www.garrickorchard.com/datasets/n-mnist",
+        "dvs-gesture": "the archive DvsGesture.tar.gz is at https://research.ibm.com/interactive/dvsgesture",
+        "shd": "its files, packed, are at https://zenkelab.org/datasets",
     }
 )
 """Where the makers of sets have them."""
-SCHEMES = (*_OF_FILES, "digits")
-"""Names of sources; ``digits`` takes no path."""
+_MADE: Mapping[str, type[Scene]] = ReadOnlyMapping({"moving-digits": Scene, "events": Events})
+"""Sources that are made here, and their settings."""
+SCHEMES = (*_OF_FILES, *_RECORDED, *_MADE, "digits")
+"""Names of sources; ``digits`` takes no path, those that are made here take settings."""
 
 
 def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet:
@@ -137,7 +160,10 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     source : str
         ``npz:FILE``, arrays of images and labels; ``folder:DIR``, pictures in a folder for each class; ``mnist:PATH``,
         the folder of the four files; ``cifar10:PATH``, a folder or archive of batches or pictures; ``gtsrb:PATH``, a
-        folder or archive of the training pictures; ``digits``, which come with scikit-learn.
+        folder or archive of the training pictures; ``digits``, which come with scikit-learn; ``moving-digits`` and
+        ``events``, streams that are made here, with settings behind a colon, such as ``moving-digits:flash=3,bars=2``;
+        ``nmnist:PATH``, ``dvs-gesture:PATH`` and ``shd:PATH``, folders of recordings of events, with settings behind
+        the path, such as ``nmnist:PATH,bin=5ms,frames=60``.
     part : {"train", "validation", "test"}
         Which part. Files of the test part are opened only where it is asked for.
     limit : int, optional
@@ -154,7 +180,9 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     NotSupportedError
         If the library that reads the files is not installed.
     """
-    scheme, path = _source(source)
+    scheme, rest = _source(source)
+    rest, settings = path_and_settings(rest) if scheme in _RECORDED else (rest, rest)
+    path = _expanded(source, rest) if scheme in _OF_FILES or scheme in _RECORDED else None
     if part not in PARTS:
         near = did_you_mean(part, PARTS) if isinstance(part, str) else ""
         raise InputError(f"part {show(part)}: allowed are {', '.join(PARTS)}{near}")
@@ -162,32 +190,62 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     try:
         with foreign_boundary(f"files of {scheme}"):
-            found = load_digits(part, limit) if path is None else _OF_FILES[scheme](path, part, limit)
+            found = _loaded(scheme, settings, path, part, limit)
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:
         told = f"{show_name(source)}: {error}"
-        if scheme in _HAD_AT and path is not None and not path.exists():
+        if scheme in _HAD_AT and path is not None and not _is_there(path, Path.exists):
             told += f" (looked for at {show_name(str(path.absolute()))}); {_HAD_AT[scheme]}"
         raise InputError(told) from None
     return found
 
 
-def _source(source: object) -> tuple[str, Path | None]:
-    """Take a source apart into its scheme and its path."""
+def _loaded(scheme: str, settings: str, path: Path | None, part: str, limit: int | None) -> ImageSet:
+    if scheme in _MADE:
+        return moving_digits(settings_of(_MADE[scheme], scheme, settings), part, limit, load_images)
+    if path is None:
+        return load_digits(part, limit)
+    if scheme in _RECORDED:
+        asked, load = _RECORDED[scheme]
+        return load(path, settings_of(asked, f"{scheme}:PATH", settings), part, limit)
+    return _OF_FILES[scheme](path, part, limit)
+
+
+def name_of_source(source: str) -> str:
+    """Name what a source gives, wherever its files lie: that by which results of it are known."""
+    scheme, rest = _source(source)
+    if scheme in _RECORDED:
+        return told(settings_of(_RECORDED[scheme][0], scheme, path_and_settings(rest)[1]), scheme)
+    return name_of_scene(settings_of(_MADE[scheme], scheme, rest)) if scheme in _MADE else scheme
+
+
+def _source(source: object) -> tuple[str, str]:
+    """Take a source apart into its scheme and what stands behind the colon."""
     if not isinstance(source, str):
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
     scheme, _, path = source.partition(":")
     if scheme not in SCHEMES:
-        allowed = ", ".join(f"{name}:{_PLACES.get(name, 'PATH')}" if name in _OF_FILES else name for name in SCHEMES)
-        if Path(source).suffix == ".npz" or Path(source).is_dir():
-            allowed += f"; for this one {'folder' if Path(source).is_dir() else 'npz'}:{source}"
+        allowed = ", ".join(
+            f"{name}:{_PLACES.get(name, 'PATH')}" if name in _OF_FILES or name in _RECORDED else name
+            for name in SCHEMES
+        )
+        if Path(source).suffix == ".npz" or _is_there(Path(source), Path.is_dir):
+            allowed += f"; for this one {'npz' if Path(source).suffix == '.npz' else 'folder'}:{source}"
         raise InputError(f"source {show(source)}: allowed are {allowed}{did_you_mean(scheme, SCHEMES)}")
-    if (scheme in _OF_FILES) != bool(path):
+    has_files = scheme in _OF_FILES or scheme in _RECORDED
+    if has_files != bool(path) and scheme not in _MADE:
         place = f"{scheme}:{_PLACES.get(scheme, 'PATH')}"
-        remedy = f"give its place, {place}" if scheme in _OF_FILES else f"takes no path, give {scheme}"
+        remedy = f"give its place, {place}" if has_files else f"takes no path, give {scheme}"
         raise InputError(f"source {show(source)}: {remedy}")
-    return scheme, _expanded(source, path) if path else None
+    return scheme, path
+
+
+def _is_there(path: Path, asked: Callable[[Path], bool]) -> bool:
+    try:
+        return asked(path)
+    except (OSError, ValueError):  # a name that is too long for one, or that holds a null character
+        return False
 
 
 def _expanded(source: str, path: str) -> Path:

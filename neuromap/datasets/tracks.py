@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,9 +59,10 @@ def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
     return order[ends[part]]
 
 
-def uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float64]:
+def uniform(shape: tuple[int, ...], seed: int | np.random.PCG64) -> NDArray[np.float64]:
     """Draw numbers from 0 to 1 that every version of NumPy draws: of PCG64 it guarantees the raw numbers only."""
-    raw = np.asarray(np.random.PCG64(seed).random_raw(math.prod(shape)), dtype=np.uint64)
+    bits = seed if isinstance(seed, np.random.PCG64) else np.random.PCG64(seed)
+    raw = np.asarray(bits.random_raw(math.prod(shape)), dtype=np.uint64)
     drawn: NDArray[np.float64] = ((raw >> np.uint64(11)) * np.float64(2.0**-53)).reshape(shape)
     return drawn
 
@@ -98,6 +100,8 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
 
 PARTS = ("train", "validation", "test")
 """Parts of every set; the last is read only where it is asked for by name."""
+MOST_TICKS = 10_000
+"""Ticks that a frame of a stream lasts, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +114,10 @@ class ImageSet(Card):
         Of the set, such as ``mnist``.
     part : {"train", "validation", "test"}
         Which part of it.
-    images : ndarray of uint8, shape (n_images, rows, columns, features)
-        Intensities from 0 to ``white``, read-only; the features of pictures in colour are red, green and blue.
+    images : ndarray of uint8, shape (n_images, rows, columns, features) or (n_images, frames, rows, columns, features)
+        Intensities from 0 to ``white``, read-only; the features of pictures in colour are red, green and blue, those of
+        events a brighter and a darker pixel. With an axis of frames every image is a *stream*, whose frames follow each
+        other in time.
     labels : ndarray of int64, shape (n_images,)
         Numbers of classes, read-only.
     classes : tuple of str
@@ -126,6 +132,11 @@ class ImageSet(Card):
     seen : tuple of two float
         What a network in real numbers is shown of black and of white: of images of one's own the least and the greatest
         number that they hold, 0 to 1 of all others.
+    frame_ticks : int
+        Ticks of the chip that every frame of a stream lasts, 1 or more; update steps where no chip is.
+    frame_labels : ndarray of int64, shape (n_images, frames), or None
+        Of streams: the class of what every frame shows, -1 where nothing is seen of it; read-only. ``None`` where that
+        is not known.
 
     Raises
     ------
@@ -142,12 +153,17 @@ class ImageSet(Card):
     notes: tuple[str, ...] = ()
     tracks: NDArray[np.int64] | None = None
     seen: tuple[float, float] = (0.0, 1.0)
+    frame_ticks: int = 1
+    frame_labels: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        if self.images.dtype != np.uint8 or self.images.ndim != 4:
+        if self.images.dtype != np.uint8 or self.images.ndim not in (4, 5):
             found = f"{self.images.dtype}{list(self.images.shape)}"
-            raise InputError(f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features]")
+            raise InputError(
+                f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features], of streams "
+                "[images, frames, rows, columns, features]"
+            )
         if self.labels.dtype != np.int64 or self.labels.shape != self.images.shape[:1]:
             raise InputError(
                 f"{self.name}: labels: found {self.labels.dtype}{list(self.labels.shape)}; allowed is one of int64 for "
@@ -163,6 +179,7 @@ class ImageSet(Card):
                 f"{self.images.max(initial=0)}"
             )
         self._check_tracks()
+        self._check_frames()
 
     def joined(self, other: ImageSet) -> ImageSet:
         """Give this part with the images of another part of the same set behind it.
@@ -177,17 +194,23 @@ class ImageSet(Card):
         InputError
             If it is of another set, or has images of another shape.
         """
-        mine, theirs = ((one.name, one.classes, one.white, one.seen, one.shape) for one in (self, other))
+        mine, theirs = (
+            (one.name, one.classes, one.white, one.seen, one.images.shape[1:], one.frame_ticks) for one in (self, other)
+        )
         if mine != theirs:
             raise InputError(
-                f"{self.name}: {self.part} images of shape {self.shape} cannot be joined with {other.part} images of "
-                f"{other.name} of shape {other.shape}; join parts of one set"
+                f"{self.name}: {self.part} images of shape {self.images.shape[1:]} cannot be joined with {other.part} "
+                f"images of {other.name} of shape {other.images.shape[1:]}; join parts of one set"
             )
         tracks = None
         if self.tracks is not None and other.tracks is not None:
             tracks = np.concatenate([self.tracks, other.tracks + (self.tracks.max(initial=-1) + 1)])
+        shown = None
+        if self.frame_labels is not None and other.frame_labels is not None:
+            shown = np.concatenate([self.frame_labels, other.frame_labels])
         images = np.concatenate([self.images, other.images])
-        return replace(self, images=images, labels=np.concatenate([self.labels, other.labels]), tracks=tracks)
+        labels = np.concatenate([self.labels, other.labels])
+        return replace(self, images=images, labels=labels, tracks=tracks, frame_labels=shown)
 
     def _check_tracks(self) -> None:
         if self.tracks is None:
@@ -201,20 +224,83 @@ class ImageSet(Card):
         if len(self.tracks) and pieces != len(np.unique(self.tracks)):
             raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
 
+    def _check_frames(self) -> None:
+        if not 1 <= self.frame_ticks <= MOST_TICKS or (self.frame_ticks > 1 and not self.is_stream):
+            allowed = f"1 to {MOST_TICKS} ticks" if self.is_stream else "1: a still is no stream"
+            raise InputError(f"{self.name}: frame_ticks = {self.frame_ticks}: must be {allowed}")
+        if self.is_stream and not self.n_stream_frames:
+            raise InputError(f"{self.name}: images: streams have no frames; give one or more")
+        found = self.frame_labels
+        if found is None:
+            return
+        if found.dtype != np.int64 or not self.is_stream or found.shape != self.images.shape[:2]:
+            raise InputError(
+                f"{self.name}: frame_labels: found {found.dtype}{list(found.shape)}; allowed is one of int64 for each "
+                "frame of each stream"
+            )
+        if not -1 <= found.min(initial=0) <= found.max(initial=0) < max(1, len(self.classes)):
+            raise InputError(f"{self.name}: frame_labels: allowed are -1 to {len(self.classes) - 1}, a class each")
+
     def _facts(self) -> dict[str, object]:
         return {
             "name": self.name,
             "part": self.part,
             "images": len(self.images),
+            **({"frames": self.n_stream_frames} if self.is_stream else {}),
             "shape": list(self.shape),
             "classes": len(self.classes),
         }
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, columns and features of an image."""
-        rows, columns, features = self.images.shape[1:]
+        """Rows, columns and features of an image, or of a frame of a stream."""
+        rows, columns, features = self.images.shape[-3:]
         return rows, columns, features
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether every image is a stream of frames."""
+        return self.images.ndim == 5
+
+    @property
+    def n_stream_frames(self) -> int:
+        """Frames of a stream; 1 of a still."""
+        return self.images.shape[1] if self.is_stream else 1
+
+    def stills(self) -> ImageSet:
+        """Give the frames of all streams as images of their own, with the label of the stream; stills as they are."""
+        if not self.is_stream:
+            return self
+        images = self.images.reshape(-1, *self.shape)
+        labels = np.repeat(self.labels, self.n_stream_frames)
+        return replace(self, images=images, labels=labels, tracks=None, frame_ticks=1, frame_labels=None)
+
+    def shown(self, ticks: Sequence[int] | NDArray[np.int64], which: NDArray[np.integer] | slice) -> NDArray[np.uint8]:
+        """Give what streams show at some ticks since their onset; a still shows the same at all of them.
+
+        Frame k of a stream is on show from tick k ``frame_ticks`` on, for ``frame_ticks`` ticks. Before its onset and
+        after its last frame a stream is black.
+
+        Parameters
+        ----------
+        ticks : sequence of int, length n_ticks
+            Since the onset of the stimulus; :meth:`neuromap.Rollout.sample_ticks` gives those of a rollout.
+        which : ndarray of int or slice
+            Numbers of images in this set.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, n_ticks, rows, columns, features)
+        """
+        chosen = self.images[which]
+        if not self.is_stream:
+            still: NDArray[np.uint8] = np.broadcast_to(chosen[:, np.newaxis], (len(chosen), len(ticks), *self.shape))
+            return still
+        frame = np.asarray(ticks, np.int64) // self.frame_ticks
+        is_on = (frame >= 0) & (frame < self.n_stream_frames)
+        found: NDArray[np.uint8] = chosen[:, np.where(is_on, frame, 0)]
+        found[:, ~is_on] = 0
+        return found
 
     def intensities(self, which: NDArray[np.integer] | slice | None = None) -> NDArray[np.float32]:
         """Give images as numbers from 0 to 1.
@@ -226,7 +312,7 @@ class ImageSet(Card):
 
         Returns
         -------
-        ndarray of float32, shape (n, rows, columns, features)
+        ndarray of float32, shape (n, rows, columns, features), of streams (n, frames, rows, columns, features)
         """
         chosen = self.images if which is None else self.images[which]
         return chosen.astype(np.float32) / np.float32(self.white)

@@ -30,14 +30,15 @@ def encode(
     n_frames: int,
     rng: np.random.Generator | None = None,
 ) -> Frames:
-    """Make frames of images, each shown for the same number of frames.
+    """Make frames of images, each shown for the same number of frames, or of streams.
 
     Parameters
     ----------
     encoding : InputEncoding
         Of the input node.
     intensities : ndarray of float32, shape (n_images, rows, columns, features)
-        0 to 1, as ``ImageSet.intensities()`` gives them.
+        0 to 1, as ``ImageSet.intensities()`` gives them; of streams (n_images, n_frames, rows, columns, features), what
+        every frame shows.
     n_frames : int
         Frames per image, 1 or more; each has noise of its own.
     rng : numpy.random.Generator, optional
@@ -57,7 +58,7 @@ def encode(
     InputError
         If ``n_frames`` is less than 1, or there is no generator where one is needed.
     NetworkError
-        If the layer has no weights, or frames are to show consecutive pictures.
+        If the layer has no weights, frames are to show consecutive pictures, or rates are asked of a stream.
     """
     needs("encode: encoding", encoding, InputEncoding)
     if encoding.frames != "still":
@@ -68,12 +69,24 @@ def encode(
     images = _images_given(encoding, intensities)
     if whole_number("n_frames", n_frames) < 1:
         raise InputError(f"n_frames = {n_frames}: must be 1 or more frames per image")
+    if images.ndim == 5 and images.shape[1] != n_frames:
+        raise StimulusError(
+            f"input {encoding.node}: found streams of {images.shape[1]} frames; n_frames asks for {n_frames}"
+        )
+    if images.ndim == 5 and encoding.code == "rate":
+        raise NetworkError(
+            f'inputs.{encoding.node}: code = "rate" spreads the spikes of a still over its frames; for a stream take '
+            '"threshold" or "bernoulli"'
+        )
     if encoding.is_drawn and not isinstance(rng, np.random.Generator):
         raise InputError(f"rng = {show(rng)}: input {encoding.node} is drawn; give numpy.random.default_rng(seed)")
     if encoding.code == "rate":
         spikes = even_spikes(images.reshape(len(images), -1), n_frames)
         return spikes.swapaxes(0, 1).reshape(len(images), n_frames, *images.shape[1:])
-    repeated = np.broadcast_to(images[:, np.newaxis], (len(images), n_frames, *images.shape[1:]))
+    films = images if images.ndim == 5 else images[:, np.newaxis]
+    repeated = np.broadcast_to(films, (len(images), n_frames, *images.shape[-3:]))
+    if images.ndim == 5 and not encoding.is_drawn:
+        return _coded(encoding, images.reshape(-1, *images.shape[2:])).reshape(len(images), n_frames, *encoding.shape)
     if rng is None or not encoding.is_drawn:
         still: NDArray[Any] = _coded(encoding, images)
         frames: Frames = np.broadcast_to(still[:, np.newaxis], (len(images), n_frames, *still.shape[1:]))
@@ -81,7 +94,7 @@ def encode(
     noisy = _noisy(repeated, encoding.noise, rng)
     if encoding.code == "bernoulli":
         return np.less(rng.random(noisy.shape, np.float32), noisy)
-    return _coded(encoding, noisy.reshape(-1, *images.shape[1:])).reshape(len(images), n_frames, *encoding.shape)
+    return _coded(encoding, noisy.reshape(-1, *images.shape[-3:])).reshape(len(images), n_frames, *encoding.shape)
 
 
 def encode_set(
@@ -90,6 +103,7 @@ def encode_set(
     n_frames: int,
     seed: int,
     which: NDArray[np.integer] | slice | None = None,
+    ticks: Sequence[int] | None = None,
 ) -> Frames:
     """Make frames of images of a set, which do not depend on what else is encoded.
 
@@ -108,6 +122,9 @@ def encode_set(
         0 or more.
     which : ndarray of int, slice or None
         Numbers of images in the set, from 0; all by default.
+    ticks : sequence of int, length n_frames, optional
+        Of streams: when every frame is sampled, since the onset (:meth:`neuromap.Rollout.sample_ticks`); frame k at
+        tick k by default. Before the onset, and after its end, a stream is black.
 
     Returns
     -------
@@ -127,11 +144,19 @@ def encode_set(
     if whole_number("seed", seed) < 0:
         raise InputError(f"seed = {seed}: must be 0 or more")
     numbers = _numbers(len(images.images), which)
+    when = range(n_frames) if ticks is None else ticks
+    if len(when) != n_frames:
+        raise InputError(f"ticks: found {len(when)}; give one for each of the {n_frames} frames")
+
+    def shown(chosen: NDArray[np.integer] | slice) -> NDArray[np.float32]:
+        if not images.is_stream:
+            return images.intensities(chosen)
+        return images.shown(when, chosen).astype(np.float32) / np.float32(images.white)
+
     if not encoding.is_drawn or not len(numbers):
-        return encode(encoding, images.intensities(numbers), n_frames, np.random.default_rng(seed))
+        return encode(encoding, shown(numbers), n_frames, np.random.default_rng(seed))
     parts: list[NDArray[Any]] = [
-        encode(encoding, images.intensities(slice(k, k + 1)), n_frames, np.random.default_rng([seed, k]))
-        for k in numbers.tolist()
+        encode(encoding, shown(slice(k, k + 1)), n_frames, np.random.default_rng([seed, k])) for k in numbers.tolist()
     ]
     joined: Frames = np.concatenate(parts)
     return joined
@@ -146,17 +171,17 @@ def _numbers(n_images: int, which: NDArray[np.integer] | slice | None) -> NDArra
 
 
 def _images_given(encoding: InputEncoding, intensities: NDArray[np.float32]) -> NDArray[np.float32]:
-    if not isinstance(intensities, np.ndarray) or intensities.dtype.kind != "f" or intensities.ndim != 4:
+    if not isinstance(intensities, np.ndarray) or intensities.dtype.kind != "f" or intensities.ndim not in (4, 5):
         found = (
             f"{intensities.dtype}{list(intensities.shape)}"
             if isinstance(intensities, np.ndarray)
             else show(intensities)
         )
         raise StimulusError(
-            f"input {encoding.node}: found {found}; allowed are intensities, floats [images, rows, columns, features]; "
-            "take ImageSet.intensities()"
+            f"input {encoding.node}: found {found}; allowed are intensities, floats [images, rows, columns, features], "
+            "of streams [images, frames, rows, columns, features]; take ImageSet.intensities()"
         )
-    encoding.check_images(intensities.shape[1:])
+    encoding.check_images(intensities.shape[-3:])
     images = intensities.astype(np.float32, copy=False)
     if images.size and not 0 <= images.min() <= images.max() <= 1:  # false for NaN
         raise StimulusError(

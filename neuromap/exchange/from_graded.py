@@ -52,7 +52,7 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
             "mnist:PATH"
         )
     network = load_network(path)
-    images = load_images(data, "train", limit=_SHOWN)
+    images = load_images(data, "train", limit=_SHOWN).stills()
     require_labelled_nodes(network, len(images.classes), "conversion to rates")
     encoding = input_encodings(network)[network.inputs[0]]
     frames = encode_set(replace(encoding, noise=0.0), images, 1, 0)[:, 0]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from neuromap.datasets.sources import load_images
+from neuromap.datasets.sources import load_images, name_of_source
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.experiment import Experiment
@@ -123,12 +123,12 @@ def _made(folder: str | Path) -> Path:
 
 def _fingerprint(run: CurveRun) -> str:
     """Digest all that a result depends on; where the images lie is not part of it."""
-    scheme = run.data.split(":")[0]
+    shown_set = name_of_source(run.data)
     network = run.curve.network
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
     noise = input_encodings(network)[network.inputs[0]].noise
     shown = {"noise": noise, "starts": list(run.starts), **encoding_given(network)}
-    return sha256(repr((told, sorted(run.options.told().items()), scheme, run.limit, shown)).encode()).hexdigest()
+    return sha256(repr((told, sorted(run.options.told().items()), shown_set, run.limit, shown)).encode()).hexdigest()
 
 
 @contextmanager

@@ -79,6 +79,9 @@ _ROW = record(
     ticks_per_step=POSITIVE.or_null(at="candidate.ticks_per_step"),
     wide=enum("refuse", "partial-sums")(at="candidate.wide"),
     wide_ticks=POSITIVE.or_null(at="candidate.wide_ticks"),
+    phases=enum("cheapest", "fastest")(
+        at=lambda one: ABSENT if one.candidate.phases == "least" else one.candidate.phases
+    ).added,
     spread=POSITIVE(at=lambda one: one.candidate.spread or ABSENT).added,
     patterns_in_row=_BIG(at="n_patterns"),
     behaviour_class=COUNT,

@@ -70,9 +70,9 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     wide : sequence of {"refuse", "partial-sums"} or int
         What becomes of nodes that are wider than a core: they are refused; their sums are computed in parts
         (docs/wide-neurons.md), with all the ticks that these count and with 64, 16 and 4; or with so many ticks.
-    phases : {"least", "cheapest"}
-        When nodes between inputs and outputs are computed, in all rows: as early as they can be, or as takes fewest
-        cores with the same times (docs/time.md).
+    phases : sequence of {"least", "cheapest", "fastest"}
+        When nodes are computed: as early as they can be, as takes fewest cores with the same times, or with the least
+        sum of first responses over all inputs and outputs, none of them later (docs/time.md).
     spread : sequence of int
         Where ticks last as long as their work: numbers of cores on which rows are mapped for a short tick, at most. By
         default they are mapped for few deliveries, on few cores. Chips of fixed ticks are searched as without.

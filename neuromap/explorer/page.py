@@ -23,7 +23,6 @@ from neuromap.explorer.answer.advice import (
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ENERGY
-from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.document import to_csv, to_dict
 from neuromap.explorer.draw_front import constant_line, picture, times_from
@@ -44,6 +43,7 @@ from neuromap.explorer.text import (
 )
 from neuromap.render.numbers import mean_period_lines, short_count
 from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
+from neuromap.render.quantities import figure, with_unit
 from neuromap.simulation.choose_frames import describe_frames
 
 

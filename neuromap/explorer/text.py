@@ -22,13 +22,13 @@ from neuromap.explorer.answer.advice import (
 from neuromap.explorer.answer.exploration import Deadline, Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING
-from neuromap.explorer.answer.quantities import figure, scale_for, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import draw_front, times_from, to_svg
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.tick_costs import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
+from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import inline_image
 from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
 from neuromap.rollout.pattern import RolloutPattern
@@ -126,6 +126,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
         "wide": len({(row.candidate.wide, row.candidate.wide_ticks) for row in rows}) > 1,
+        "phases": len({row.candidate.phases for row in rows}) > 1,
         "spread": len({row.candidate.spread for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
         "energy": is_known(rows, ENERGY),
@@ -143,6 +144,8 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         columns.append(_written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["wide"]:
         columns.append(_written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
+    if several["phases"]:
+        columns.append(_written("phases", lambda row: row.candidate.phases, left=True))
     if several["spread"]:
         columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
     if several["class"]:

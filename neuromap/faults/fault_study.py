@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import decide
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping

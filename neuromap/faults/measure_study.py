@@ -93,7 +93,7 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     for rollout in rollouts:
         progress(f"mapping {rollout.pattern.name}, {rollout.execution}")
         mapped = map_with_stages(rollout, spec, asked.options)
-        shown, said = _shown(mapped.rollout, asked.stimuli, asked.n_stimuli)
+        shown, said = _shown(mapped.rollout, asked.stimuli, asked.n_stimuli, mapped.program.ticks_per_step)
         setups.append(set_up(mapped.rollout, mapped.program, shown, how))
     keys = [setup.fingerprint() for setup in setups]
     chips = [_Chip(number, kind, rate, seed) for number in range(len(setups)) for kind in kinds for rate in rates
@@ -159,12 +159,12 @@ def _of(chip: _Chip, run: FaultRun, setup: FaultSetup) -> FaultRun:
 
 
 def _shown(
-    rollout: Rollout, stimuli: object, n_stimuli: int
+    rollout: Rollout, stimuli: object, n_stimuli: int, ticks_per_step: int
 ) -> tuple[Mapping[str, NDArray[np.bool_]] | ImageFrames, str]:
     if isinstance(stimuli, ShownImages):
         images, n_frames, seed = stimuli
         said = f"{counted(len(images.images), 'image')} of {images.name}, {images.part}, frame {n_frames} decides"
-        return ImageFrames.of(rollout, images, n_frames, seed), said
+        return ImageFrames.of(rollout, images, n_frames, seed, ticks_per_step), said
     random = stimuli if isinstance(stimuli, RandomFrames) else None
     given = None if random is not None else stimuli
     each, told = choose_stimuli(rollout.network, given, random, n_stimuli)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable

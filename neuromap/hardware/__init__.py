@@ -10,7 +10,7 @@ _HOMES = {
     "ChipSpec": "chip.chip_spec",
     "Defects": "chip.chip_spec",
     "Program": "neuromap.cores.crossbar.program",
-    "check_program": "check.check_program",
+    "check_program": "checker",
     "list_chips": "chip.chip_file",
     "load_chip": "chip.chip_file",
     "load_defects": "chip.chip_document",
@@ -21,7 +21,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neuromap.cores.crossbar.program import Program as Program
-    from neuromap.hardware.check.check_program import check_program as check_program
+    from neuromap.hardware.checker import check_program as check_program
     from neuromap.hardware.chip.chip_document import load_defects as load_defects
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip

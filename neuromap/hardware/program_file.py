@@ -22,11 +22,12 @@ from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import HEAD, check_regular, kind_of_any, read_bytes
 from neuromap.files.messages import show, show_name
 from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.file_format import (
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program_bytes import (
     FORMAT,
     FRAMES_KEY,
     HEADER_KEYS,
@@ -36,7 +37,6 @@ from neuromap.hardware.program.file_format import (
     period_of_file,
     tick_of_file,
 )
-from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.structure import is_optional, require_well_formed, tensors_of
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import did_you_mean
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram

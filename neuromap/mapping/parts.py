@@ -21,9 +21,8 @@ from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
-from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 Ints = NDArray[np.int64]

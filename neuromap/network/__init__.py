@@ -13,7 +13,7 @@ _HOMES = {
     "Dense": "transforms",
     "Edge": "edge",
     "EdgeTerm": "edge",
-    "GradedNeuron": "graded_neuron",
+    "GradedNeuron": "spiking_neuron",
     "Identity": "transforms",
     "LeakNeuron": "spiking_neuron",
     "MatrixTransform": "transforms",
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from neuromap.network.build import require_weights as require_weights
     from neuromap.network.edge import Edge as Edge
     from neuromap.network.edge import EdgeTerm as EdgeTerm
-    from neuromap.network.graded_neuron import GradedNeuron as GradedNeuron
     from neuromap.network.network import Network as Network
     from neuromap.network.network_file import load_network as load_network
     from neuromap.network.node import Node as Node
     from neuromap.network.spiking_neuron import CurrentNeuron as CurrentNeuron
+    from neuromap.network.spiking_neuron import GradedNeuron as GradedNeuron
     from neuromap.network.spiking_neuron import LeakNeuron as LeakNeuron
     from neuromap.network.transforms import Conv as Conv
     from neuromap.network.transforms import Dense as Dense

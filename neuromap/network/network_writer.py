@@ -18,10 +18,9 @@ from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.build import check_name
 from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import ENCODER, Network, encoder_tensors
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import MORE, IntegerNeuron, one_value
+from neuromap.network.spiking_neuron import MORE, GradedNeuron, IntegerNeuron, one_value
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 

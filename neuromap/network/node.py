@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
-from neuromap.network.graded_neuron import GradedNeuron
-from neuromap.network.spiking_neuron import IntegerNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import GradedNeuron, IntegerNeuron, SpikingNeuron
 from neuromap.network.weights import require_integers
 from neuromap.render.value import Card
 

@@ -20,7 +20,7 @@ from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import show_name
 from neuromap.files.sealed import KIND_KEY, Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.proof.checker import Certificate, Checker, Examined

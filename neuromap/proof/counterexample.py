@@ -29,9 +29,8 @@ from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference, start, step
-from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.run.record_run import record_run
-from neuromap.simulation.run.simulate_batch import BatchJob, run_parts
+from neuromap.simulation.run.simulate_batch import BatchJob, Chips, run_parts
 from neuromap.simulation.stimulus import fed_sizes
 from neuromap.simulation.trace.recording import Recording
 

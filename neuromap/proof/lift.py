@@ -14,7 +14,7 @@ from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.edge import MAX_DELAY
 from neuromap.proof.lifted import Lifted

@@ -31,10 +31,9 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
-from neuromap.network.graded_neuron import require_exact
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, require_exact
 from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card

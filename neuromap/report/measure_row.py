@@ -21,8 +21,7 @@ from neuromap.mapping.partition.partition import digest_of
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.proof.prove import is_proven
 from neuromap.report.activity_figures import run_figures
-from neuromap.report.figures.core_map import CoreMap
-from neuromap.report.figures.row import OutputResponses, ReportRow, Responses, SpikeRaster, over_outputs
+from neuromap.report.figures.row import CoreMap, OutputResponses, ReportRow, Responses, SpikeRaster, over_outputs
 from neuromap.report.figures.run_figures import LateFigures
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout

@@ -46,6 +46,7 @@ _HOMES = {
     "period_curve": "schedule.period_curve",
     "seconds_of_ticks": "schedule.tick_seconds",
     "seconds_on_cores": "schedule.tick_seconds",
+    "soonest_responses": "schedule.fastest_phases",
     "tick_seconds": "schedule.tick_seconds",
     "unfold": "unfolding",
 }
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.fastest_phases import FastestPhases as FastestPhases
     from neuromap.rollout.schedule.fastest_phases import fastest_phases as fastest_phases
     from neuromap.rollout.schedule.fastest_phases import is_least as is_least
+    from neuromap.rollout.schedule.fastest_phases import soonest_responses as soonest_responses
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of
     from neuromap.rollout.schedule.node_times import maximum_cycle_ratio as maximum_cycle_ratio

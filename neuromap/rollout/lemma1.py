@@ -51,7 +51,7 @@ class Lemma1Bounds(Card):
 def lemma1_bounds(network: Network) -> Lemma1Bounds:
     """Bound the number of valid rollout patterns of a network.
 
-    The best choice of cycles is NP-hard; ``cycle_packing.py`` states up to which size it is found.
+    The best choice of cycles is NP-hard; it is found up to :data:`MAX_SUBSET_NODES` nodes or :data:`MAX_CYCLES` cycles.
     """
     structure = cycle_structure(network)
     names = list(network.nodes)

@@ -9,7 +9,7 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "Activity": "cost.activity",
     "Batch": "trace.batch",
-    "Checkpoints": "trace.checkpoints",
+    "Checkpoints": "trace.checkpoint",
     "FrameWork": "cost.frame_work",
     "GivenFrames": "run.sources",
     "HeldFrame": "run.sources",
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from neuromap.simulation.stimulus import random_frames as random_frames
     from neuromap.simulation.stimulus import save_frames as save_frames
     from neuromap.simulation.trace.batch import Batch as Batch
-    from neuromap.simulation.trace.checkpoints import Checkpoints as Checkpoints
+    from neuromap.simulation.trace.checkpoint import Checkpoints as Checkpoints
     from neuromap.simulation.trace.load_trace import load_trace as load_trace
     from neuromap.simulation.trace.recording import Potentials as Potentials
     from neuromap.simulation.trace.recording import Readout as Readout

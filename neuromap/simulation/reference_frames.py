@@ -14,10 +14,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge
-from neuromap.network.graded_neuron import require_exact
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron, require_exact
 from neuromap.network.transforms import Conv
 from neuromap.network.weights import Windows
 from neuromap.rollout.schedule.rollout import Rollout
@@ -38,7 +37,7 @@ def reference(
 
     and x_v[i] = 0 for i <= 0. Frames of inputs before frame 0, which edges that bridge frames read, are 0 too. Time
     plays no part: windowed and pipelined execution have the same reference. The nodes of a graded network respond to
-    the sum with a value (:meth:`GradedNeuron.respond <neuromap.network.graded_neuron.GradedNeuron.respond>`); those of
+    the sum with a value (:meth:`GradedNeuron.respond <neuromap.network.spiking_neuron.GradedNeuron.respond>`); those of
     a spiking network step from tick to tick instead (:mod:`neuromap.simulation.reference_frames`).
 
     Parameters

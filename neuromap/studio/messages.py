@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuromap.accuracy.decision import votes_of
+from neuromap.accuracy.accuracy import votes_of
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import NeuromapError
@@ -34,8 +34,7 @@ from neuromap.studio.scene.player import (
     schedule_figures,
     timeline_row,
 )
-from neuromap.studio.scene.scene import SceneRun
-from neuromap.studio.scene.shown import Shown
+from neuromap.studio.scene.scene import SceneRun, Shown
 
 
 class Viewer:

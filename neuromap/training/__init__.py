@@ -11,6 +11,8 @@ _HOMES = {
     "EpochFigures": "training_result",
     "FrameTimes": "training_result",
     "HardwareOptions": "options.training_options",
+    "LearnedGates": "training_result",
+    "LearnedPattern": "network_training",
     "NodeSettings": "options.node_settings",
     "PatternAccuracy": "training_result",
     "TrainingOptions": "options.training_options",
@@ -24,6 +26,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip
+    from neuromap.training.network_training import LearnedPattern as LearnedPattern
     from neuromap.training.network_training import train_network as train_network
     from neuromap.training.options.node_settings import NodeSettings as NodeSettings
     from neuromap.training.options.node_settings import choose_for_chip as choose_for_chip
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from neuromap.training.options.training_options import TrainingOptions as TrainingOptions
     from neuromap.training.training_result import EpochFigures as EpochFigures
     from neuromap.training.training_result import FrameTimes as FrameTimes
+    from neuromap.training.training_result import LearnedGates as LearnedGates
     from neuromap.training.training_result import PatternAccuracy as PatternAccuracy
     from neuromap.training.training_result import TrainingResult as TrainingResult
 

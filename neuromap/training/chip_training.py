@@ -17,6 +17,7 @@ from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
@@ -27,8 +28,22 @@ from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.network_training import accuracy_under, history_of, patterns_of, require_parts, task_of
+from neuromap.training.network_training import (
+    LEARNED,
+    LearnedPattern,
+    accuracy_under,
+    called_patterns,
+    frames_to_measure,
+    history_of,
+    learned_gates,
+    objective_of,
+    require_onset,
+    require_parts,
+    rollouts_of,
+    task_of,
+)
 from neuromap.training.options.graded_settings import widths_of
+from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
 from neuromap.training.options.training_options import (
     HardwareOptions,
@@ -41,6 +56,7 @@ from neuromap.training.options.training_options import (
 from neuromap.training.training_result import TrainingResult
 
 if TYPE_CHECKING:
+    from neuromap.training.torch.gates import Learning
     from neuromap.training.torch.rollout_model import RolloutModel
     from neuromap.training.torch.train import Run
 
@@ -65,7 +81,7 @@ class ChipTraining(Card):
 
 
 def train_for_chip(
-    rollout: Rollout | Sequence[Rollout],
+    rollout: Rollout | Sequence[Rollout] | LearnedPattern,
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
     options: TrainingOptions | Mapping[str, Any] | None = None,
@@ -85,9 +101,11 @@ def train_for_chip(
 
     Parameters
     ----------
-    rollout : Rollout or sequence of Rollout
-        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host and
-        of graded nodes. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
+    rollout : Rollout, sequence of Rollout or LearnedPattern
+        Network and pattern; streams are sampled as the execution says. Weights and thresholds that it may have are not
+        used, but those of a layer on the host and of graded nodes. Of several rollouts of one network, steps of the
+        optimiser take the patterns in turn. A pattern that is learned is in the network that is made, by the name
+        ``learned``.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -116,12 +134,12 @@ def train_for_chip(
     TrainingError
         If the loss is no number any more, or the memory does not suffice.
     """
-    patterns = patterns_of("train_for_chip", rollout)
+    rollouts = rollouts_of("train_for_chip", rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
-    require_frames(patterns[0].network, "train", "networks of frame nodes are trained")
+    require_frames(rollouts[0].network, "train", "networks of frame nodes are trained")
     require_torch("training")
     require_parts(images)
-    task = _task(patterns, chip, images, options, hardware)
+    task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
@@ -131,7 +149,9 @@ def train_for_chip(
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
 
     run = Run(
-        patterns=task.trained,
+        rollouts=task.trained,
+        over_time=task.over_time,
+        learning=task.learning,
         batches=FrameBatches(images["train"], task.shown, options, hardware),
         validation=measured("validation") if "validation" in images else None,
         classes=len(images["train"].classes),
@@ -141,16 +161,19 @@ def train_for_chip(
     with memory_told(options):
         model, to_network = _model(task, run, chip, images["train"].shape)
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
-        found = [
-            correct_by_frame(model.eval(), pattern, measured(part), task.options.frames, run.classes)
-            for pattern in task.trained
-        ]
-    first, *others = map(accuracy_under, task.patterns, _repeated(found, len(task.patterns), options.frames))
+        trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
+        patterns = trained if task.learning is not None else task.patterns
+        n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
+        executions = [one.execution for one in rollouts]
+        done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
+    shown = n_frames if task.options is options else options.frames
+    first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)
     result = TrainingResult(
-        network=patterns[0].network.name,
+        network=rollouts[0].network.name,
         pattern=first.pattern,
         data=images["train"].name,
-        output=patterns[0].network.outputs[0],
+        output=rollouts[0].network.outputs[0],
         options=options,
         parameters=model.count_trained(),
         history=history_of(done),
@@ -161,8 +184,12 @@ def train_for_chip(
         others=tuple(others),
         classes=run.classes,
         at_bounds=model.share_at_bounds(),
+        learned=None if task.learning is None else learned_gates(patterns[0], done),
+        execution=executions[0],
     )
     made = to_network(model)
+    if task.learning is not None:
+        made = replace(made, patterns={**made.patterns, LEARNED: patterns[0].streaming_edges})
     told = {**made.tables.get("training", {}), "frames": task.options.frames}  # reports say why later frames are worse
     return ChipTraining(replace(made, tables={**made.tables, "training": told}), task.lines, result)
 
@@ -180,7 +207,7 @@ def _model(
     from neuromap.training.torch.train import first_frames
 
     model = GradedModel(network, widths_of(chip), options.seed)
-    model.look_at(task.trained[0], dict.fromkeys(network.inputs, first_frames(model, run, options)))
+    model.look_at(task.trained[0].pattern, dict.fromkeys(network.inputs, first_frames(model, run, options)))
     return model, to_graded_network
 
 
@@ -191,7 +218,9 @@ class _Task:
     choice: ChipChoice
     shown: InputEncoding
     patterns: tuple[RolloutPattern, ...]
-    trained: tuple[RolloutPattern, ...]
+    trained: tuple[Rollout, ...]
+    over_time: LossOverTime
+    learning: Learning | None
     options: TrainingOptions
     asked_for: TrainingOptions  # where all frames are alike, one is trained in place of so many
     hardware: HardwareOptions
@@ -201,18 +230,20 @@ class _Task:
 
 
 def _task(
-    patterns: Sequence[RolloutPattern],
+    given_rollout: Rollout | Sequence[Rollout] | LearnedPattern,
+    rollouts: Sequence[Rollout],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
     options: TrainingOptions | Mapping[str, Any] | None,
     hardware: HardwareOptions | None,
 ) -> _Task:
+    patterns = tuple(rollout.pattern for rollout in rollouts)
     given = {} if options is None else options
     if isinstance(given, Mapping):
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
         choice = choose_for_chip(patterns[0].network, chip, train, first)
-        frames = max(map(_frames_to_train, patterns))
+        frames = max(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
         options, hardware, chosen = chosen_options(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
@@ -223,12 +254,19 @@ def _task(
     network = choice.network
     encoding = _encoding(network, images)
     asked_for = options
-    asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
+    require_onset(images, options)
+    over_time, learning = objective_of(given_rollout, rollouts, options, chip)
+    asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
+    trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
     lines = (*choice.lines, *chosen)
-    if all(map(frames_are_alike, asked)) and encoding.is_constant:
-        trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
+    if learning is not None:
+        lines = (*lines, f"the pattern is learned in {counted(learning.epochs, 'epoch')}, then trained on")
+        if LEARNED in network.patterns:
+            lines = (*lines, f"pattern {LEARNED} of the network file is replaced")
+    elif all(map(frames_are_alike, asked)) and encoding.is_constant and not images["train"].is_stream:
+        trained, options, over_time = (Rollout(network, "sequential"),), replace(options, frames=1), MEAN
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
-    about = task_of(trained, images["train"])
+    about = task_of([one.pattern for one in trained], images["train"], learning)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about["code"] = _code_told(encoding)
     if network.is_graded:
@@ -247,7 +285,9 @@ def _task(
     if _is_learned(encoding):
         shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
         about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
-    return _Task(choice, shown, asked, trained, options, asked_for, hardware, thresholds, about, lines)
+    return _Task(
+        choice, shown, asked, trained, over_time, learning, options, asked_for, hardware, thresholds, about, lines
+    )
 
 
 def _code_told(encoding: InputEncoding) -> list[Any]:
@@ -312,8 +352,16 @@ _OPENED = {"levels", "votes"}
 _OF_CYCLES, _MOST_FRAMES = 4, 8
 
 
-def _frames_to_train(pattern: RolloutPattern) -> int:
-    """Count the frames from the first response to the one that all paths have reached; of cycles a few."""
+def _frames_to_train(rollout: Rollout, images: ImageSet) -> int:
+    """Count the frames from the first response to the one that all paths have reached; of cycles a few.
+
+    Of streams those whose inputs are sampled while the stream goes on.
+    """
+    pattern = rollout.pattern
+    if images.is_stream:
+        end = images.n_stream_frames * images.frame_ticks
+        on = [tick for tick in rollout.sample_ticks(pattern.network.outputs[0], _MOST_FRAMES + 1) if 0 <= tick < end]
+        return min(_MOST_FRAMES, len(on))
     heard = _heard(pattern)
     if heard is None:
         return _OF_CYCLES

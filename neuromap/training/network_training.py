@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,11 +14,17 @@ from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.argument_checks import needs
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.network import Network
+from neuromap.render.value import Card
+from neuromap.rollout.behaviour import count_behaviour_classes
+from neuromap.rollout.class_numbers import class_numbers
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.options.loss_over_time import LossOverTime
 from neuromap.training.options.node_settings import node_settings
 from neuromap.training.options.training_options import (
     TrainingOptions,
@@ -25,20 +32,24 @@ from neuromap.training.options.training_options import (
     require_device,
     require_torch,
 )
-from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult, frame_times
+from neuromap.training.training_result import EpochFigures, LearnedGates, PatternAccuracy, TrainingResult, frame_times
 
 if TYPE_CHECKING:
+    from neuromap.training.torch.gates import Learning
     from neuromap.training.torch.train import Progress
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
+
+LEARNED = "learned"
+"""What asks for a pattern that is learned with the weights, and its name in the network that is made."""
 
 _PARTS = ("kind", "kernel", "stride", "padding", "groups")
 """Of a transform, all but the weights."""
 
 
 def train_network(
-    rollout: Rollout | Sequence[Rollout],
+    rollout: Rollout | Sequence[Rollout] | LearnedPattern,
     images: Mapping[str, ImageSet],
     options: TrainingOptions | None = None,
     checkpoint: str | Path | None = None,
@@ -52,9 +63,9 @@ def train_network(
 
     Parameters
     ----------
-    rollout : Rollout or sequence of Rollout
-        Network and pattern; the execution does not matter, times are those of windowed execution. Of several rollouts
-        of one network, steps of the optimiser take the patterns in turn.
+    rollout : Rollout, sequence of Rollout or LearnedPattern
+        Network and pattern; the execution matters to a loss over time, to streams, which are sampled as it says, and to
+        the times of the result. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both.
     options : TrainingOptions, optional
@@ -80,7 +91,8 @@ def train_network(
     TrainingError
         If the loss is no number any more, or the memory does not suffice.
     """
-    patterns = patterns_of("train_network", rollout)
+    rollouts = rollouts_of("train_network", rollout)
+    patterns = tuple(one.pattern for one in rollouts)
     network = patterns[0].network
     require_frames(network, "train", "networks of frame nodes are trained")
     if network.is_graded:
@@ -92,29 +104,37 @@ def train_network(
     options = TrainingOptions() if options is None else options
     require_device(options)
     check_images(network, images)
+    over_time, learning = objective_of(rollout, rollouts, options, None)
     from neuromap.training.torch.measure_frames import correct_by_frame
     from neuromap.training.torch.rollout_model import RolloutModel
     from neuromap.training.torch.train import Run, batches_of, train
 
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
+    require_onset(images, options)
+    frames = frames_to_measure(over_time, rollouts, options, learning)
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=options.frames)
+    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=frames)
     run = Run(
-        patterns=patterns,
+        rollouts=rollouts,
+        over_time=over_time,
+        learning=learning,
         batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
         validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
-        task=task_of(patterns, shown),
+        task=task_of(patterns, shown, learning),
     )
     part = "test" if "test" in images else "validation"
     measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
-        found = [correct_by_frame(model, p, measured, options.frames, len(shown.classes)) for p in patterns]
-    first, *others = map(accuracy_under, patterns, found)
+        patterns = called_patterns(done.patterns, patterns)
+        executions = [one.execution for one in rollouts]
+        done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
+        found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
+    first, *others = map(accuracy_under, patterns, found, executions)
     return TrainingResult(
         network=network.name,
         pattern=first.pattern,
@@ -129,28 +149,44 @@ def train_network(
         accuracy=first.accuracy,
         others=tuple(others),
         classes=run.classes,
+        learned=None if learning is None else learned_gates(patterns[0], done),
+        execution=executions[0],
     )
 
 
-def accuracy_under(pattern: RolloutPattern, found: Iterable[float]) -> PatternAccuracy:
-    """Give accuracies by frame, as measured, with the times at which these frames are known in windowed execution."""
+def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: str = "windowed") -> PatternAccuracy:
+    """Give accuracies by frame, as measured, with the times at which these frames are known."""
     accuracy = tuple(round(float(a), 6) for a in found)
     output = pattern.network.outputs[0]
-    times = frame_times(Rollout(pattern.network, pattern), output, first_frame(pattern, output), len(accuracy))
+    times = frame_times(
+        Rollout(pattern.network, pattern, execution), output, first_frame(pattern, output), len(accuracy)
+    )
     return PatternAccuracy(call_pattern(pattern), times, accuracy)
 
 
-def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, Any]:
+def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet, learning: Learning | None = None) -> dict[str, Any]:
     """Name what is trained on what, as a checkpoint keeps it."""
     network = patterns[0].network
     return {
+        **({} if learning is None else {"learned": learning.execution}),
         "network": network_digest(network),
         "pattern": ", ".join("".join(map(str, pattern.values)) for pattern in patterns),
         "data": shown.name,
         "images": len(shown.images),
         "noise": _encoding(network).noise,
         **encoding_given(network),
+        **({"frame_ticks": shown.frame_ticks} if shown.is_stream else {}),
     }
+
+
+def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> None:
+    """Refuse streams behind another image: their time begins at their onset."""
+    streams = [found.name for found in images.values() if found.is_stream]
+    if streams and options.preceding:
+        raise InputError(
+            f"training: preceding {options.preceding}: {streams[0]} are streams, which begin at their onset; drop "
+            "preceding"
+        )
 
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
@@ -212,7 +248,13 @@ def _encoding(network: Network) -> InputEncoding:
 def history_of(done: Progress) -> tuple[EpochFigures, ...]:
     """Give the figures of all epochs of a run."""
     return tuple(
-        EpochFigures(int(e["epoch"]), float(e["loss"]), float(e["seconds"]), tuple(e.get("accuracy", ())))
+        EpochFigures(
+            int(e["epoch"]),
+            float(e["loss"]),
+            float(e["seconds"]),
+            tuple(e.get("accuracy", ())),
+            tuple(e.get("gates", ())),
+        )
         for e in done.history
     )
 
@@ -225,9 +267,36 @@ def network_digest(network: Network) -> str:
     return sha256(repr((nodes, edges, settings, network.outputs)).encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True, eq=False)
+class LearnedPattern(Card):
+    """What is trained in place of a rollout where the pattern is to be learned with the weights.
+
+    Attributes
+    ----------
+    network : Network
+        Of frame nodes, with two behaviour classes or more.
+    execution : str
+        Whose times a loss over time counts; ``"windowed"`` of the pattern with the least frame period in its class.
+    """
+
+    network: Network
+    execution: str = "windowed"
+
+    def __post_init__(self) -> None:
+        needs("LearnedPattern", self.network, Network)
+        chosen_period(self.execution)
+
+
 # Patterns under which one set of weights is trained: those of the rollouts that are given, in their order.
-def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[RolloutPattern, ...]:
-    """Give the patterns of one rollout or of several."""
+def rollouts_of(called: str, given: Rollout | Sequence[Rollout] | LearnedPattern) -> tuple[Rollout, ...]:
+    """Give one rollout or several; of a pattern that is to be learned, that of streaming stands for all."""
+    if isinstance(given, LearnedPattern):
+        if count_behaviour_classes(given.network) == 1:
+            raise InputError(
+                f"{called}: learned: network {given.network.name} has one behaviour class, in which all patterns "
+                "compute the same; train any, and choose by times alone (neuromap explore)"
+            )
+        return (Rollout(given.network, "streaming", given.execution),)
     rollouts = [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
     if not rollouts:
         raise InputError(f"{called}: no rollout is given; give one for every pattern that is to be trained")
@@ -247,7 +316,73 @@ def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[Rollou
                 one, two = call_pattern(other), call_pattern(pattern)
                 told = f"pattern {one} is given twice" if one == two else f"patterns {one} and {two} are the same"
                 raise InputError(f"{called}: {told}; each has its turn, give each once")
-    return patterns
+    return tuple(rollouts)
+
+
+def objective_of(
+    given: Rollout | Sequence[Rollout] | LearnedPattern,
+    rollouts: Sequence[Rollout],
+    options: TrainingOptions,
+    chip: ChipSpec | None,
+) -> tuple[LossOverTime, Learning | None]:
+    """Give the loss over time in update steps, and how the pattern is learned, if it is."""
+    from neuromap.training.torch.gates import Learning
+
+    over_time = LossOverTime.read(options.loss_over_time).on(chip)
+    if not isinstance(given, LearnedPattern):
+        if options.weight_time:
+            raise InputError(
+                f"training: weight_time {options.weight_time:g}: is for patterns that are learned; give --pattern "
+                "learned (in Python LearnedPattern), or drop it"
+            )
+        over_time.require_in_time(rollouts)
+        return over_time, None
+    if options.preceding:
+        raise InputError(
+            "training: preceding: frames before an image begin where those of its pattern do, and every image draws "
+            "its own; drop preceding, or train a pattern that was learned"
+        )
+    over_time.require_answer(given.network)
+    return over_time, Learning(given.execution, max(1, round(_WITH_GATES * options.epochs)), options.weight_time)
+
+
+def frames_to_measure(
+    over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions, learning: Learning | None
+) -> int:
+    """Count the frames that are measured: those that are asked for, and all that the loss counts."""
+    if learning is not None:
+        return max(options.frames, over_time.most_frames(rollouts[0].network, options.frames))
+    return max(options.frames, *(len(over_time.shares(rollout, options.frames).shares) for rollout in rollouts))
+
+
+def called_patterns(trained: Sequence[RolloutPattern], given: Sequence[RolloutPattern]) -> tuple[RolloutPattern, ...]:
+    """Give the patterns that were trained; a learned one is called by its text."""
+    return tuple(pattern if pattern in given else _named(pattern) for pattern in trained)
+
+
+def _named(pattern: RolloutPattern) -> RolloutPattern:
+    network = pattern.network
+    for name in ("streaming", "sequential", *network.patterns):
+        if RolloutPattern.named(network, name) == pattern:
+            return RolloutPattern.named(network, name)
+    return replace(pattern, name=", ".join(f"{u} -> {v}" for u, v in pattern.streaming_edges))
+
+
+def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
+    """Say what was learned of a pattern."""
+    network = pattern.network
+    (number,) = class_numbers(network, [pattern]).of_patterns([pattern])
+    return LearnedGates(
+        pattern=call_pattern(pattern),
+        streaming=tuple(f"{u} -> {v}" for u, v in pattern.streaming_edges),
+        behaviour_class=number,
+        classes=count_behaviour_classes(network),
+        gates=done.gates,
+    )
+
+
+_WITH_GATES = 0.5
+"""Part of the epochs in which a pattern is learned; in the others the one that was found is trained."""
 
 
 def call_pattern(pattern: RolloutPattern) -> str:

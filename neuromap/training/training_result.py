@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from neuromap.arrays.times import largest_gap
 from neuromap.render.value import Card, Documented, Tabled
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
@@ -23,12 +24,40 @@ class EpochFigures:
         That it took.
     accuracy : tuple of float
         Fraction of the validation images, frame by frame from the first response on; of several patterns the mean.
+    gates : tuple of float
+        Probability with which every edge streams that has a gate, where the pattern is learned.
     """
 
     epoch: int
     loss: float
     seconds: float
     accuracy: tuple[float, ...]
+    gates: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LearnedGates(Card):
+    """The pattern that was learned with the weights.
+
+    Attributes
+    ----------
+    pattern : str
+        Its name, or its streaming edges as text: what ``--pattern`` takes.
+    streaming : tuple of str
+        Its streaming edges.
+    behaviour_class : int or None
+        Number of its behaviour class; ``None`` where classes are too many to number.
+    classes : int or None
+        Behaviour classes of the network; ``None`` where they were not counted.
+    gates : tuple of str
+        Edges that have gates, in the order of :attr:`EpochFigures.gates`.
+    """
+
+    pattern: str
+    streaming: tuple[str, ...]
+    behaviour_class: int | None
+    classes: int | None
+    gates: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -80,6 +109,10 @@ class TrainingResult(Documented, Tabled):
         Of the data; 0 if that is not known.
     at_bounds : float or None
         Share of the latent weights that lie at a bound of their kind; ``None`` where weights have no bounds.
+    learned : LearnedGates or None
+        The pattern, where it was learned.
+    execution : str
+        Whose times a loss over time counted.
     """
 
     network: str
@@ -96,6 +129,8 @@ class TrainingResult(Documented, Tabled):
     others: tuple[PatternAccuracy, ...] = ()
     classes: int = 0
     at_bounds: float | None = None
+    learned: LearnedGates | None = None
+    execution: str = "windowed"
 
     _called = "a training result"
     _forms = ("neuromap.training.forms",)
@@ -149,17 +184,25 @@ class FrameTimes:
         of Fischer, Köhler, Pfeil 2018. One update step is one tick on a chip where no step is stretched.
     deep_window : tuple of int
         Update steps of one deep window, its tableau T.
+    executed : tuple of int
+        Update steps since the onset as the execution has them that was asked for; as ``windowed`` by default.
     """
 
     windowed: tuple[int, ...]
     deep_window: tuple[int, ...]
+    executed: tuple[int, ...]
 
 
 def frame_times(rollout: Rollout, output: str, first: int, n_frames: int) -> FrameTimes:
     """Give the times of an output's frames."""
-    start, period = rollout.first_response(output), int(rollout.frame_period)
     tableau = rollout.pattern.tableau(first + n_frames)
     return FrameTimes(
-        windowed=tuple(start + k * period for k in range(n_frames)),
+        windowed=_known(Rollout(rollout.network, rollout.pattern), output, n_frames),
         deep_window=tuple(tableau[first + k, output] for k in range(n_frames)),
+        executed=_known(rollout, output, n_frames),
     )
+
+
+def _known(rollout: Rollout, output: str, n_frames: int) -> tuple[int, ...]:
+    start = rollout.first_response(output)
+    return tuple(start + largest_gap(k * rollout.frame_period) for k in range(n_frames))

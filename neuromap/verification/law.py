@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from neuromap.errors import VerificationError
 from neuromap.files.argument_checks import needs, refuse_swapped
-from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.belongs import require_belongs, rollout_period

@@ -60,7 +60,7 @@ class Verification(Card):
         Ticks that were simulated.
     n_violations : int
         Ways in which the program breaks the rules of its chip and of mapped programs, as
-        :func:`neuromap.hardware.check.check_program.check_program` lists them (at most 1000 of one rule and array).
+        :func:`neuromap.hardware.checker.check_program` lists them (at most 1000 of one rule and array).
     first_violation : str or None
         The first of them in one line.
     frame_period_ticks : int or Fraction

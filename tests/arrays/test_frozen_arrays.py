@@ -100,9 +100,9 @@ CHECKED = {
         },
     ),
     "neuromap.faults.fault_study.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
-    "neuromap.formats.layers.operator.Operator": ({}, lambda n: {"kind": "conv"}),
+    "neuromap.formats.layers.Operator": ({}, lambda n: {"kind": "conv"}),
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
-    "neuromap.network.graded_neuron.GradedNeuron": (
+    "neuromap.network.spiking_neuron.GradedNeuron": (
         {},
         lambda n: {"low": 0, "high": 9, "maximum": 0, "zero_point": 0, "scale": None},
     ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neuromap.arrays.frozen import frozen
 from neuromap.bench.characterisation import RandomBits, board_of, characterisation_program, drive_for, set_bits
 from neuromap.errors import ChipError, InputError
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program_bytes import program_bytes

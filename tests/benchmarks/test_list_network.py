@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 
 network = pytest.importorskip(
     "benchmarks.list_engine.network", reason="benchmarks/ is not here: it is not part of the wheel"

@@ -24,7 +24,7 @@ def test_a_kind_offers_what_is_asked(name):
 def test_rules_lead_to_no_code_of_the_mapper(name):
     """The modules that come with a kind's rules, in a process that has imported nothing else."""
     code = (
-        "import sys; from neuromap.cores.core_kind import core_kind; import neuromap.hardware.check.check_program; "
+        "import sys; from neuromap.cores.core_kind import core_kind; import neuromap.hardware.checker; "
         f"core_kind({name!r}).rules; found = [m for m in sys.modules if m.startswith('neuromap.mapping')]; "
         "assert not found, found"
     )

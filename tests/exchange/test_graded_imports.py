@@ -13,7 +13,7 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.requantise import Meaning, fitted, joined
 from neuromap.exchange.layers.take_graded import take_graded
-from neuromap.formats.layers.operator_graph import simplified
+from neuromap.formats.layers import simplified
 from neuromap.network import GradedNeuron, build_network
 from neuromap.simulation import random_frames, reference
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError, NeuromapError
 from neuromap.exchange.nir import from_nir
 from neuromap.files.confined import confined
-from neuromap.formats.nir import graph_of, hdf5_file, read_nir
-from neuromap.formats.nir.hdf5_file import file_content
+from neuromap.formats import nir as nir_format
+from neuromap.formats.nir import file_content, graph_of, read_nir
 
 h5py = pytest.importorskip("h5py", reason="pip install 'neuromap-rollouts[nir]'")
 
@@ -230,7 +230,7 @@ def test_a_text_that_keeps_hdf5_busy_or_states_any_length_is_refused(tmp_path, m
     whole = write(tmp_path / "net.nir").read_bytes()
     entry = (5).to_bytes(8, "little") + b"1.0.8"
     assert entry in whole
-    monkeypatch.setattr(hdf5_file, "_SECONDS", 1.0)
+    monkeypatch.setattr(nir_format, "_SECONDS", 1.0)
     for length in (258, 2**62, 0):
         path = tmp_path / "changed.nir"
         path.write_bytes(whole.replace(entry, length.to_bytes(8, "little") + b"1.0.8"))

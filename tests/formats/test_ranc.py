@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, ProgramError, StimulusError
 from neuromap.formats.ranc import read_json, read_vectors
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program_file import program_from_bytes
 from neuromap.simulation.run.run_events import run_events

@@ -9,6 +9,7 @@ import zipfile
 from gzip import compress
 
 import numpy as np
+from event_files import gesture_files, nmnist_bytes, write_nmnist, write_spoken
 from one_reader import reader
 
 # ------------------------------------------------------------------------------------------------------------- images
@@ -182,3 +183,50 @@ reader("own-npz", "a.npz", arrays, images_of("npz"))
 reader("own-zip", "a.zip", lambda _: [zipped(classes())], images_of("folder"), needs=IMAGES)
 _OWN = "cat/0.png"
 reader("own-png", _OWN, beside(classes, _OWN), images_beside("folder", 1), needs=IMAGES)
+
+
+# ---------------------------------------------------------------------------------------------------------- recordings
+
+
+def recordings_of(scheme, up=0, part="train"):
+    def read(path, _):
+        from neuromap.datasets import load_images
+
+        load_images(f"{scheme}:{path.parents[up]},frames=4", part)
+
+    return read
+
+
+def saccades(folder):
+    events = [(1000 * k, k % 34, (3 * k) % 34, k % 2) for k in range(40)]
+    write_nmnist(folder, {("Train", digit, digit + 1): events for digit in range(6)})
+    return [nmnist_bytes(events)]
+
+
+def spoken(folder):
+    path = folder / "made.h5"
+    write_spoken(path, [([0.01 * k, 0.02], [k, 699]) for k in range(6)], range(6))
+    return [path.read_bytes()]
+
+
+def settings(_):
+    """Sources with settings, in a file of their own."""
+    sources = (
+        "moving-digits:flash=3,bars=2,canvas=9,copies=1",
+        "events:threshold=0.5,noise=0.1,counts=3,frames=2",
+        "moving-digits:of=digits,speed=0.3,shrink=2,ticks=7,seed=4",
+    )
+    return [source.encode() for source in sources]
+
+
+def load_settings(path, _):
+    from neuromap.datasets import load_images
+
+    load_images(path.read_bytes().decode(errors="replace"), "test", limit=2)
+
+
+reader("nmnist-bin", "Train/0/00001.bin", saccades, recordings_of("nmnist", 2))
+for _file in ("user01_lab.aedat", "user01_lab_labels.csv", "trials_to_train.txt"):
+    reader(f"gesture-{_file.rpartition('.')[2]}", _file, beside(gesture_files, _file), recordings_of("dvs-gesture"))
+reader("shd-hdf5", "shd_test.h5", spoken, recordings_of("shd", part="test"), needs=("h5py",))
+reader("source-settings", "source.txt", settings, load_settings)

@@ -364,7 +364,7 @@ reader("frames-npz", "a.npz", make_npz, read_frames, context=lambda _: network()
 
 def read_calibration(path, net):
     from neuromap.exchange.layers.calibrate import calibration_of
-    from neuromap.formats.layers.operator_graph import OperatorGraph
+    from neuromap.formats.layers import OperatorGraph
 
     calibration_of(
         OperatorGraph("net", {name: (1, net.nodes[name].size) for name in net.inputs}, (), ()), path, None, None

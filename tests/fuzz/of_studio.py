@@ -17,8 +17,7 @@ import neuromap as nm
 @cache
 def scene():
     from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
-    from neuromap.studio.scene.scene import Change, Scene, SceneRun
-    from neuromap.studio.scene.shown import Shown
+    from neuromap.studio.scene.scene import Change, Scene, SceneRun, Shown
 
     runs = tuple(SceneRun(nm.RolloutPattern.named(network(), n), "windowed") for n in ("streaming", "sequential"))
     shown = Shown("picture", {"I": np.full((2, 3, 1), 200, np.uint8)}, noise=0.1, seed=5, label="drawn")
@@ -109,7 +108,7 @@ def make_messages(_):
 def mapped_session(_):
     """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
     from neuromap.studio.scene.commands import Session
-    from neuromap.studio.scene.shown import Shown
+    from neuromap.studio.scene.scene import Shown
 
     plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
 

@@ -15,7 +15,7 @@ import neuromap as nm
 from neuromap.encoding.frames import InputEncoding
 from neuromap.errors import NetworkError
 from neuromap.network import Node, load_network, require_weights
-from neuromap.network.weights_file import read_tensors
+from neuromap.network.network_file import read_tensors
 from neuromap.quantise.float_network import FloatSynapses
 
 NETWORK = """

@@ -1,7 +1,9 @@
 """Unfolding: copies that take frames in turn compute what the network computes, at the cycle ratio on average."""
 
+import re
 from fractions import Fraction
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.network import CurrentNeuron, GradedNeuron, Network, build_network
-from neuromap.rollout import Rollout, RolloutPattern, maximum_cycle_ratio, unfold
+from neuromap.rollout import Rollout, RolloutPattern, maximum_cycle_ratio, period_curve, unfold
 from neuromap.verification import verify
 
 
@@ -80,3 +82,19 @@ def test_what_cannot_take_turns_is_refused():
     spiking = build_network({"I": (1, None), "O": (1, CurrentNeuron(5))}, {("I", "O"): [[1]]})
     with pytest.raises(NotSupportedError, match="remember from tick to tick and cannot take turns"):
         unfold(spiking, "streaming", 2)
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "theorems" / "unfolding.md"
+ROWS = [re.split(r" *\| *", line)[1:-1] for line in PAGE.read_text(encoding="utf-8").splitlines() if " | s" in line]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
+def test_copies_of_the_papers_networks_hold_what_the_page_says(row):
+    name, pattern, *held, rates = row
+    net = nm.load_network(f"examples/structures/{name.lower()}.toml")
+    for copies, (neurons, rate) in enumerate(zip(held, rates.split(", "), strict=True), 1):
+        found = unfold(net, pattern, copies)
+        period = nm.Rollout(found.network, found.pattern, "pipelined").frame_period
+        (point,) = period_curve(found.network, found.pattern, [period])
+        assert f"{point.held:,}" == neurons
+        assert copies == int(rate) * period

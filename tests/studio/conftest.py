@@ -7,8 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.network.build import build_network
-from neuromap.studio.scene.scene import Scene, SceneRun
-from neuromap.studio.scene.shown import Shown
+from neuromap.studio.scene.scene import Scene, SceneRun, Shown
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,9 +10,8 @@ from neuromap.network import GradedNeuron, build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.studio.messages import look_at, raster_rows
 from neuromap.studio.scene.player import Stage
-from neuromap.studio.scene.scene import Scene, SceneRun
+from neuromap.studio.scene.scene import Scene, SceneRun, Shown
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
-from neuromap.studio.scene.shown import Shown
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults.edited_program import DeadLink, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.studio.scene.scene import Change, Scene
+from neuromap.studio.scene.scene import Change, Scene, Shown
 from neuromap.studio.scene.scene_file import MOST_BYTES, network_bytes, network_from_bytes, read_scene, scene_bytes
-from neuromap.studio.scene.shown import Shown
 
 EDITS = (
     ThresholdEdit("H", -2),

@@ -12,9 +12,8 @@ from neuromap.errors import DoesNotFitError
 from neuromap.studio.messages import Viewer
 from neuromap.studio.scene.commands import Offer, Session, act, with_input
 from neuromap.studio.scene.player import require_mappable
-from neuromap.studio.scene.scene import Change, SceneRun
+from neuromap.studio.scene.scene import Change, SceneRun, Shown
 from neuromap.studio.scene.scene_file import Document
-from neuromap.studio.scene.shown import Shown
 
 
 @pytest.fixture

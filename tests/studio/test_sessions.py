@@ -16,9 +16,8 @@ from neuromap.network.edge import Edge
 from neuromap.network.node import Node
 from neuromap.studio.run_server import StudioApp
 from neuromap.studio.scene.commands import Offer
-from neuromap.studio.scene.scene import Change
+from neuromap.studio.scene.scene import Change, Shown
 from neuromap.studio.scene.scene_file import network_bytes, scene_bytes
-from neuromap.studio.scene.shown import Shown
 from neuromap.studio.sessions import MOST_OPEN, MOST_SESSIONS, KeptSessions, Sessions
 
 NAME = "session-of-a-test-0001"

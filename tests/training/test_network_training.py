@@ -133,7 +133,7 @@ def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_bef
 
 
 def test_runs_from_before_an_option_was_there_go_on_and_are_known():
-    later = {"preceding"}
+    later = {"preceding", "loss_over_time", "weight_time"}
     before = {f.name for f in fields(QUICK)} - later
     assert set(QUICK.told()) == before
     assert not QUICK.differences(QUICK.told())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError, StimulusError, VerificationError
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from rich.progress import track
 
 import neuromap as nm
-from neuromap.accuracy.decision import decide
+from neuromap.accuracy.accuracy import decide
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets import ImageSet, load_images
 from neuromap.errors import NeuromapError

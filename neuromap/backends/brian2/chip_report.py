@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.backends.brian2.translate import Translated
+from neuromap.backends.imported import BRIAN2_REPORT
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network import Network
+from neuromap.quantise import forms as quantise_forms
 from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import Quantisation
 from neuromap.quantise.quantise_network import Quantised, quantise
 from neuromap.quantise.spike_distance import train_distance
+from neuromap.render.numbers import joules, seconds
 from neuromap.render.value import Card, Documented
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.energy import energy_of
@@ -44,7 +47,7 @@ class ChipReport(Documented):
     """What a run took on the chip."""
 
     _called = "a report"
-    _forms = ("neuromap.backends.brian2.forms",)
+    _forms = ("neuromap.backends.brian2.chip_report",)
 
     # network, chip: names
     network: str
@@ -282,3 +285,24 @@ def _fed(network: Network, name: str) -> Bools:
 
 def _longer(rows: Bools) -> Bools:
     return np.concatenate([rows, np.zeros_like(rows)], axis=1)
+
+
+to_dict = BRIAN2_REPORT.of
+"""Give it as plain values: times in seconds and ticks, energy in joules."""
+
+
+def render_text(found: ChipReport, width: int = 100) -> str:
+    """Write cores, time, spikes, hops, energy and latencies, then the quantisation."""
+    latencies = ", ".join(f"{row.node} {'-' if row.ticks is None else f'{row.ticks} ticks'}" for row in found.latencies)
+    same = "equal to" if found.is_exact else "NOT equal to"
+    absent = f" (no figures for {', '.join(found.energy_absent)})" if found.energy_absent else ""
+    return (
+        f"{found.network} on {found.chip}: {found.cores:,} of {found.usable_cores:,} cores, "
+        f"{found.compartments:,} compartments, {found.synapses:,} synapses\n"
+        f"{found.ticks:,} ticks: {seconds(found.model_seconds)} of the model, "
+        f"{seconds(found.chip_seconds)} on the chip\n"
+        f"{found.spikes:,} spikes, {same} the integer reference; {found.synaptic_events:,} synaptic events, "
+        f"{found.hops:,} hops, {joules(found.joules)}{absent} in all ticks\n"
+        f"least ticks from a spike of the host to one that depends on it: {latencies}\n\n"
+        f"{quantise_forms.render_text(found.quantisation, width)}"
+    )

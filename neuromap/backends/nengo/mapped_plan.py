@@ -12,10 +12,19 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_plan import ChipPlan, EnsembleOnChip, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.chip_plan import (
+    BINARY,
+    GREATEST_POWER,
+    ChipPlan,
+    EnsembleOnChip,
+    PlannedEnsemble,
+    PlannedFeed,
+    PlannedLink,
+    code_weights,
+    unit_of,
+)
 from neuromap.backends.nengo.crossbar_network import ChipNetwork, FedNode, as_crossbar_network
 from neuromap.backends.nengo.crossbar_plan import CrossbarPlan, LineGroup
-from neuromap.backends.nengo.value_code import BINARY, GREATEST_POWER, code_weights, unit_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.map_rollout import map_rollout

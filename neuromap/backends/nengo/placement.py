@@ -21,8 +21,7 @@ from nengo.utils.builder import find_all_io, full_transform, remove_passthrough_
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_plan import ChipNeuron
-from neuromap.backends.nengo.value_code import CODE_SIZE
+from neuromap.backends.nengo.chip_plan import CODE_SIZE, ChipNeuron
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron

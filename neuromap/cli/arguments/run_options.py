@@ -17,7 +17,7 @@ from neuromap.simulation.engine.engine_choice import ENGINES, MAX_THREADS, Engin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from neuromap.simulation.trace.checkpoints import Checkpoints
+    from neuromap.simulation.trace.checkpoint import Checkpoints
 
 
 _RANK_0_SECONDS = 1.0
@@ -84,8 +84,8 @@ class RunFlags(Given[EngineChoice]):
             yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
             return
         from neuromap.simulation.mpi.mpi_exchange import MpiExchange
-        from neuromap.simulation.mpi.rank_file import load_on_ranks
         from neuromap.simulation.mpi.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
+        from neuromap.simulation.mpi.start_ranks import load_on_ranks
 
         exchange = MpiExchange()
         if self.ranks is not None and self.ranks != exchange.size:
@@ -128,7 +128,7 @@ class CheckpointFlags(Given[None]):
 
     def asked(self) -> Checkpoints:
         """Say which checkpoints are asked for."""
-        from neuromap.simulation.trace.checkpoints import DEFAULT_EVERY, Checkpoints
+        from neuromap.simulation.trace.checkpoint import DEFAULT_EVERY, Checkpoints
 
         if self.every is not None and self.checkpoint is None:
             raise InputError(f"--every {self.every}: says how often --checkpoint FILE is written; give that too")

@@ -71,7 +71,7 @@ class DeadlineOptions(Given[None]):
     def arguments(self, network: Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: read the images, take patterns and files apart."""
         from neuromap.datasets.sources import load_images
-        from neuromap.explorer.answer.quantities import parse_quantity
+        from neuromap.render.quantities import parse_quantity
 
         if not self._are_asked_for():
             return {}

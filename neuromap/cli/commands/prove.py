@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.given_program import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, given_program
-from neuromap.cli.arguments.mapping_flags import SeededMappingFlags
+from neuromap.cli.arguments.mapping_flags import (
+    EXECUTION_OR_ITS_OWN,
+    PATTERN_OR_ITS_OWN,
+    SeededMappingFlags,
+    given_program,
+)
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chip_file_of, chosen_chip
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar

@@ -102,9 +102,8 @@ def report(
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
     from neuromap.render.svg import with_pdf
-    from neuromap.report.figure_files import figure_files
-    from neuromap.report.figure_folder import check_figure_folder, check_no_figure
-    from neuromap.report.figure_folder import figure_folder as made_folder
+    from neuromap.report.figure_files import check_figure_folder, check_no_figure, figure_files
+    from neuromap.report.figure_files import figure_folder as made_folder
     from neuromap.report.findings import leading
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program, sweep_reports
     from neuromap.report.text import print_answers, print_report

@@ -114,7 +114,7 @@ def _images(source: str | None) -> ImageSet | None:
     from neuromap.datasets.sources import load_images
 
     try:
-        return load_images(source or "digits", "test", limit=_MOST_IMAGES)
+        return load_images(source or "digits", "test", limit=_MOST_IMAGES).stills()
     except NotSupportedError as error:
         if source is not None:
             raise

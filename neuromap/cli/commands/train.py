@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DATA, LIMIT, NETWORK, read_pattern
+from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
@@ -14,12 +15,18 @@ from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 
+if TYPE_CHECKING:
+    from neuromap.network.network import Network
+    from neuromap.rollout.schedule.rollout import Rollout
+    from neuromap.training.network_training import LearnedPattern
+
 EXAMPLES = """\
 \b
 Examples:
   neuromap train examples/digits/real/sr.toml --epochs 2 --limit 300
   neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 2 --limit 300 --checkpoint sr.safetensors
   neuromap train examples/digits/real/sr.toml --epochs 1 --limit 99 --test --csv epochs.csv --json
+  neuromap train examples/digits/real/sr.toml --pattern learned --loss-over-time deadline=3 --epochs 4 --limit 99
   neuromap train examples/digits/for_chip/untrained.toml --for truenorth --epochs 2 --learning-rate 1e-2 -o mine.toml
 """
 
@@ -30,8 +37,10 @@ def train(
     data: str = DATA,
     pattern: list[str] | None = option(
         "PATTERN  Rollout pattern: streaming, sequential, a name from the file, or its streaming edges ('H1 -> O, H2 "
-        "-> O'). Given several times: one set of weights for all, in turn.  [default: streaming]"
+        "-> O'). Given several times: one set of weights for all, in turn. learned: learned with the weights.  "
+        "[default: streaming]"
     ),
+    execution: str = EXECUTION,
     *,
     flags: Given[TrainingOptions],
     limit: int | None = LIMIT,
@@ -79,7 +88,7 @@ def train(
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output, "--output, its weights": _weights(output)}
     check_destinations(outputs, {"network file": network})
     net = nm.load_network(network)
-    rollouts = [nm.Rollout(net, read_pattern(net, text)) for text in pattern or ["streaming"]]
+    rollouts = _trained(net, pattern or ["streaming"], execution)
     require_torch("train")
     parts = ("train", "validation", "test") if test else ("train", "validation")
     images = {part: load_images(data, part, limit=limit) for part in parts}
@@ -106,6 +115,21 @@ def train(
     print_form(console, render_text(found, console.width))
     for path in (checkpoint, csv, output):
         print_written(console, path)
+
+
+def _trained(network: Network, patterns: list[str], execution: str) -> LearnedPattern | list[Rollout]:
+    """Give what is trained: a rollout for every pattern, or a pattern that is learned."""
+    from neuromap.rollout.schedule.rollout import Rollout
+    from neuromap.training.network_training import LEARNED, LearnedPattern
+
+    if LEARNED not in patterns:
+        return [Rollout(network, read_pattern(network, text), execution) for text in patterns]
+    if len(patterns) > 1:
+        raise InputError(
+            f"--pattern {LEARNED}: is given with --pattern {next(text for text in patterns if text != LEARNED)}; a "
+            "pattern is learned alone, give one"
+        )
+    return LearnedPattern(network, execution)
 
 
 def _weights(output: str | None) -> str | None:

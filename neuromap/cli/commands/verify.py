@@ -7,8 +7,7 @@ from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
-from neuromap.cli.arguments.given_program import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, given_program
-from neuromap.cli.arguments.mapping_flags import MappingFlags
+from neuromap.cli.arguments.mapping_flags import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, MappingFlags, given_program
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.progress import progress_bar

@@ -159,8 +159,7 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
     """Draw the screen again and again, as keys ask for."""
     from rich.live import Live
 
-    from neuromap.cli.commands.pace import Player
-    from neuromap.cli.printing.watch_screen import Watcher, watch_screen
+    from neuromap.cli.printing.watch_screen import Player, Watcher, watch_screen
 
     console, watcher = _screen(), Watcher(run.program, classes)
     player = Player(speed, time.monotonic())

@@ -19,8 +19,8 @@ from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
 from neuromap.files.messages import counted
-from neuromap.hardware.check import common_rules
-from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
+from neuromap.hardware import checker
+from neuromap.hardware.checker import Finding, Place, Rules, find, in_range
 from neuromap.hardware.program.ports import BIAS
 
 _PARTS_AT_ONCE = 4096
@@ -594,23 +594,23 @@ def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: Ints) ->
 
 RULES = Rules(
     starts=(),
-    indices=(axon_types, reset_modes, noise_bits, targets, delays, *common_rules.TABLES),
+    indices=(axon_types, reset_modes, noise_bits, targets, delays, *checker.TABLES),
     chip=(
-        common_rules.coordinates,
+        checker.coordinates,
         weights,
         leaks,
         thresholds,
         potentials,
         stochastic_modes,
         output_targets,
-        *common_rules.BOARD,
+        *checker.BOARD,
     ),
     mapped=(
-        common_rules.chosen_periods,
+        checker.chosen_periods,
         axon_sources,
-        common_rules.bias_frames,
-        common_rules.input_labels,
-        common_rules.output_labels,
+        checker.bias_frames,
+        checker.input_labels,
+        checker.output_labels,
         part_targets,
         unused_neurons,
         arrivals,

@@ -22,7 +22,7 @@ from neuromap.cores.graded.pending import (
 )
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
-from neuromap.network.graded_neuron import rounded
+from neuromap.network.spiking_neuron import rounded
 from neuromap.simulation.engine.engine import (
     Engine,
     EngineState,

@@ -32,7 +32,7 @@ from neuromap.cores.graded.pending import (
 )
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.list_pending import pending_rows
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.compiled_runs import run_together
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Messages, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed

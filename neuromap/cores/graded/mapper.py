@@ -24,8 +24,8 @@ from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.choose_phases import cheap_phases
 from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
+from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["core_bound", "emit", "most_axons", "partition"]

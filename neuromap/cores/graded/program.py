@@ -7,7 +7,7 @@ memory. In every tick in which something is due for it:
 2. where other neurons of the core are joined to it, it takes the greatest of its total and theirs: these are
    compartments of it, which send nothing;
 3. value := clip(round(total * multiplier / 2**shift), low, high), where ``round`` takes the nearest integer and of two
-   the even one (:func:`neuromap.network.graded_neuron.rounded`); a value that is not 0 goes to all its axons.
+   the even one (:func:`neuromap.network.spiking_neuron.rounded`); a value that is not 0 goes to all its axons.
 
 In other ticks its total is 0, and so is its value. The bias arrives from the host, in every frame from 1 on: rows of
 the host's table with ``node = BIAS`` say in ``index`` which value they send (0 and 1 are both 1), and the weights of
@@ -32,7 +32,7 @@ from neuromap.cores.synapse_list.program import LISTED, SynapseProgram, SynapseT
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import Tensors, rows_of
 from neuromap.hardware.program.ports import BIAS
-from neuromap.network.graded_neuron import GREATEST_SUM
+from neuromap.network.spiking_neuron import GREATEST_SUM
 from neuromap.render.value import Card
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.cores.synapse_list.program import SynapseTable
-from neuromap.hardware.check import common_rules
-from neuromap.hardware.check.violation import Finding, Place, Rules, find
+from neuromap.hardware import checker
+from neuromap.hardware.checker import Finding, Place, Rules, find
 from neuromap.hardware.program.ports import BIAS
-from neuromap.network.graded_neuron import GREATEST_SUM, PAYLOAD
+from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD
 
 Ints = NDArray[np.int64]
 
@@ -251,12 +251,12 @@ RULES = Rules(
         units,
         node_ranges,
         axon_sources,
-        *common_rules.TABLES,
+        *checker.TABLES,
         list_rules.host_axons,
         sums_of_32_bits,
     ),
     chip=(
-        common_rules.coordinates,
+        checker.coordinates,
         list_rules.axons,
         memory,
         list_rules.output_axons,
@@ -264,7 +264,7 @@ RULES = Rules(
         values,
         sums,
         maximum,
-        *common_rules.BOARD,
+        *checker.BOARD,
     ),
-    mapped=(common_rules.chosen_periods, labelled_ranges),
+    mapped=(checker.chosen_periods, labelled_ranges),
 )

@@ -16,7 +16,7 @@ from neuromap.errors import ChipError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_document import CORE_BOUNDS
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.graded_neuron import GradedNeuron
+from neuromap.network.spiking_neuron import GradedNeuron
 
 NEURONS = (GradedNeuron,)
 ONE_TARGET = False

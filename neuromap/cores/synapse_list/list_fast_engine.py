@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.compiling import announced
-from neuromap.cores.synapse_list.list_kernel.list_compiled import list_kernel
 from neuromap.cores.synapse_list.list_kernel.list_image import (
     make_list_image,
     make_list_state,
@@ -23,9 +22,10 @@ from neuromap.cores.synapse_list.list_kernel.list_image import (
     put_reached,
 )
 from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
+from neuromap.cores.synapse_list.list_kernel.list_tick import list_kernel
 from neuromap.cores.synapse_list.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
 from neuromap.cores.synapse_list.program import ListProgram
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed

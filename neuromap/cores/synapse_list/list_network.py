@@ -24,8 +24,7 @@ from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import computed_neurons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.network.graded_neuron import GradedNeuron
-from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
+from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron, GradedNeuron
 
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]

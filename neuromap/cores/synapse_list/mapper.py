@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.balanced import BalanceSearch
+from neuromap.cores.synapse_list.balance_cores import BalanceSearch
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, require_one_floor, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, floors_of, list_network

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
-from neuromap.hardware.check import common_rules
-from neuromap.hardware.check.violation import Finding, Place, Rules, find
+from neuromap.hardware import checker
+from neuromap.hardware.checker import Finding, Place, Rules, find
 
 Ints = NDArray[np.int64]
 
@@ -323,9 +323,9 @@ def _of_neurons(rule: str, values: NDArray[np.integer], wrong: NDArray[np.bool_]
 
 RULES = Rules(
     starts=(starts,),
-    indices=(synapses, list_targets, decays, refractory_periods, joins, *common_rules.TABLES, host_axons),
+    indices=(synapses, list_targets, decays, refractory_periods, joins, *checker.TABLES, host_axons),
     chip=(
-        common_rules.coordinates,
+        checker.coordinates,
         axons,
         synapse_memory,
         output_axons,
@@ -335,7 +335,7 @@ RULES = Rules(
         scales,
         initial_state,
         resets,
-        *common_rules.BOARD,
+        *checker.BOARD,
     ),
-    mapped=(common_rules.chosen_periods,),
+    mapped=(checker.chosen_periods,),
 )

@@ -27,9 +27,7 @@ from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
 from neuromap.files.npz import read_npz
-from neuromap.formats.layers.functions import FUNCTIONS
-from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 
 Reals = NDArray[np.float32]
 _AT_ONCE = 32
@@ -112,6 +110,7 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
             "array for each"
         )
     ((tensor, shape),) = graph.inputs.items()
+    images = images.stills()
     which = np.unique(np.linspace(0, len(images.images) - 1, _IMAGES).astype(np.int64))
     low, high = images.seen
     shown = images.intensities(which) * np.float32(high - low) + np.float32(low)

@@ -14,8 +14,7 @@ from scipy.sparse import csr_array, eye_array, hstack, kron
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.decide import Pending, SpikeSums
-from neuromap.formats.layers.functions import FUNCTIONS
-from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape
 from neuromap.network.weights import MAX_NEURONS
 
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")

@@ -17,8 +17,7 @@ from scipy.sparse import csr_array, eye_array
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
-from neuromap.formats.layers.functions import FUNCTIONS
-from neuromap.formats.layers.operator import TensorShape
+from neuromap.formats.layers import FUNCTIONS, TensorShape
 from neuromap.render.value import Card
 
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
@@ -203,7 +202,7 @@ def _near_integers(values: Floats) -> Bools:
 class Pending(ReadOnly, Card):
     """A function that waits for the sum that it is of."""
 
-    function: str  # of :data:`~neuromap.formats.layers.functions.FUNCTIONS`
+    function: str  # of :data:`~neuromap.formats.layers.FUNCTIONS`
     constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
 
 

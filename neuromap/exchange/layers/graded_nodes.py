@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
-from neuromap.exchange.layers.layer_shapes import element_order, node_shape
+from neuromap.exchange.layers.find_structure import element_order, node_shape
 from neuromap.exchange.layers.requantise import Joined, Meaning, Ratio, common_unit, fitted, joined
-from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers import Operator, TensorShape
 from neuromap.network.edge import MatrixSource
-from neuromap.network.graded_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
 from neuromap.network.network import Network
+from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Shape
 from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
 from neuromap.render.value import Card

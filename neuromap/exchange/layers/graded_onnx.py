@@ -21,10 +21,10 @@ from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge
-from neuromap.network.graded_neuron import GradedNeuron, rounded
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import GradedNeuron, rounded
 from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
 from neuromap.network.weights import cells_before
 from neuromap.registry import require_package

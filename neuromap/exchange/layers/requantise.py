@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.network.graded_neuron import rounded
+from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
 _MOST_BITS = 31

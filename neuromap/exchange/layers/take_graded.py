@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.layers.compute import conv_matrix, dense_matrix, moved_elements, window_matrix
-from neuromap.exchange.layers.find_structure import node_name
+from neuromap.exchange.layers.find_structure import Structure, element_order, node_name
 from neuromap.exchange.layers.graded_nodes import (
     GradedNodes,
     Held,
@@ -30,15 +30,12 @@ from neuromap.exchange.layers.graded_nodes import (
     scaled,
     shape_of,
 )
-from neuromap.exchange.layers.layer_shapes import element_order
 from neuromap.exchange.layers.requantise import Meaning
-from neuromap.exchange.layers.structure import Structure
 from neuromap.files.messages import show_name
-from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers import Operator, OperatorGraph, TensorShape
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
-from neuromap.network.graded_neuron import PAYLOAD, GradedNeuron
+from neuromap.network.spiking_neuron import PAYLOAD, GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.network.weights import MAX_NEURONS
 

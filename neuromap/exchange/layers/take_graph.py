@@ -15,20 +15,17 @@ from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised
 from neuromap.exchange.layers.decide import SpikeSums
-from neuromap.exchange.layers.find_structure import find_structure
+from neuromap.exchange.layers.find_structure import Layer, Structure, find_structure, layer_shapes
 from neuromap.exchange.layers.graded_nodes import TakenGraded
-from neuromap.exchange.layers.layer_shapes import layer_shapes
-from neuromap.exchange.layers.structure import Layer, Structure
 from neuromap.exchange.layers.take_graded import is_quantised, require_divisors, take_graded
 from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
 from neuromap.files.messages import counted, show_name
-from neuromap.formats.layers.operator import Operator
-from neuromap.formats.layers.operator_graph import OperatorGraph, simplified
+from neuromap.formats.layers import Operator, OperatorGraph, simplified
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Shape
 from neuromap.network.weights import as_shape
 

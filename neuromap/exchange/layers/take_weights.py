@@ -13,10 +13,16 @@ from scipy.sparse import csr_array
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.exchange.layers.compute import all_weights, compute
 from neuromap.exchange.layers.decide import Decision, SpikeSums, decide, integer_rows
-from neuromap.exchange.layers.layer_shapes import element_order, features_first, input_features_first, node_shape
-from neuromap.exchange.layers.structure import Layer, Structure, Way
-from neuromap.formats.layers.operator import Operator, TensorShape
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.exchange.layers.find_structure import (
+    Layer,
+    Structure,
+    Way,
+    element_order,
+    features_first,
+    input_features_first,
+    node_shape,
+)
+from neuromap.formats.layers import Operator, OperatorGraph, TensorShape
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network

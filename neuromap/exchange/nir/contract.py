@@ -26,7 +26,7 @@ from neuromap.exchange.nir.flat_graph import (
     source_shape,
     spread,
 )
-from neuromap.formats.nir.nir_graph import NirGraph, NirNode
+from neuromap.formats.nir import NirGraph, NirNode
 
 # What arrives at a node: spikes of sources through matrices and delays, and a constant.
 

@@ -24,8 +24,7 @@ from neuromap.exchange.nir.neurons import (
 )
 from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
-from neuromap.formats.nir.nir_graph import NirGraph, NirNode
-from neuromap.formats.nir.nir_object import nir_bytes, write_nir
+from neuromap.formats.nir import NirGraph, NirNode, nir_bytes, write_nir
 from neuromap.network.build import check_name, require_weights
 from neuromap.network.edge import Edge, MatrixSource
 from neuromap.network.network import Network

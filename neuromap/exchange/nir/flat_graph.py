@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csr_array
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.messages import show_name
-from neuromap.formats.nir.nir_graph import NirGraph, NirNode
+from neuromap.formats.nir import NirGraph, NirNode
 
 
 def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.0) -> Floats:

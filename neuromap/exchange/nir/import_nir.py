@@ -31,8 +31,7 @@ from neuromap.exchange.nir.restore import integer_transform, is_integer, restore
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import counted, show, show_name
-from neuromap.formats.nir.hdf5_file import read_nir
-from neuromap.formats.nir.nir_graph import NirGraph, graph_of
+from neuromap.formats.nir import NirGraph, graph_of, read_nir
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge

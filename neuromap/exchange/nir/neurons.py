@@ -17,7 +17,7 @@ from neuromap.exchange.nir.contract import Neurons
 from neuromap.exchange.nir.flat_graph import spread
 from neuromap.exchange.nir.float_network import SCHEMES, STEPS, Convention
 from neuromap.files.messages import show
-from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
+from neuromap.formats.nir import MetaValue, NirGraph, NirNode
 from neuromap.network.network import Network, plain_table
 from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron

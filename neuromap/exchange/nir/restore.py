@@ -22,7 +22,7 @@ from neuromap.exchange.nir.neurons import (
     restored_neuron,
 )
 from neuromap.files.messages import counted, show
-from neuromap.formats.nir.nir_graph import NirNode
+from neuromap.formats.nir import NirNode
 from neuromap.network.build import check_name, check_pooling
 from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import Network

@@ -11,10 +11,10 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, bound_text, plainness, row_order, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period, time_axis
 

@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective, objective_named
-from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.argument_checks import real_number
 from neuromap.options import Option, option
+from neuromap.render.quantities import parse_quantity, scale_for
 from neuromap.render.value import Card
 
 _TOLERANCE = 1e-9

@@ -31,8 +31,8 @@ class Candidate(Card):
         What becomes of nodes that are wider than a core.
     wide_ticks : int or None
         Ticks of partial sums; ``None`` for as many as they count.
-    phases : {"least", "cheapest"}
-        When nodes between inputs and outputs are computed.
+    phases : {"least", "cheapest", "fastest"}
+        When nodes are computed.
     spread : int or None
         Cores on which the row is mapped for a short tick, at most; ``None`` where it is mapped for few deliveries.
     """
@@ -106,8 +106,8 @@ class ExploredRow(Card):
     full_response_exact : bool
         Else the full response is an upper bound.
     times_are_bounds : bool
-        Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters may
-        change the schedule.
+        Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters or
+        the fastest phases may change the schedule.
     tick_seconds : float
         Of the chip; where its ticks last as long as their work, what one takes at least in any mapping.
     is_timed : bool

@@ -75,6 +75,11 @@ class MappingChoice(ReadOnly, Value):
         """Whether splitters or partial sums may lengthen delays, so that times of a row are known by bounds only."""
         return _may_change_schedule(self.options)
 
+    @property
+    def knows_times(self) -> bool:
+        """Whether the schedules in update steps tell the times of all rows; else they are known by bounds only."""
+        return not self.may_change_schedule and self.options.phases != "fastest"
+
     def maps_like(self, other: MappingChoice) -> bool:
         """Whether another choice for the same chip makes the same programs of all rows."""
         # As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
@@ -129,7 +134,9 @@ def mapping_choices(
             # a short tick means nothing where ticks are of fixed length: such a chip is searched as ever
             fixed = replace(asked_options, objective="deliveries", max_cores=None)
             options = asked_options if chip.is_timed else fixed
-            table = tables[_may_change_schedule(options)]
+            table = tables[_may_change_schedule(options), options.phases]
+            if not len(table):  # no phases answer earlier than the least
+                continue
             steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
             in_class = bound.total
             if not _may_change_schedule(options) and CORES in asked.objectives:
@@ -146,21 +153,33 @@ def _may_change_schedule(options: MappingOptions) -> bool:
     return options.splitters == "anywhere" or options.wide != "refuse"
 
 
-def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
-    """Make the tables that are needed, by whether schedules may be changed: then every pattern is a row."""
+def _tables(
+    space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers
+) -> dict[tuple[bool, str], RowTable]:
+    """Make the tables that are needed, by whether schedules may be changed (then every pattern is a row) and phases."""
     graph, chips = space.graph, asked.chips
     number = {name: k for k, name in enumerate(graph.network.nodes)}
     populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
-    if any(options.phases != "least" for options in asked.options):
-        sharing = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
+    moved = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
-    needed = dict.fromkeys(_may_change_schedule(options) for options in asked.options)
-    return {
-        by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights, numbers)
-        for by_pattern in needed
-    }
+    known = {options.phases for options in asked.options}
+    found: dict[tuple[bool, str], RowTable] = {}
+    for options in asked.options:
+        by_pattern, phases = _may_change_schedule(options), options.phases
+        if (by_pattern, phases) not in found:
+            soonest = phases == "fastest" and not by_pattern
+            keys = RowKeys(
+                graph,
+                sharing if phases == "least" else moved,
+                asked.executions,
+                by_pattern,
+                soonest=soonest,
+                only_gains=soonest and "least" in known,  # where nothing gains the least phases stay: the same rows
+            )
+            found[by_pattern, phases] = row_table(space, keys, own, weights, numbers)
+    return found
 
 
 def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> Ints:
@@ -233,10 +252,11 @@ def asked_for(search: ExploreOptions) -> Asked:
             f"spread: has no meaning on {specs[0].name}, whose ticks are of fixed length; name a chip of timed ticks"
         )
     options = [
-        MappingOptions(splitters=s, ticks_per_step=t, wide=w, wide_ticks=k, phases=search.phases, **spread)  # type: ignore[arg-type]
+        MappingOptions(splitters=s, ticks_per_step=t, wide=w, wide_ticks=k, phases=phases, **spread)  # type: ignore[arg-type]
         for s in dict.fromkeys(_listed(search.splitters))
         for t in dict.fromkeys(_listed(search.ticks_per_step))
         for w, k in dict.fromkeys(_wide(_listed(search.wide)))
+        for phases in dict.fromkeys(_listed(search.phases))
         for spread in spreads
     ]
     if search.within not in ("all", "class"):

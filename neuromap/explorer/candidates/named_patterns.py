@@ -12,6 +12,7 @@ from neuromap.errors import PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.fastest_phases import responses_of_pairs, soonest_responses
 from neuromap.rollout.schedule.phases import best_in_class, pattern_with_factor
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -66,9 +67,10 @@ def named_patterns(
 
 # What windowed execution of any pattern of one behaviour class takes at least, without listing the class.
 #
-# Windowed execution of a pattern with inference factor F is a schedule with frame period F, so in networks with one
-# input it answers no earlier than the class does pipelined with that period (``docs/theorems/chosen-period.md``). And
-# no pattern of the class has a smaller F than :func:`~neuromap.rollout.schedule.phases.best_in_class` gives.
+# Windowed execution of a pattern with inference factor F is a schedule with frame period F, so no pair of an input and
+# an output answers earlier than it can pipelined with that period, in the phases that are best for it
+# (``docs/theorems/chosen-period.md``). And no pattern of the class has a smaller F than
+# :func:`~neuromap.rollout.schedule.phases.best_in_class` gives.
 
 
 class LeastResponses(NamedTuple):
@@ -87,6 +89,20 @@ class LeastResponses(NamedTuple):
         full = max(one.steps for one in fulls) if all(one.is_exact for one in fulls) else max(firsts)
         return cls(min(firsts), rollout.slowest_response(), full)
 
+    @classmethod
+    def soonest(cls, rollout: Rollout) -> Self:
+        """Take those that every pair of an input and an output has at least, in all phases with the same period."""
+        own, best = responses_of_pairs(rollout), soonest_responses(rollout)
+        answers: dict[str, int] = {}
+        for (i, _), steps in best.items():
+            answers[i] = min(steps, answers.get(i, steps))
+        full = max(best.values())
+        if all(one.is_exact for one in rollout.full_responses.values()):
+            # of one output the input that is longest on its way comes no earlier than by the most that any gains
+            gained = {o: max(own[pair] - best[pair] for pair in best if pair[1] == o) for _, o in best}
+            full = max(one.steps - gained[o] for o, one in rollout.full_responses.items())
+        return cls(min(best.values()), max(answers.values()), full)
+
 
 @dataclass(frozen=True)
 class CurvePoint:
@@ -102,15 +118,13 @@ def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
         best = best_in_class(pattern)
     except PatternError:
         return []
-    network, least = pattern.network, best.inference_factor
+    network = pattern.network
     most = len(network.nodes) - len(network.inputs)
-    if len(network.inputs) > 1:  # each is sampled on its own, and no theorem is known
-        return [CurvePoint(least, LeastResponses.of(Rollout(network, RolloutPattern.streaming(network))))]
     last = _point(best, most)
     points: list[CurvePoint] = []
-    for period in range(least, most + 1):
+    for period in range(best.inference_factor, most + 1):
         points.append(_point(best, period))
-        if points[-1].least.first == last.least.first:  # from here on a longer period brings nothing
+        if points[-1].least[:2] == last.least[:2]:  # from here on a longer period brings nothing
             break
     return points
 
@@ -122,4 +136,4 @@ def patterns_on_curve(pattern: RolloutPattern, points: list[CurvePoint]) -> list
 
 
 def _point(pattern: RolloutPattern, period: int) -> CurvePoint:
-    return CurvePoint(period, LeastResponses.of(Rollout(pattern.network, pattern, f"pipelined:{period}")))
+    return CurvePoint(period, LeastResponses.soonest(Rollout(pattern.network, pattern, f"pipelined:{period}")))

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.jobs.ahead import MOST_PROCESSES
-from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, SPLITTERS, WIDE
+from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, PHASES, SPLITTERS, WIDE
 from neuromap.options import COMMON, Option, check_options, option
 from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
 from neuromap.simulation.run.run_options import RunOptions
@@ -96,11 +96,12 @@ class ExploreOptions(RunOptions):
         must=f"is not known; choose {', '.join(WIDE)}, or ticks from 1 to {MOST_WIDE_TICKS}",
         reads=_read_wide,
     )
-    phases: str = option(
-        "WHICH  When to compute nodes between inputs and outputs, in all rows: least (as early as possible) or "
-        "cheapest (on the fewest cores, with the same times).",
+    phases: Sequence[str] | str = option(
+        "WHICH  When to compute nodes: least (as early as possible), cheapest (on the fewest cores, with the same "
+        "times) or fastest (with the least sum of first responses, none later); several with commas, as least,fastest.",
         "least",
-        choices=("least", "cheapest"),
+        items="str",
+        choices=PHASES,
     )
     spread: Sequence[int] = option(
         "NUMBERS  Where ticks last as long as their work: map every row for a short tick on up to so many cores, or on "

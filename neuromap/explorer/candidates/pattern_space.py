@@ -123,7 +123,7 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
     graph = row_keys.graph
     before: list[Words] = []
     for number, execution in enumerate(row_keys.executions):
-        schedules = schedules_of(graph, values, execution)
+        schedules = schedules_of(graph, values, execution, soonest=row_keys.soonest)
         key = row_keys.of(values, schedules, execution)
         # a pattern whose executions share a row is one pattern of that row
         again = np.zeros(len(values), np.bool_)
@@ -145,6 +145,8 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
             "estimate": weights.estimate(schedules.delays),
         }
         possible = schedules.period > 0  # else shorter than the pattern's cycles allow
+        if row_keys.only_gains:
+            possible &= schedules.gains
         yield part if possible.all() else {name: column[possible] for name, column in part.items()}
 
 

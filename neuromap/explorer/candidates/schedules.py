@@ -28,6 +28,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import pack
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
+from neuromap.explorer.candidates.named_patterns import LeastResponses
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import core_of
 from neuromap.network.network import Network
@@ -36,6 +37,7 @@ from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import BEST, chosen_period
+from neuromap.rollout.schedule.fastest_phases import responses_of_pairs, soonest_responses
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -62,9 +64,20 @@ class RowKeys:
     # by_pattern: whether every pattern and execution is a row of its own: where splitters may change the schedule, the
     # delays in update steps do not say what they will be. Pipelined schedules still are those of all shifts
     # executions: in the order of their numbers
+    # soonest, only_gains: whether times are those that no phases undercut, and whether rows that have these anyway are
+    # left out
 
-    def __init__(self, graph: Graph, sharing: Sharing, executions: Sequence[str], by_pattern: bool = False) -> None:
-        self.graph, self.executions = graph, tuple(executions)
+    def __init__(
+        self,
+        graph: Graph,
+        sharing: Sharing,
+        executions: Sequence[str],
+        by_pattern: bool = False,
+        *,
+        soonest: bool = False,
+        only_gains: bool = False,
+    ) -> None:
+        self.graph, self.executions, self.soonest, self.only_gains = graph, tuple(executions), soonest, only_gains
         self._sharing, self._by_pattern, self._has_best = sharing, by_pattern, BEST in self.executions
         n = graph.n_nodes
         self._indexed = indexed_network(graph.network)
@@ -182,15 +195,19 @@ class Schedules(ReadOnly, Value):
     slowest: Ints
     full: Ints
     exact: Bools  # (N,): whether the full responses are exact, else upper bounds
+    gains: Bools  # (N,): whether some output answers some input later than it does in the phases best for it alone
 
 
-def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
+def schedules_of(graph: Graph, values: Values, execution: str, *, soonest: bool = False) -> Schedules:
     """Compute the schedules of many patterns of one network."""
+    # soonest: responses are those that every pair of an input and an output has in the phases that are best for it
+    # alone, as no phases with the same frame period undercut them; without, nothing gains
     # shapes: values (N, E)
-    return _ordered(graph, values, execution) if graph.is_ordered else _one_by_one(graph, values, execution)
+    compute = _ordered if graph.is_ordered else _one_by_one
+    return compute(graph, values, execution, soonest)
 
 
-def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
+def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Schedules:
     """Phases, then responses, node by node in the order that serves every pattern."""
     # No cycle is longer than its streaming edges here, so that P is 1 at best.
     # below a row per edge or node, so that every step runs through memory in order
@@ -204,8 +221,8 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
         phase = _pipelined_phases(graph, into, r, chosen)
         period = np.full(len(values), chosen, r.dtype)
     _sample_as_late_as_possible(graph, r, period, phase)
-    first, slowest, full = _responses(graph, into, period * r, phase)
     delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
+    first, slowest, full, gains = _responses(graph, into, period * r, phase, delays - 1 if soonest else None)
     return Schedules(
         period.astype(np.int64),
         np.ones(len(values), np.int64),
@@ -215,6 +232,7 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
         slowest.astype(np.int64),
         full.astype(np.int64),
         np.ones(len(values), np.bool_),
+        gains,
     )
 
 
@@ -248,31 +266,35 @@ def _sample_as_late_as_possible(graph: Graph, r: Narrow, period: Narrow, phase: 
 
 
 def _responses(
-    graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow
-) -> tuple[Narrow, Narrow, Narrow]:
-    """Compute the first responses of the inputs answered first and last, and the greatest full response."""
-    # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge.
-    most = np.zeros_like(phase)
-    for v in graph.order:
-        ways = [most[graph.sources[e]] + frames[e] for e in into[v]]
-        most[v] = np.max(ways, axis=0) if ways else -phase[v]
-    answers = []
+    graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow, spare: Narrow | None
+) -> tuple[Narrow, Narrow, Narrow, Bools]:
+    """Compute the first responses of the inputs answered first and last, the greatest full response, and what gains."""
+    # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge. Its ends may come
+    # closer by what the delays along a walk have to ``spare``, the least over all walks.
+    answers, fulls, gains = [], [], np.zeros(phase.shape[1], np.bool_)
     for u in graph.inputs:
-        least = {u: -phase[u]}  # of the nodes that this input reaches
+        least, most, gain = {u: -phase[u]}, {u: -phase[u]}, {u: np.zeros_like(phase[u])}  # of nodes that it reaches
         for v in graph.order:
-            if ways := [least[graph.sources[e]] + frames[e] for e in into[v] if graph.sources[e] in least]:
-                least[v] = np.min(ways, axis=0)
-        if reached := [phase[o] + least[o] for o in graph.outputs if o in least]:
-            answers.append(np.min(reached, axis=0))
-    full = np.max([phase[o] + most[o] for o in graph.outputs], axis=0)
-    return np.min(answers, axis=0), np.max(answers, axis=0), full
+            ways = [(e, graph.sources[e]) for e in into[v] if graph.sources[e] in least]
+            if ways:
+                least[v] = np.min([least[w] + frames[e] for e, w in ways], axis=0)
+                most[v] = np.max([most[w] + frames[e] for e, w in ways], axis=0)
+                if spare is not None:
+                    gain[v] = np.min([gain[w] + spare[e] for e, w in ways], axis=0)
+        reached = [o for o in graph.outputs if o in least]
+        known = {o: phase[o] if spare is None else phase[o] - gain[o] for o in reached}
+        if reached:
+            answers.append(np.min([known[o] + least[o] for o in reached], axis=0))
+            fulls += [known[o] + most[o] for o in reached]
+            gains |= np.any([known[o] < phase[o] for o in reached], axis=0)
+    return np.min(answers, axis=0), np.max(answers, axis=0), np.max(fulls, axis=0), gains
 
 
-def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
+def _one_by_one(graph: Graph, values: Values, execution: str, soonest: bool) -> Schedules:
     network, n_rows = graph.network, len(values)
     period, first, slowest, full = (np.zeros(n_rows, np.int64) for _ in range(4))
     phases, delays = np.zeros((n_rows, graph.n_nodes), np.int64), np.zeros((n_rows, graph.n_edges), np.int64)
-    exact, frames = np.zeros(n_rows, np.bool_), np.ones(n_rows, np.int64)
+    exact, gains, frames = np.zeros(n_rows, np.bool_), np.zeros(n_rows, np.bool_), np.ones(n_rows, np.int64)
     chosen, one_step = chosen_period(execution), (1,) * graph.n_edges
     for k, row in enumerate(values.tolist()):
         pattern = RolloutPattern(network, tuple(row))
@@ -282,10 +304,13 @@ def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
         period[k], frames[k] = rollout.frame_period.numerator, rollout.frame_period.denominator
         phases[k] = in_parts(rollout.phases.values(), rollout.frame_period)
         delays[k] = list(rollout.delays.values())
-        first[k], slowest[k] = min(rollout.first_responses.values()), rollout.slowest_response()
-        full[k] = max(response.steps for response in rollout.full_responses.values())
         exact[k] = all(response.is_exact for response in rollout.full_responses.values())
-    return Schedules(period, frames, phases, delays, first, slowest, full, exact)
+        full[k] = max(response.steps for response in rollout.full_responses.values())
+        first[k], slowest[k] = min(rollout.first_responses.values()), rollout.slowest_response()
+        if soonest and frames[k] == 1:  # at unequal intervals phases are never moved
+            first[k], slowest[k], full[k] = LeastResponses.soonest(rollout)
+            gains[k] = soonest_responses(rollout) != responses_of_pairs(rollout)
+    return Schedules(period, frames, phases, delays, first, slowest, full, exact, gains)
 
 
 # A cheap guess at the cores of a schedule, for choosing what to map first; nothing rests on it.

@@ -18,13 +18,13 @@ from neuromap.arrays.times import Time, whole
 from neuromap.arrays.value import Value
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork
 from neuromap.explorer.search.measured import Figures, Measured, nan_of
 from neuromap.files.argument_checks import needs, real_number
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -74,7 +74,7 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
         error = math.nan
         if accuracy is not None:  # one of its rows stands for all, which have equal times
             network, values = table.graph.network, table.pattern(int(order[start]))
-            exact = not (choice.may_change_schedule or choice.chip.is_timed)
+            exact = choice.knows_times and not choice.chip.is_timed
             error = 1 - accuracy.class_at_most(network, values, accuracy.most_frames(choice, ticks), exact=exact)
         cores = choice.class_bound if ranked[start, 0] else choice.core_bound
         bounds = Figures._make((*times, error, float(cores), nan_of(choice.energy_bound(ticks[3], cores))))
@@ -107,6 +107,11 @@ class DeadlineAccuracy:
         if not 0 < real_number("deadline", seconds) < math.inf:
             raise InputError(f"deadline = {seconds} s: must be above 0, and finite")
         needs("explore: images", images, ImageSet)
+        if images.is_stream:  # what is seen depends on the times of the mapped program
+            raise InputError(
+                f"explore: {images.name} are streams, whose accuracy depends on when a mapped program samples them; "
+                "take stills, or measure each network with neuromap accuracy"
+            )
         self.seconds, self.images, self.seed = float(seconds), images, seed
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 

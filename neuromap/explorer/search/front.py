@@ -323,8 +323,11 @@ class Unlisted:
     bounds: Figures  # proven bounds of what any of them can reach
 
 
-def step_times_in_class(names: NamedPatterns, executions: Sequence[str], *, pipelined: bool) -> list[StepTimes]:
+def step_times_in_class(
+    names: NamedPatterns, executions: Sequence[str], *, pipelined: bool, soonest: bool = False
+) -> list[StepTimes]:
     """Bound the times of all patterns of the given one's class."""
+    # soonest: in whatever phases
     given, found = names.given, list[StepTimes]()
     least = pipelined_period(maximum_cycle_ratio(given))
     for execution in executions:
@@ -332,7 +335,9 @@ def step_times_in_class(names: NamedPatterns, executions: Sequence[str], *, pipe
             found += [StepTimes(execution, point.period, point.least) for point in names.curve]
         elif pipelined and (chosen_period(execution) or least) >= least:
             rollout = Rollout(given.network, given, execution)
-            found.append(StepTimes(execution, rollout.frame_period, LeastResponses.of(rollout)))
+            may_gain = soonest and isinstance(rollout.frame_period, int)  # at unequal intervals phases never move
+            least_of = LeastResponses.soonest if may_gain else LeastResponses.of
+            found.append(StepTimes(execution, rollout.frame_period, least_of(rollout)))
     return found
 
 
@@ -342,11 +347,12 @@ def unlisted_rows(
     """Bound the rows of all patterns that are not listed."""
     # n_classes: behaviour classes, ``None`` where they were not counted
     shows = any(choice.table.row_keys.tells_frames_apart for choice in choices)
-    in_class = step_times_in_class(names, asked.executions, pipelined=shows) if _is_all_seen(names.given) else None
+    asked_for = {choice.options.phases == "fastest" for choice in choices if _is_all_seen(names.given)}
+    in_class = {s: step_times_in_class(names, asked.executions, pipelined=shows, soonest=s) for s in asked_for}
     found: list[Unlisted] = []
     for choice in choices:
         # what no output sees is free within a class, and may slow it
-        times_in_class = _step_times_of_all(choice, asked) if in_class is None else in_class
+        times_in_class = in_class.get(choice.options.phases == "fastest", _step_times_of_all(choice, asked))
         found += [Unlisted(True, _bounds(choice, times, choice.class_bound)) for times in times_in_class]
         if asked.within == "all" and n_classes != 1:
             found += [
@@ -361,10 +367,9 @@ def _is_all_seen(pattern: RolloutPattern) -> bool:
     return len(graph.seen) == len(graph.sources)
 
 
-def _step_times_of_all(choice: MappingChoice, asked: Asked) -> Iterator[StepTimes]:
+def _step_times_of_all(choice: MappingChoice, asked: Asked) -> list[StepTimes]:
     """Bound the times of every pattern: no pattern is faster than streaming."""
-    for execution in asked.executions:
-        yield StepTimes(execution, chosen_period(execution) or 1, choice.least)
+    return [StepTimes(execution, chosen_period(execution) or 1, choice.least) for execution in asked.executions]
 
 
 def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:

@@ -15,7 +15,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import whole
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Deadline, TrainedClass
-from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.asked import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
@@ -26,6 +25,7 @@ from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy, Group, 
 from neuromap.explorer.search.measured import Measured
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 from neuromap.network.network import Network
+from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern
@@ -149,7 +149,7 @@ class SearchRows:
         group = self.groups[place.group]
         n_frames = self.accuracy.most_frames(group.choice, group.ticks)
         network, values = group.choice.table.graph.network, self.candidate(place).values
-        is_exact = not (group.choice.may_change_schedule or group.choice.chip.is_timed)
+        is_exact = group.choice.knows_times and not group.choice.chip.is_timed
         found = self.accuracy.of if is_exact else self.accuracy.at_most
         return found(network, values, n_frames)
 
@@ -177,11 +177,11 @@ class SearchRows:
         return replace(known, accuracy_at_deadline=accuracy, frames_by_deadline=n_frames)
 
     def _before_mapping(self, place: RowPlace, *, bounded: bool) -> ExploredRow:
-        """Describe a row by its schedule, or by bounds where it may be changed by splitters."""
+        """Describe a row by its schedule, or by bounds where splitters or other phases may change it."""
         group, row = self.groups[place.group], place.row
         choice, candidate = group.choice, self.candidate(place)
         table = choice.table
-        bounded = bounded and choice.may_change_schedule
+        bounded = bounded and not choice.knows_times
         # a schedule in ticks may be shorter than the one in steps
         if bounded:
             first, full, reaction, period = group.ticks

@@ -16,8 +16,7 @@ import numpy as np
 from neuromap.errors import InputError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
-from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.layers.operator_graph import MAX_OPERATORS, OperatorGraph
+from neuromap.formats.layers import MAX_OPERATORS, OperatorGraph, TensorShape
 from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, stored_array, stored_shape
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other

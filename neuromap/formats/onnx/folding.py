@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
-from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.layers.operator_graph import GraphReading, is_integer
+from neuromap.formats.layers import GraphReading, TensorShape, is_integer
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""

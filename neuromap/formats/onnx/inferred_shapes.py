@@ -13,7 +13,7 @@ from typing import Any
 
 from neuromap.errors import InputError
 from neuromap.files.confined import Answer, confined
-from neuromap.formats.layers.operator import TensorShape
+from neuromap.formats.layers import TensorShape
 
 MAX_ELEMENTS = 2**40
 """Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.formats.layers.operator_graph import is_integer
+from neuromap.formats.layers import is_integer
 from neuromap.formats.onnx.folding import Reading, part_lengths
 from neuromap.formats.onnx.weighted import WEIGHTED
 

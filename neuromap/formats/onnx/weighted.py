@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import show
-from neuromap.formats.layers.operator import conv_work, dense_work, transposed_work
-from neuromap.formats.layers.operator_graph import Exact
+from neuromap.formats.layers import Exact, conv_work, dense_work, transposed_work
 from neuromap.formats.onnx.folding import Reading, ints
 
 Attributes = dict[str, Any]

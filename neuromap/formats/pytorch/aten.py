@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from neuromap.formats.layers.operator import conv_work, dense_work, transposed_work
-from neuromap.formats.layers.operator_graph import Exact
+from neuromap.formats.layers import Exact, conv_work, dense_work, transposed_work
 from neuromap.formats.pytorch.aten_elementwise import ELEMENTWISE, Call
 
 # Calls that move elements and leave them what they are.

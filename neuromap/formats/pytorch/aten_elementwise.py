@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.formats.layers.operator import TensorShape
-from neuromap.formats.layers.operator_graph import GraphReading
+from neuromap.formats.layers import GraphReading, TensorShape
 
 _NAMES = {
     **dict.fromkeys(("relu", "sign", "floor", "ceil", "round", "sigmoid", "tanh"), None),

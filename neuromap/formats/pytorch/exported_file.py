@@ -21,7 +21,7 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
 from neuromap.files.unpacked import most_unpacked
-from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.layers import OperatorGraph
 from neuromap.formats.pytorch.module_graph import read_program
 
 _MOST_BYTES = 2**31

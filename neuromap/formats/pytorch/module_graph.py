@@ -13,7 +13,7 @@ import numpy as np
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show
-from neuromap.formats.layers.operator_graph import Exact, OperatorGraph
+from neuromap.formats.layers import Exact, OperatorGraph
 from neuromap.formats.pytorch.aten import OPERATORS
 from neuromap.formats.pytorch.aten_elementwise import Call
 

@@ -17,7 +17,7 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import ProgramError, StimulusError
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.render.value import Card

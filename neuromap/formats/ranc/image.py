@@ -17,7 +17,7 @@ from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.ranc.case import RancCores
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 

@@ -18,7 +18,7 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import show_name
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
 from neuromap.render.value import Card
 

@@ -2,7 +2,7 @@
 
 A spike travels along x first, then along y. :func:`route_blocked` answers for millions of routes at once, with
 prefix sums along rows and columns; the checker has a method of its own
-(:mod:`neuromap.hardware.check.violation`).
+(:mod:`neuromap.hardware.checker`).
 """
 
 from __future__ import annotations

@@ -6,20 +6,70 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from fractions import Fraction
+from math import gcd
 from typing import Any
 
+from neuromap.arrays.times import Time, whole
 from neuromap.files.sealed import sealed_bytes
 from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.file_format import (
-    FORMAT,
-    HEADER_KEYS,
-    KIND,
-    NODE_KEYS,
-    period_to_file,
-    tick_to_file,
-)
 from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
+
+KIND = "program"
+"""What the metadata says that the file is, and the key of its JSON text."""
+
+FORMAT = "1"
+"""Version of the format."""
+
+HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks_per_step")
+"""Members of the JSON text."""
+
+NODE_KEYS = ("kind", "name", "sample_tick", "size")
+"""Members of a node in it."""
+
+FRAMES_KEY = "frames_per_period"
+"""Member beside ``period`` where frames come at unequal intervals: so many in every ``period`` ticks."""
+
+PART_KEY = "sample_part"
+"""Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0."""
+
+
+def period_to_file(period: Time) -> dict[str, int]:
+    """Write a frame period as members of a file: ``period``, and ``frames_per_period`` where it is a fraction."""
+    frames = {} if period.denominator == 1 else {FRAMES_KEY: period.denominator}
+    return {"period": period.numerator, **frames}
+
+
+def tick_to_file(tick: Time, period: Time) -> dict[str, int]:
+    """Write the time of frame 0 as members of a file: ``sample_tick``, and ``sample_part`` where it is no tick."""
+    start = tick.numerator * (period.denominator // tick.denominator)
+    part = start % period.denominator
+    return {"sample_tick": start // period.denominator, **({PART_KEY: part} if part else {})}
+
+
+def period_of_file(document: Mapping[str, Any]) -> Any:
+    """Read what :func:`period_to_file` wrote; without ``frames_per_period`` the period as it stands there."""
+    if FRAMES_KEY not in document:
+        return document["period"]
+    ticks, frames = document["period"], document[FRAMES_KEY]
+    if not (type(ticks) is int and type(frames) is int and 1 < frames <= ticks and gcd(ticks, frames) == 1):
+        raise ValueError(
+            f"{FRAMES_KEY}: found {frames!r:.60} in {ticks!r:.60} ticks; needs integers without a common divisor, 2 "
+            "frames or more and no fewer ticks"
+        )
+    return Fraction(ticks, frames)
+
+
+def tick_of_file(document: Mapping[str, Any], period: Any) -> Any:
+    """Read what :func:`tick_to_file` wrote; without ``sample_part`` the tick as it stands there."""
+    if PART_KEY not in document:
+        return document["sample_tick"]
+    tick, part, parts = document["sample_tick"], document[PART_KEY], getattr(period, "denominator", 1)
+    if not (type(tick) is int and type(part) is int and 0 < part < parts):
+        raise ValueError(f"{PART_KEY}: found {part!r:.60}; needs an integer above 0 and below {FRAMES_KEY}, {parts}")
+    return whole(Fraction(tick * parts + part, parts))
 
 
 def program_bytes(program: ChipProgram) -> bytes:

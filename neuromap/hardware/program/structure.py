@@ -2,7 +2,7 @@
 
 Everything that a later step takes for granted is settled here, so that the checker, the engines and the wave
 index arrays without asking again. Values that index something (targets, rows, labels) are checked by
-:mod:`neuromap.hardware.check.common_rules`.
+:mod:`neuromap.hardware.checker`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
-from neuromap.mapping.bounds.lp_bounds import fed_axons, mixture_of
+from neuromap.mapping.bounds.lp_bounds import cores_by_prices, fed_axons, mixture_of
 from neuromap.mapping.bounds.neuron_capacity import Crowd, crowds_of
 from neuromap.mapping.bounds.readers import Key, Reader, read_out_neurons, readers_of
 from neuromap.mapping.legalise.legalised import Legalised

@@ -38,9 +38,8 @@ from neuromap.mapping.legalise.legalised import (
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights
 from neuromap.network.edge import EdgeKey, Term
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
-from neuromap.network.spiking_neuron import LeakNeuron
+from neuromap.network.spiking_neuron import GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})

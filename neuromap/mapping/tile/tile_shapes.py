@@ -18,8 +18,7 @@ from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_of import CrossbarCore
-from neuromap.mapping.tile.cut_order import NO_CUT, Cutter
-from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
+from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter
 
 FINALISTS = 2
 """Sizes of chunks that are tried in full, after a quick look has ranked all."""

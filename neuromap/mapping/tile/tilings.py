@@ -15,8 +15,7 @@ from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Partitioner
-from neuromap.mapping.tile.cut_order import longest_run
-from neuromap.mapping.tile.overlap_order import axon_demand
+from neuromap.mapping.tile.overlap_order import axon_demand, longest_run
 from neuromap.mapping.tile.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, rows_apart

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuromap.files.messages import counted
 from neuromap.render.svg import PHONE, Point, drawing, element, label, number, shorten
-from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.figures.row import CoreMap
 
 COLOURS = 12
 """Colours of nodes; the next as many nodes have them in a paler shade, and from there on they repeat."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.files.messages import counted
 from neuromap.render.svg import Point, drawing, element, label, number
 from neuromap.report.drawings.draw_chip import MOST_TOOLTIPS, BoardGrid, board_grid
-from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.figures.row import CoreMap
 from neuromap.simulation.noc.loads import DIRECTIONS, LinkName
 
 LOAD_CLASSES = 6

@@ -1,9 +1,9 @@
 """R of the most sequential patterns, as plain values in edge order.
 
 The streaming edges of a most sequential pattern are all self-edges and, in every block, a smallest set without which
-the block has no cycle. The problem is NP-hard; ``feedback.py`` and ``integer_program.py`` state up to which size the
-answer is sought exactly; what a solver finds is proven where whole numbers certify it (``certified_least.py``). Beyond
-that size the values come from a heuristic (``greedy_order.py``) and are not proven.
+the block has no cycle. The problem is NP-hard and sought exactly up to a size; what a solver finds is proven where
+whole numbers certify it (:func:`is_least`). Beyond that size the values come from a heuristic (:func:`greedy_values`)
+and are not proven.
 """
 
 from __future__ import annotations

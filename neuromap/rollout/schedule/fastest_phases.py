@@ -20,6 +20,7 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.network.edge import EdgeKey
 from neuromap.render.value import Card
+from neuromap.rollout.indexed_pattern import shortest_walks
 from neuromap.rollout.schedule.rollout import Rollout
 
 Pair: TypeAlias = tuple[str, str]
@@ -89,7 +90,8 @@ def fastest_phases(
     Returns
     -------
     FastestPhases
-        Of several optima the least phases, counted from the first input's, which stays where it is.
+        Of several optima the one whose nodes move least from their own phases, counted from the first input, which
+        stays where it is; so phases that are best already stay.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def fastest_phases(
             f"execution {rollout.execution}: its mean frame period is {period}; phases are found for whole ones, give "
             f"pipelined:{rollout.largest_gap}"
         )
-    responses = {(i, o): steps for i, of_input in rollout.responses_of_inputs.items() for o, steps in of_input.items()}
+    responses = responses_of_pairs(rollout)
     # R(i, o) times P is what of a response no phases change
     fixed = {(i, o): steps - (rollout.phases[o] - rollout.phases[i]) for (i, o), steps in responses.items()}
     counted = _checked("weights", dict.fromkeys(responses, 1) if weights is None else weights, responses, MOST_WEIGHT)
@@ -114,15 +116,50 @@ def fastest_phases(
     _require_possible(differences, bounds, rollout)
     nodes, first = rollout.network.nodes, rollout.network.inputs[0]
     flow = dearest_flow(differences, _balance(counted), nodes)
-    phases = tight_phases(differences, flow, nodes)
-    offset = int(rollout.phases[first]) - phases[first]
-    phases = {name: phase + offset for name, phase in phases.items()}
+    # as moves, which depend on delays only: patterns that are shifts of each other are moved alike
+    own = rollout.phases
+    moves = tight_phases(tuple(Difference(u, v, n - int(own[v] - own[u])) for u, v, n in differences), flow, nodes)
+    phases = {name: int(own[name]) + move - moves[first] for name, move in moves.items()}
     found = rollout.with_phases(phases)
     total = sum(weight * int(fixed[i, o] + phases[o] - phases[i]) for (i, o), weight in counted.items())
     result = FastestPhases(found, ReadOnlyMapping(counted), total, differences, flow)
     if not is_least(result):
         raise AssertionError(f"network {rollout.network.name}: the flow does not prove {total}")
     return result
+
+
+def soonest_responses(rollout: Rollout) -> dict[Pair, int]:
+    """Find the first response that every pair of an input and an output has in the phases that are best for it alone.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Gives network, pattern, frame period and the least delay of every edge.
+
+    Returns
+    -------
+    mapping of (input, output) to int
+        In update steps or ticks, for outputs that the input reaches; no phases with this period undercut any of them.
+
+    Examples
+    --------
+    >>> from neuromap.network import Network
+    >>> net = Network.from_edges([("I1", "A"), ("A", "B"), ("B", "O"), ("I2", "C"), ("C", "O")])
+    >>> r = Rollout(net, "sequential", "windowed")
+    >>> r.answers["I2"], soonest_responses(r)["I2", "O"]
+    (3, 2)
+    """
+    # along a walk phases may come closer by what its delays have to spare
+    spare: dict[str, list[tuple[str, int]]] = {}
+    for (u, v), delay in rollout.delays.items():
+        spare.setdefault(u, []).append((v, delay - rollout.latencies[u, v]))
+    gains = {i: shortest_walks({i: 0}, lambda node: spare.get(node, ())) for i in rollout.network.inputs}
+    return {(i, o): steps - gains[i][o] for (i, o), steps in responses_of_pairs(rollout).items()}
+
+
+def responses_of_pairs(rollout: Rollout) -> dict[Pair, int]:
+    """Give the first response of every pair of an input and an output that it reaches."""
+    return {(i, o): steps for i, of_input in rollout.responses_of_inputs.items() for o, steps in of_input.items()}
 
 
 def delay_differences(rollout: Rollout, least: Mapping[EdgeKey, int] = _NOTHING) -> list[Difference]:

@@ -14,15 +14,15 @@ from typing import Never, TypeVar
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.times import Time, largest_gap, whole
-from neuromap.errors import InputError, PatternError
+from neuromap.arrays.times import Time, largest_gap, tick_of_frame, whole
+from neuromap.errors import InputError, NetworkError, PatternError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.files.messages import counted, did_you_mean
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths, shortest_walks
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
 from neuromap.rollout.schedule.phases import (
@@ -514,6 +514,53 @@ class Rollout(Card):
     def sampling_frequency(self, step_seconds: float) -> float:
         """Input frames that the network takes in per second (on average), at ``step_seconds`` per step or tick."""
         return 1.0 / (self.frame_period * step_seconds)
+
+    def sample_ticks(self, output: str, n_frames: int, ticks_per_step: int = 1) -> tuple[int, ...]:
+        """Give the ticks at which the frames of the input are sampled, since the onset of the stimulus.
+
+        One frame of the input is sampled every frame period. The onset is the sampling of the first frame that an
+        answer starts from, the same from which all responses are counted: frame 0 where the quickest walk to the output
+        leaves the input over an edge that bridges frames, else frame 1. A frame 0 before the onset has a negative tick.
+
+        Parameters
+        ----------
+        output : str
+            The output whose response starts at the onset.
+        n_frames : int
+            Frames of the input, frame 0 among them.
+        ticks_per_step : int
+            Ticks of a unit of the schedule; with the default, times are in that unit.
+
+        Returns
+        -------
+        tuple of int, length n_frames
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        NetworkError
+            If the network has several inputs, each with an onset of its own.
+
+        Examples
+        --------
+        >>> net = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
+        >>> Rollout(net, "streaming").sample_ticks("O", 4), Rollout(net, "sequential").sample_ticks("O", 4)
+        ((0, 1, 2, 3), (-2, 0, 2, 4))
+        """
+        if len(self.network.inputs) > 1:
+            raise NetworkError(
+                f"network {self.network.name}: has the inputs {', '.join(self.network.inputs)}, each with an onset of "
+                "its own; sample times are those of a network with one input"
+            )
+        response, source = self.first_response(output), self.network.inputs[0]
+        start, period = self.phases[source] * ticks_per_step, self.frame_period * ticks_per_step
+        onset = 0
+        if not self.network.is_spiking:
+            streaming = (response - self.phases[output] + self.phases[source]) / Fraction(self.frame_period)
+            onset = first_frame(self.pattern, output) - int(streaming)
+        ticks = [tick_of_frame(start, period, frame - 1) for frame in range(max(n_frames, onset + 1))]
+        return tuple(tick - ticks[onset] for tick in ticks[:n_frames])
 
     def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
         known = dict(zip(self.network.nodes, by_node, strict=True))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import EngineState, Footprint, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed

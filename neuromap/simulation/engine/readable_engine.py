@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
 

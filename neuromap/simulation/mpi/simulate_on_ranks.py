@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
-from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import (
     CurrentState,
@@ -41,7 +41,7 @@ from neuromap.simulation.mpi.rank_engine import (
 )
 from neuromap.simulation.run.record_run import Loaded, prepare_run, record_run
 from neuromap.simulation.run.simulate import counted_chunks
-from neuromap.simulation.trace.checkpoints import Checkpoints
+from neuromap.simulation.trace.checkpoint import Checkpoints
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
 from neuromap.simulation.trace.trace_file import hdf5_writer

@@ -20,6 +20,7 @@ from neuromap.simulation.run.tick_run import FedFrames, ticks_to_run
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.checkpoint import (
     Checkpoint,
+    Checkpoints,
     Parts,
     RunIdentity,
     load_checkpoint,
@@ -27,7 +28,6 @@ from neuromap.simulation.trace.checkpoint import (
     run_identity,
     save_checkpoint,
 )
-from neuromap.simulation.trace.checkpoints import Checkpoints
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
 from neuromap.simulation.trace.trace import Trace

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.network.graded_neuron import PAYLOAD
+from neuromap.network.spiking_neuron import PAYLOAD
 from neuromap.simulation.engine.engine import HostEvents, Sent, require_inside
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine

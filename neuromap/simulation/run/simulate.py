@@ -11,7 +11,7 @@ from neuromap.files.argument_checks import needs, path_given, refuse_swapped
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
-from neuromap.simulation.trace.checkpoints import Checkpoints
+from neuromap.simulation.trace.checkpoint import Checkpoints
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace

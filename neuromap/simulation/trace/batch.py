@@ -16,8 +16,8 @@ from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
-from neuromap.hardware.program.file_format import period_to_file, tick_to_file
 from neuromap.hardware.program.ports import NodePort
+from neuromap.hardware.program.program_bytes import period_to_file, tick_to_file
 from neuromap.render.value import form
 from neuromap.simulation.trace.trace import RunLabels, Trace
 

@@ -20,8 +20,8 @@ from neuromap.files.confined import confined
 from neuromap.files.foreign import check_regular, foreign_boundary
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
-from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.hardware.program.ports import NodePort
+from neuromap.hardware.program.program_bytes import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.simulation.trace.file_digest import fits_its_digest
 from neuromap.simulation.trace.recorded_run import (
     CHECKED_VERSIONS,

@@ -23,9 +23,8 @@ from neuromap.network.network_file import load_network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.studio.scene.player import EXECUTIONS, Stage
-from neuromap.studio.scene.scene import MOST_EDITS, Change, Scene, SceneRun
+from neuromap.studio.scene.scene import MOST_EDITS, MOST_PIXELS, Change, Scene, SceneRun, Shown
 from neuromap.studio.scene.scene_file import Document, read_edit
-from neuromap.studio.scene.shown import MOST_PIXELS, Shown
 from neuromap.studio.scene.world import World
 
 

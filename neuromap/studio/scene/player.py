@@ -30,8 +30,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.live_run import LiveRun
 from neuromap.simulation.run.tick_run import SpikeLabels, TickSpikes
-from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun
-from neuromap.studio.scene.shown import Shown
+from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown
 from neuromap.studio.scene.world import World, WorldSource
 
 EXECUTIONS = ("windowed", "pipelined")

@@ -27,8 +27,7 @@ from neuromap.network.network_file import load_network
 from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.simulation.stimulus import value_ranges
-from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
-from neuromap.studio.scene.shown import MOST_PIXELS, Shown
+from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_PIXELS, MOST_RUNS, Change, Scene, SceneRun, Shown
 
 FORMAT = "neuromap studio scene"
 VERSION = 1

@@ -14,7 +14,7 @@ from neuromap.errors import NeuromapError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.simulation.stimulus import value_ranges
-from neuromap.studio.scene.shown import Shown
+from neuromap.studio.scene.scene import Shown
 
 Bits = NDArray[Any]
 """Booleans; int32 of graded nodes."""

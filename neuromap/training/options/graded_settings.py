@@ -9,8 +9,8 @@ from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
+from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense
 
 MOST_BITS = 24

@@ -17,8 +17,8 @@ from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network, plain_table
+from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
 from neuromap.render.value import Card
 from neuromap.training.options.graded_settings import fan_in, graded_lines, require_graded_chip

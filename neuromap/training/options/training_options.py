@@ -15,6 +15,7 @@ from neuromap.files.messages import counted, show
 from neuromap.options import COMMON, check_options, documented, option
 from neuromap.registry import require_package
 from neuromap.render.value import Card
+from neuromap.training.options.loss_over_time import LossOverTime, read_over_time
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
 """As PyTorch says it of the processor's memory and of that of a device."""
@@ -58,7 +59,7 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
 
-_LATER = ("preceding",)  # runs from before these options were had their defaults
+_LATER = ("preceding", "loss_over_time", "weight_time")  # runs from before these options were had their defaults
 _GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
 _RATES, _FINITE = (0, sys.float_info.max), "must be a number of 0 or more, and finite"
 
@@ -106,9 +107,22 @@ class TrainingOptions(Card):
         0,
         within=(0, 1_000),
     )
+    loss_over_time: str = option(
+        "FORM  What of the accuracy over time counts: mean or final of --frames; deadline=TIME, area=TIME (from the "
+        "onset on) or by=TIME:PART (right that often by then). TIME is update steps, or with --for such as 3ms.",
+        "mean",
+        reads=read_over_time,
+    )
+    weight_time: float = option(
+        "NATS  With --pattern learned: what every update step costs until the frames that count are known.",
+        0.0,
+        within=_RATES,
+        must=_FINITE,
+    )
 
     def __post_init__(self) -> None:
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
+        LossOverTime.read(self.loss_over_time, "training: loss_over_time")
         if self.learning_rate > _GREATEST_RATE:
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
 

@@ -23,7 +23,7 @@ from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.network.weights import StoredWeights
 from neuromap.training.options.node_settings import WEIGHT_KINDS
-from neuromap.training.torch.rollout_model import RolloutModel, Stage, apply_edge
+from neuromap.training.torch.rollout_model import Reads, RolloutModel, Stage, apply_edge, frames_read
 
 
 def to_network(model: FrameModel) -> Network:
@@ -84,15 +84,12 @@ class IntegerModel(RolloutModel):
         """Give the share of latent weights that lie at a bound; ``None`` where they have none."""
         return None
 
-    def _from_outside(
-        self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
-    ) -> Tensor:
+    def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
         """Sum as the parent does, but without the frame that nobody takes: half the work in windows of one frame."""
         parts = []
         for key, edge in self._into(name):
             if edge.source not in stage.nodes:
-                x = values[edge.source]
-                taken = x[1 - r_of[key] : len(x) - r_of[key]]
+                taken = frames_read(values[edge.source], r_of[key])
                 parts.append(self._applied(key, edge, taken.flatten(0, 1)).unflatten(0, taken.shape[:2]))
         return self._joined(name, iter(parts)) if parts else super()._from_outside(name, stage, r_of, values)
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.edge import EdgeKey
-from neuromap.network.graded_neuron import GradedNeuron
 from neuromap.network.network import Network
 from neuromap.network.node import Node
+from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.training.options.graded_settings import Widths, fan_in

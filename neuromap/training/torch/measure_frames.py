@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -44,12 +45,14 @@ def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, 
 
 
 def correct_by_frame(
-    model: RolloutModel, pattern: RolloutPattern, batches: Batches, n_frames: int, classes: int
+    model: RolloutModel, rollout: Rollout, batches: Batches, n_frames: int, classes: int
 ) -> NDArray[np.float64]:
     """Measure the fraction of images that every frame alone names rightly, the lower class of equals."""
     # shapes: returns (n_frames,)
     was_training = model.training
     model.eval()
+    pattern = rollout.pattern
+    batches.begin_at(rollout)
     window = first_frame(pattern, sole_output(model)) + n_frames
     right, seen = np.zeros(n_frames), 0
     with torch.no_grad(), exact_sums():
@@ -78,7 +81,8 @@ class Batches:
         flip: bool = False,
         mean: tuple[float, ...] = (),
     ) -> None:
-        self._images, self._labels, self._white = images.images, images.labels, images.white
+        self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
+        self._shown: tuple[Rollout, ...] = ()
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = np.arange(len(images.images))
         self._mean = torch.tensor(mean) if mean else None
@@ -91,15 +95,34 @@ class Batches:
         """Images, or runs of them, that are shown in an epoch."""
         return len(self._starts)
 
+    def begin_at(self, *rollouts: Rollout) -> None:
+        """Show what rollouts see that take batches in turn, over epochs too: of stills, all frames are alike."""
+        self._shown = rollouts
+
+    def tick_by_tick(self) -> int:
+        """Show streams at every tick, and give how many there are with one behind the end; of stills 0."""
+        self._shown = ()
+        return self._set.n_stream_frames * self._set.frame_ticks + 1 if self._set.is_stream else 0
+
+    def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
+        """Give what is shown, shape (batch, frames, rows, columns, features); one frame where all are alike."""
+        if not self._set.is_stream:
+            return self._images[numbers][:, np.newaxis]
+        ticks: Sequence[int] = range(n_frames)
+        if self._shown:
+            rollout = self._shown[turn % len(self._shown)]
+            ticks = rollout.sample_ticks(rollout.network.outputs[0], n_frames)
+        return self._set.shown(ticks, numbers)
+
     def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
         noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
         order = rng.permutation(len(self._starts))
-        for start in range(0, len(order), self._size):
+        for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = self._starts[np.sort(order[start : start + self._size])]
-            pictures = self._pictures(chosen, n_frames)
+            pictures = self._pictures(chosen, n_frames, turn)
             if self._flip:
                 mirrored = rng.random(len(chosen)) < 0.5
                 pictures[:, mirrored] = pictures[:, mirrored, :, ::-1]
@@ -115,9 +138,9 @@ class Batches:
                 torch.from_numpy(self._labels[chosen]),
             )
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
-        """Give what is shown, shape (n_frames or 1, batch, rows, columns, features): here one picture in all frames."""
-        return self._images[numbers][np.newaxis]
+    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
+        """Give what is shown, shape (n_frames, batch, rows, columns, features); one frame where all are alike."""
+        return self._seen(numbers, turn, n_frames).swapaxes(0, 1)
 
     def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
         """Give frames, each with noise of its own."""
@@ -142,21 +165,27 @@ class FrameBatches(Batches):
         """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
         rng = np.random.default_rng([self._seed, number])
         order = rng.permutation(len(self._images))
-        for start in range(0, len(order), self._size):
+        for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = np.sort(order[start : start + self._size])
             labels = torch.from_numpy(self._labels[chosen])
-            yield self._encoded(self._changed(self._images[chosen], rng), n_frames, rng), labels
+            shown = self._changed(self._seen(chosen, turn, n_frames), rng)
+            yield self._encoded(shown, n_frames, rng), labels
 
     def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; what is drawn depends on the seed alone."""
         rng = np.random.default_rng(self._seed)
         for start in range(0, len(self._images), self._size):
-            part = slice(start, start + self._size)
-            labels = torch.from_numpy(self._labels[part].copy())
-            yield self._encoded(self._images[part], n_frames, rng), labels
+            part = np.arange(start, min(start + self._size, len(self._images)))
+            labels = torch.from_numpy(self._labels[part])
+            yield self._encoded(self._seen(part, 0, n_frames), n_frames, rng), labels
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
+        # images: (batch, frames or 1, rows, columns, features)
         intensities = images.astype(np.float32) / np.float32(self._white)
+        if self._set.is_stream:
+            frames = encode(self._encoding, intensities, n_frames, rng)
+            return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
+        intensities = intensities[:, 0]
         if self._encoding.is_constant:  # views of one frame
             still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
             return still.expand(n_frames, *still.shape)
@@ -166,16 +195,19 @@ class FrameBatches(Batches):
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
         if self._flip:
             mirrored = rng.random(len(images)) < 0.5
-            images[mirrored] = images[mirrored][:, :, ::-1]
+            images[mirrored] = images[mirrored][..., ::-1, :]
         return _moved(images, self._shift, rng) if self._shift else images
 
 
 def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Move every image by its own number of pixels, up to ``most`` along each axis."""
-    n, rows, columns = images.shape[:3]
-    wide = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
-    down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1))
+    """Move every image by its own number of pixels, up to ``most`` along each axis, all frames of a stream alike."""
+    n, frames, rows, columns = images.shape[:4]
+    wide = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most), (0, 0)))
+    down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1, 1))
     moved: NDArray[np.uint8] = wide[
-        np.arange(n)[:, None, None], down + np.arange(rows)[:, None], right + np.arange(columns)
+        np.arange(n)[:, None, None, None],
+        np.arange(frames)[:, None, None],
+        down + np.arange(rows)[:, None],
+        right + np.arange(columns),
     ]
     return moved

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeKey
@@ -27,6 +28,10 @@ from neuromap.training.options.node_settings import no_weights_to_train, node_se
 #
 # The meaning is that of :func:`neuromap.reference`, with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i -
 # R(e)] + b_v) for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
+
+Reads: TypeAlias = dict[EdgeKey, "int | Tensor"]
+"""What an edge reads: the frame R before, or by a gate of every image a mix of this frame and the one before."""
+NO_GATES: Mapping[EdgeKey, Tensor] = ReadOnlyMapping({})
 
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 
@@ -83,11 +88,17 @@ class RolloutModel(nn.Module):
         values = _ACTIVATIONS[settings.activation](sums + self._bias[self._node_place[name]])
         return functional.dropout(values, settings.dropout, self.training) if settings.dropout else values
 
-    def window(self, pattern: RolloutPattern, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute a deep window."""
-        # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features)
+    def window(
+        self, pattern: RolloutPattern, inputs: Mapping[str, Tensor], gates: Mapping[EdgeKey, Tensor] = NO_GATES
+    ) -> dict[str, Tensor]:
+        """Compute a deep window; gates of sequential edges mix the two frames that an edge may read."""
+        # A gate is the share of the frame before in what an edge reads, of every image its own: 0 is sequential, 1
+        # streaming. Whatever the gates of sequential edges are, nothing waits for itself: fewer edges are sequential.
+        # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features); gates
+        # (batch,)
         values = self._shown(inputs)
-        r_of = dict(zip(self.network.edges, pattern.values, strict=True))
+        r_of: Reads = dict(zip(self.network.edges, pattern.values, strict=True))
+        r_of |= {key: gate[:, None, None, None] for key, gate in gates.items()}
         for stage in stages(pattern):
             outside = {name: self._from_outside(name, stage, r_of, values) for name in stage.nodes}
             if stage.is_cyclic:
@@ -150,9 +161,7 @@ class RolloutModel(nn.Module):
         )
         return self.activate(name, self._joined(name, parts))
 
-    def _from_outside(
-        self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
-    ) -> Tensor:
+    def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
         """Sum what comes from earlier stages, for frames 1 to W at once: shape (W, batch, ...)."""
         parts = []
         for key, edge in self._into(name):
@@ -160,15 +169,13 @@ class RolloutModel(nn.Module):
                 # All frames at once; that which nobody takes is left out after the edge, where frames are smaller.
                 x = values[edge.source]
                 sums = self._applied(key, edge, x.flatten(0, 1)).unflatten(0, x.shape[:2])
-                parts.append(sums[1 - r_of[key] : len(x) - r_of[key]])
+                parts.append(frames_read(sums, r_of[key]))
         if parts:
             return self._joined(name, iter(parts))
         some = next(iter(values.values()))
         return some.new_zeros((len(some) - 1, some.shape[1], *_shape(self.network.nodes[name])))
 
-    def _frame_by_frame(
-        self, stage: Stage, r_of: Mapping[EdgeKey, int], outside: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
+    def _frame_by_frame(self, stage: Stage, r_of: Reads, outside: Mapping[str, Tensor]) -> dict[str, Tensor]:
         frames = [{name: torch.zeros_like(sums[0]) for name, sums in outside.items()}]
         of_frame = {name: sums.unbind() for name, sums in outside.items()}
         for i in range(len(of_frame[stage.nodes[0]])):
@@ -176,7 +183,7 @@ class RolloutModel(nn.Module):
             frames.append(now)
             for name in stage.nodes:
                 inside = (
-                    self._applied(key, edge, frames[-1 - r_of[key]][edge.source])
+                    self._applied(key, edge, _frame_read(edge.source, now, frames[-2], r_of[key]))
                     for key, edge in self._into(name)
                     if edge.source in stage.nodes
                 )
@@ -189,6 +196,22 @@ def _added(parts: Iterator[Tensor]) -> Tensor:
     for part in parts:
         total = total + part
     return total
+
+
+def frames_read(x: Tensor, r: int | Tensor) -> Tensor:
+    """Give what an edge reads in frames 1 to W of a window."""
+    # shapes: x (W + 1, batch, rows, columns, features); returns (W, batch, rows, columns, features)
+    return x[1 - r : len(x) - r] if isinstance(r, int) else _mixed(x[1:], x[:-1], r)
+
+
+def _frame_read(name: str, now: Mapping[str, Tensor], before: Mapping[str, Tensor], r: int | Tensor) -> Tensor:
+    if isinstance(r, int):
+        return (before if r else now)[name]
+    return _mixed(now[name], before[name], r)
+
+
+def _mixed(now: Tensor, before: Tensor, gate: Tensor) -> Tensor:
+    return (1 - gate) * now + gate * before
 
 
 def _after_blank(values: Tensor, like: Tensor) -> Tensor:

@@ -6,10 +6,10 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from torch import Tensor, nn
-from torch.nn import functional
 
 from neuromap.datasets.tracks import ImageSet, starts_of_runs
 from neuromap.encoding.frames import InputEncoding
@@ -27,7 +26,10 @@ from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
+from neuromap.training.torch.gates import GATE_RATE, Learning, Objective
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -39,12 +41,15 @@ Report = Callable[[str, int, int], None]
 class Run:
     """What is trained on what."""
 
-    # those under which it is trained, all of one network; steps of the optimiser take them in turn
-    patterns: tuple[RolloutPattern, ...]
+    # under which it is trained, all of one network; steps of the optimiser take them in turn. Of a pattern that is
+    # learned, any rollout of the network
+    rollouts: tuple[Rollout, ...]
     batches: Batches  # training images
     validation: Batches | None  # images whose accuracy is measured after every epoch
     classes: int  # number of classes
     task: Mapping[str, Any]  # names the network, the data and the patterns in a checkpoint
+    over_time: LossOverTime = MEAN
+    learning: Learning | None = None  # how the pattern is learned
 
 
 def train(
@@ -56,30 +61,41 @@ def train(
 ) -> Progress:
     """Train a model in place."""
     # The loss is the mean, over frames of the output from its first response on, of the cross-entropy of single frames
-    # (Fischer, Köhler, Pfeil 2018, section 4). Everything that is random depends on the seed and the number of the
-    # epoch, so a run that was killed and goes on from its checkpoint ends with the same weights.
+    # (Fischer, Köhler, Pfeil 2018, section 4), or weighs frames by their times. All that is random depends on the seed
+    # and the number of the epoch, so a run that was killed and goes on from its checkpoint ends with the same weights.
     # model: trained in place, on the device of the options, where it stays
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     model.to(options.device)
+    objective = Objective(run.rollouts, run.over_time, options.frames, run.classes, run.learning)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
+    if objective.gates is not None:
+        optimiser.add_param_group({"params": [*objective.gates.parameters()], "fixed": GATE_RATE})
+    held = Together((model, objective))
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
-        progress = load_checkpoint(checkpoint, model, optimiser, options, run.task)
+        progress = load_checkpoint(checkpoint, held, optimiser, options, run.task)
     while progress.epoch < options.epochs:
         report(_figures(progress), progress.epoch, options.epochs)
         started = time.perf_counter()
         with exact_sums():
-            loss = _train_epoch(model, optimiser, run, options, progress.epoch)
+            loss = _train_epoch(model, optimiser, objective, run, options, progress.epoch)
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
+        objective.begin(progress.epoch)
         if run.validation is not None:
-            entry["accuracy"] = [round(float(x), 6) for x in _validated(model, run, run.validation, options.frames)]
+            found = _validated(model, objective.rollouts, run, run.validation, options.frames)
+            entry["accuracy"] = [round(float(x), 6) for x in found]
+        if objective.gates is not None:
+            entry["gates"] = [round(x, 6) for x in objective.gates.shares()]
         progress.history.append(entry)
         _tell_stall(progress, run, options)
         if checkpoint is not None:
-            save_checkpoint(checkpoint, model, optimiser, progress, options, run.task)
+            save_checkpoint(checkpoint, held, optimiser, progress, options, run.task)
     report(_figures(progress), progress.epoch, options.epochs)
+    objective.begin(progress.epoch)
+    progress.patterns = objective.patterns
+    progress.gates = () if objective.gates is None else objective.gates.labels()
     return progress
 
 
@@ -102,36 +118,49 @@ def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
 
 def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Tensor:
     """Give the frames of a first batch, as many as a step takes."""
-    n_frames = _longest(model, run) + options.preceding + options.frames
+    n_frames = (
+        max(first_frame(r.pattern, sole_output(model)) for r in run.rollouts) + options.preceding + options.frames
+    )
+    run.batches.begin_at(*run.rollouts)
     frames, _ = next(iter(run.batches.epoch(0, n_frames)))
     return frames
 
 
-def _longest(model: RolloutModel, run: Run) -> int:
-    return max(first_frame(pattern, sole_output(model)) for pattern in run.patterns)
-
-
-def _validated(model: RolloutModel, run: Run, shown: Batches, n_frames: int) -> NDArray[np.float64]:
+def _validated(
+    model: RolloutModel, rollouts: Sequence[Rollout], run: Run, shown: Batches, n_frames: int
+) -> NDArray[np.float64]:
     """Measure the accuracy by frame, the mean over all patterns."""
-    found = [correct_by_frame(model, pattern, shown, n_frames, run.classes) for pattern in run.patterns]
+    found = [correct_by_frame(model, rollout, shown, n_frames, run.classes) for rollout in rollouts]
     return np.asarray(np.mean(found, axis=0))
 
 
 def _train_epoch(
-    model: RolloutModel, optimiser: torch.optim.Optimizer, run: Run, options: TrainingOptions, epoch: int
+    model: RolloutModel,
+    optimiser: torch.optim.Optimizer,
+    objective: Objective,
+    run: Run,
+    options: TrainingOptions,
+    epoch: int,
 ) -> float:
     """Go once over the training images; give the mean loss."""
     model.train()
-    torch.manual_seed(int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0]))  # of dropout
-    window = _longest(model, run)
+    seed = int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0])
+    torch.manual_seed(seed)  # of dropout
+    draws = torch.Generator().manual_seed(seed) if objective.begin(epoch) else None
+    n_ticks = 0 if draws is None else run.batches.tick_by_tick()
+    if not n_ticks:
+        run.batches.begin_at(*(objective.rollouts if draws is None else [Rollout(model.network, "streaming")]))
     steps = len(run.batches) * options.epochs
     total = 0.0
-    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window + options.preceding + options.frames)):
+    n_frames = n_ticks or objective.window() + options.preceding
+    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, n_frames)):
         step = epoch * len(run.batches) + number
         for group in optimiser.param_groups:
-            group["lr"] = learning_rate(options, step, steps)
-        loss = _loss(model, run, options, step, frames, labels)
-        found = float(loss.detach())
+            group["lr"] = group.get("fixed") or learning_rate(options, step, steps)
+        if draws is None:
+            loss, found = _loss(model, objective, options, step, frames, labels)
+        else:
+            loss, found = objective.of_draws(model, frames, labels, draws, by_tick=n_ticks > 0)
         if not math.isfinite(found):
             raise TrainingError(
                 f"training: the loss is {found} in epoch {epoch + 1}, batch {number + 1}; take a lower learning rate "
@@ -144,13 +173,15 @@ def _train_epoch(
     return total / len(run.batches)
 
 
-def _loss(model: RolloutModel, run: Run, options: TrainingOptions, step: int, frames: Tensor, labels: Tensor) -> Tensor:
+def _loss(
+    model: RolloutModel, objective: Objective, options: TrainingOptions, step: int, frames: Tensor, labels: Tensor
+) -> tuple[Tensor, float]:
     """Give the loss of a step, under the pattern whose turn it is."""
-    pattern = run.patterns[step % len(run.patterns)]
+    pattern, shares = objective.turn(step)
     n_before = options.preceding and options.preceding + onset(pattern)
-    window = first_frame(pattern, sole_output(model)) + options.preceding + options.frames
-    scores = output_scores(model, pattern, after_another(frames[:window], n_before), run.classes)[options.preceding :]
-    return functional.cross_entropy(scores.flatten(0, 1), labels.to(model.device).repeat(len(scores)))
+    window = first_frame(pattern, sole_output(model)) + options.preceding + len(shares.shares)
+    scores = output_scores(model, pattern, after_another(frames[:window], n_before), objective.classes)
+    return objective.of_pattern(scores[options.preceding :], labels, shares)
 
 
 def _figures(progress: Progress) -> str:
@@ -193,11 +224,24 @@ class Progress:
     epoch: int = 0  # epochs that are done
     # one for every epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, of validation images)
     history: list[dict[str, Any]] = field(default_factory=list)
+    patterns: tuple[RolloutPattern, ...] = ()  # that are trained at the end
+    gates: tuple[str, ...] = ()  # edges that have gates
+
+
+class Together(NamedTuple):
+    """Tensors of several parts of a run."""
+
+    parts: tuple[RolloutModel | Objective, ...]
+
+    def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Give the tensors of all parts, by name."""
+        for part in self.parts:
+            yield from part.tensors()
 
 
 def save_checkpoint(
     path: Path,
-    model: RolloutModel,
+    model: Together,
     optimiser: torch.optim.Optimizer,
     progress: Progress,
     options: TrainingOptions,
@@ -218,7 +262,7 @@ def save_checkpoint(
 
 def load_checkpoint(
     path: Path,
-    model: RolloutModel,
+    model: Together,
     optimiser: torch.optim.Optimizer,
     options: TrainingOptions,
     task: Mapping[str, Any],
@@ -290,11 +334,11 @@ def _is_whole(about: dict[str, Any]) -> bool:
 
 
 def _is_entry(entry: dict[str, Any], epoch: int) -> bool:
-    figures = (entry["loss"], entry["seconds"], *entry.get("accuracy", ()))
+    figures = (entry["loss"], entry["seconds"], *entry.get("accuracy", ()), *entry.get("gates", ()))
     return entry["epoch"] == epoch and all(isinstance(figure, int | float) for figure in figures)
 
 
-def _fits(model: RolloutModel, tensors: Mapping[str, NDArray[Any]]) -> bool:
+def _fits(model: Together, tensors: Mapping[str, NDArray[Any]]) -> bool:
     """Say whether weights have the model's shapes, and states of the optimiser these or that of one number."""
     shapes = {name: tuple(parameter.shape) for name, parameter in model.tensors()}
     weights = {
@@ -304,7 +348,7 @@ def _fits(model: RolloutModel, tensors: Mapping[str, NDArray[Any]]) -> bool:
     return weights == shapes and all(shape in ((1,), shapes.get("/".join(name))) for name, shape in slots)
 
 
-def _optimiser_tensors(model: RolloutModel, optimiser: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
+def _optimiser_tensors(model: Together, optimiser: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
     return [
         (f"{name}/{slot}", value)
         for name, parameter in model.tensors()
@@ -312,7 +356,7 @@ def _optimiser_tensors(model: RolloutModel, optimiser: torch.optim.Optimizer) ->
     ]
 
 
-def _restore(model: RolloutModel, optimiser: torch.optim.Optimizer, tensors: Mapping[str, NDArray[Any]]) -> None:
+def _restore(model: Together, optimiser: torch.optim.Optimizer, tensors: Mapping[str, NDArray[Any]]) -> None:
     for name, parameter in model.tensors():
         start = f"optimiser/{name}/"
         slots = {
@@ -348,7 +392,11 @@ class TrackBatches(Batches):
         self._starts = starts_of_runs(images, length)
         self._length, self._onset = length, onset
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int) -> NDArray[np.uint8]:
+    def begin_at(self, *rollouts: Rollout) -> None:
+        """Begin the pictures where those of all patterns begin."""
+        self._onset = onset(rollouts[0].pattern)
+
+    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
         step = np.clip(np.arange(n_frames) - self._onset, 0, self._length - 1)
         shown: NDArray[np.uint8] = self._images[numbers + step[:, np.newaxis]]
         return shown

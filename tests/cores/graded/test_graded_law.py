@@ -10,7 +10,7 @@ from neuromap.cores.graded import fast_engine
 from neuromap.cores.graded.engines import GradedNumpyEngine
 from neuromap.cores.graded.fast_engine import GradedFastEngine
 from neuromap.errors import DoesNotFitError, StimulusError
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.simulation import random_frames, reference
 from neuromap.simulation.engine.engine import HostEvents
 

@@ -15,7 +15,7 @@ from neuromap.cores.synapse_list.program import powers_needed
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits
 from neuromap.faults.struck_program import with_stuck
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network import Conv, GradedNeuron, Pool, build_network
 from neuromap.simulation import random_frames, reference

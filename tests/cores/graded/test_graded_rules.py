@@ -7,7 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import ProgramError
-from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network import GradedNeuron, Pool, build_network
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice

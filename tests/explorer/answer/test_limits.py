@@ -17,9 +17,9 @@ from neuromap.explorer.answer.advice import advise, map_command, pattern_argumen
 from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES, objective_named
-from neuromap.explorer.answer.quantities import UNITS, parse_quantity, with_unit
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.network.network import Network
+from neuromap.render.quantities import UNITS, parse_quantity, with_unit
 
 NETWORK = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")], name="small")
 PATTERNS = [values for values in product((0, 1), repeat=4) if values[3]]

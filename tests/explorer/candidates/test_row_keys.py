@@ -69,7 +69,7 @@ def check_equal_keys(data, net, chip, list_chip):
     size = data.draw(st.sampled_from([24, 64]))
     make = data.draw(st.sampled_from([chip, list_chip]))
     small = make(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2), (2, 7)])))
-    phases = data.draw(st.sampled_from(["least", "cheapest"]))
+    phases = data.draw(st.sampled_from(["least", "cheapest", "fastest"]))
     keys = keys_of(net, small, phases)
     programs = defaultdict(set)
     n = 0

@@ -104,7 +104,7 @@ def check_random(data, net, chip, list_chip, brute_force, point_of):
     patterns = list(nm.rollout.enumerate_valid(net))
     pattern = data.draw(st.sampled_from(patterns))
     tolerance = data.draw(TOLERANCES)
-    phases = data.draw(st.sampled_from(["least", "cheapest"]))
+    phases = data.draw(st.sampled_from(["least", "cheapest", "fastest"]))
     brute = brute_force(net, small, pattern, n_frames=4, tolerance=tolerance, phases=phases)
     how = {"phases": phases, "energy_tolerance": tolerance}
     found = explore(net, small, pattern, n_frames=4, n_stimuli=1, verify=False, **how)

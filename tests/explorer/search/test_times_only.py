@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.named_patterns import class_curve
+from neuromap.explorer.candidates.named_patterns import LeastResponses, class_curve
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import class_key
@@ -58,10 +58,33 @@ def test_no_pattern_is_below_the_curve_of_its_class(data, networks):
     net = data.draw(networks())
     for pattern in nm.rollout.enumerate_valid(net):
         points = class_curve(pattern)
-        first, full, _, period = times_of(pattern, "windowed")
+        first, full, reaction, period = times_of(pattern, "windowed")
         bound = [point for point in points if point.period <= period][-1]
         assert first >= bound.least.first
         assert full >= bound.least.full
+        assert reaction >= bound.least.slowest + period - 1
+
+
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+def test_with_one_output_the_fastest_phases_come_down_to_the_curve(data, networks):
+    net = data.draw(networks())
+    net = nm.Network.from_edges(list(net.edges), outputs=net.outputs[:1])
+    for pattern in list(nm.rollout.enumerate_valid(net))[:40]:
+        rollout = nm.Rollout(net, pattern, "windowed")
+        found = LeastResponses.of(nm.rollout.fastest_phases(rollout).rollout)
+        bounds = {point.period: point.least for point in class_curve(pattern)}
+        if (bound := bounds.get(rollout.frame_period)) is not None and is_all_seen(net):
+            assert found[:2] == bound[:2]
+            assert found.full >= bound.full
+
+
+def is_all_seen(net):
+    """Whether every node reaches an output."""
+    seen = set(net.outputs)
+    for _ in net.nodes:
+        seen |= {u for u, v in net.edges if v in seen}
+    return seen == set(net.nodes)
 
 
 def residual(n_blocks, rng):

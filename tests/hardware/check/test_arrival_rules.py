@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.check.check_program import check_program
-from neuromap.hardware.check.violation import Place
+from neuromap.hardware.checker import Place, check_program
 from neuromap.hardware.program.ports import BIAS
 
 seeds = st.integers(0, 2**32)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ProgramError
-from neuromap.hardware.check.check_program import check_program, require_legal
-from neuromap.hardware.check.violation import Place
+from neuromap.hardware.checker import Place, check_program, require_legal
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
 from neuromap.rollout.schedule.execution import BEST as ROLLOUT_BEST
@@ -369,7 +368,7 @@ def test_labels_of_chosen_periods_are_those_of_a_rollout(program):
 def test_the_documentation_lists_every_rule():
     page = Path(__file__).resolve().parents[3] / "docs" / "program-file.md"
     package = Path(nm.__file__).parent
-    files = [*(package / "hardware" / "check").glob("*.py"), *(package / "cores").glob("*/rules.py")]
+    files = [package / "hardware" / "checker.py", *(package / "cores").glob("*/rules.py")]
     sources = "".join(path.read_text() for path in files)
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', sources))
     assert {rule for rule, *_ in BREAKS} <= rules

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError
-from neuromap.hardware.check.check_program import check_program
-from neuromap.hardware.check.violation import Place
+from neuromap.hardware.checker import Place, check_program
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, load_defects
 from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.hardware.program.chip_program import xy_route

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.chip.chip_spec import Defects
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.engines import make_engine

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NeuromapError
-from neuromap.mapping.bounds.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.lp_bounds import Demand, Group, Mixture
+from neuromap.mapping.bounds.lp_bounds import Demand, Group, Mixture, cores_by_prices
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions

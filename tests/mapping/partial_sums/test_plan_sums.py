@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.mapping.core.planned_sums import plan_sums
-from neuromap.mapping.core.wide_node import wide_node
+from neuromap.mapping.core.planned_sums import plan_sums, wide_node
 from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions

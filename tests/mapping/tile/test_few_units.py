@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from neuromap.mapping.core.core_of import core_of
-from neuromap.mapping.tile import cut_order, exchange_neurons, overlap_order
+from neuromap.mapping.tile import overlap_order, partitioners
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.tile_shapes import cut_single
 
@@ -19,20 +19,20 @@ def tilings(demand, copies, core, *, by_arrays: bool):
     """An order by overlap; its cheapest cut, a greedy one and the cheapest refined."""
     with pytest.MonkeyPatch.context() as chosen:
         chosen.setattr(overlap_order, "FEW", NO_END if by_arrays else -1)
-        chosen.setattr(cut_order, "PLAIN", -1 if by_arrays else NO_END)
-        chosen.setattr(exchange_neurons, "PLAIN", -1 if by_arrays else NO_END)
-        chosen.setattr(cut_order, "pays", lambda work, **_: False)
-        for module in (overlap_order, exchange_neurons):
+        chosen.setattr(overlap_order, "PLAIN", -1 if by_arrays else NO_END)
+        chosen.setattr(partitioners, "PLAIN", -1 if by_arrays else NO_END)
+        chosen.setattr(overlap_order, "pays", lambda work, **_: False)
+        for module in (overlap_order, partitioners):
             chosen.setattr(module, "pays", lambda work, **_: False)
         order = overlap_order.overlap_order(demand, copies, core)
-        cutter = cut_order.Cutter(
+        cutter = overlap_order.Cutter(
             demand.indptr, demand.items, demand.price, copies, (demand.limit, core.neurons), CORE_PRICE, 0
         )
         greedy = cutter.cost(order, greedy=True)
         cut = cut_single(order, demand, copies, core)
         if cut is None:
             return [order.tolist(), greedy]
-        refined = exchange_neurons.exchange_neurons(cut, demand, copies, core)
+        refined = partitioners.exchange_neurons(cut, demand, copies, core)
         event(f"refined: {refined.cost < cut.cost}")
         ends = cutter.ends(order, greedy=True)
         return [order.tolist(), greedy, ends, *([c.neurons.tolist(), c.ends.tolist(), c.cost] for c in (cut, refined))]

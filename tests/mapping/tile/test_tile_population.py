@@ -16,8 +16,8 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population
 from neuromap.mapping.options.options import PARTITIONERS
-from neuromap.mapping.tile.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.overlap_order import axon_demand, overlap_order
+from neuromap.mapping.tile.partitioners import exchange_neurons
 from neuromap.mapping.tile.tile import Stuck
 from neuromap.mapping.tile.tile_shapes import cheapest_blocks, cut_single
 from neuromap.mapping.tile.tilings import tile_population

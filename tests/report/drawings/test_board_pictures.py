@@ -20,9 +20,8 @@ from neuromap.report import latency_report
 from neuromap.report import page as page_module
 from neuromap.report.drawings.draw_chip import MOST_SQUARES, board_grid, draw_chip, node_class
 from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
-from neuromap.report.figure_files import figure_files, save_figures
-from neuromap.report.figure_folder import check_no_figure, figure_folder
-from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.figure_files import check_no_figure, figure_files, figure_folder, save_figures
+from neuromap.report.figures.row import CoreMap
 from neuromap.report.measure_row import core_map
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.schedule.execution import EXECUTIONS

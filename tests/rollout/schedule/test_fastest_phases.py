@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network import Network
-from neuromap.rollout.schedule.fastest_phases import fastest_phases, is_least
+from neuromap.rollout.schedule.fastest_phases import (
+    fastest_phases,
+    is_least,
+    responses_of_pairs,
+    soonest_responses,
+)
 from neuromap.rollout.schedule.rollout import Rollout
-
-
-def responses_of(rollout):
-    return {(i, o): steps for i, of_input in rollout.responses_of_inputs.items() for o, steps in of_input.items()}
 
 
 def delays_of(rollout):
@@ -39,10 +40,10 @@ def all_phases(rollout, reach):
 def test_no_phases_have_a_smaller_sum(rollouts, with_outputs, data, execution):
     net, pattern = data.draw(with_outputs(rollouts(max_nodes=4, max_extra=4)))
     rollout = Rollout(net, pattern, execution)
-    pairs = responses_of(rollout)
+    pairs = responses_of_pairs(rollout)
     weights = {pair: data.draw(st.integers(0, 3)) for pair in pairs}
     found = fastest_phases(rollout, weights=weights, deadlines={})
-    after = responses_of(found.rollout)
+    after = responses_of_pairs(found.rollout)
     assert found.total == sum(weight * after[pair] for pair, weight in weights.items())
     assert is_least(found)
     assert min(delays_of(found.rollout), default=1) >= 1
@@ -62,9 +63,9 @@ def test_no_pair_answers_later_than_before_and_deadlines_are_kept_or_impossible(
 ):
     net, pattern = data.draw(with_outputs(rollouts(max_nodes=6, max_extra=6)))
     rollout = Rollout(net, pattern, execution)
-    before = responses_of(rollout)
+    before = responses_of_pairs(rollout)
     found = fastest_phases(rollout)
-    after = responses_of(found.rollout)
+    after = responses_of_pairs(found.rollout)
     assert all(after[pair] <= steps for pair, steps in before.items())
     assert sum(after.values()) == found.total <= sum(before.values())
     pair = data.draw(st.sampled_from(sorted(before)))
@@ -75,7 +76,36 @@ def test_no_pair_answers_later_than_before_and_deadlines_are_kept_or_impossible(
             fastest_phases(rollout, deadlines={pair: wanted})
     else:
         kept = fastest_phases(rollout, deadlines={pair: wanted})
-        assert least.total <= responses_of(kept.rollout)[pair] <= wanted
+        assert least.total <= responses_of_pairs(kept.rollout)[pair] <= wanted
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
+@given(data=st.data(), execution=st.sampled_from(["windowed", "pipelined"]))
+def test_what_a_pair_has_alone_is_known_from_spare_delays(rollouts, with_outputs, data, execution):
+    net, pattern = data.draw(with_outputs(rollouts(max_nodes=6, max_extra=6)))
+    rollout = Rollout(net, pattern, execution)
+    alone = soonest_responses(rollout)
+    assert set(alone) == set(responses_of_pairs(rollout))
+    for pair, steps in alone.items():
+        assert steps == fastest_phases(rollout, weights={pair: 1}, deadlines={}).total
+    fastest = fastest_phases(rollout)
+    if alone == responses_of_pairs(rollout):  # phases that are best already stay
+        assert dict(fastest.rollout.phases) == dict(rollout.phases)
+    if len(net.inputs) == 1 or len(net.outputs) == 1:  # then one schedule is best for all pairs
+        assert responses_of_pairs(fastest.rollout) == alone
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
+@given(data=st.data())
+def test_shifts_of_a_pattern_are_moved_alike(rollouts, with_outputs, relatives, data):
+    net, pattern = data.draw(with_outputs(rollouts(max_nodes=6, max_extra=6)))
+    other = data.draw(relatives(pattern))
+    first, second = (fastest_phases(Rollout(net, one, "pipelined")).rollout for one in (pattern, other))
+    before = [Rollout(net, one, "pipelined").delays for one in (pattern, other)]
+    if before[0] == before[1]:  # so they are on all edges that an output sees
+        assert first.delays == second.delays
 
 
 def crossing():

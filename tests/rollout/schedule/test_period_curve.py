@@ -1,6 +1,8 @@
 """Frame period against buffers: fewest values held at every period, and what they bound where spikes wait."""
 
+import re
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -88,12 +90,6 @@ def test_values_held_are_convex_in_the_period_and_bound_neurons(rollouts, with_o
             assert point.neurons == point.held == point.bound
 
 
-def test_sequential_frames_at_the_rate_of_streaming_take_neurons_for_it():
-    network = nm.load_network("examples/structures/dsr6.toml")
-    (sequential,), (streaming,) = (period_curve(network, name, [1]) for name in ("sequential", "streaming"))
-    assert (sequential.held, streaming.held) == (499_712, 204_800)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -106,3 +102,19 @@ def test_what_cannot_be_is_refused(arguments, said):
     pattern = nm.RolloutPattern(net, (0, 0, 1))
     with pytest.raises(InputError, match=said):
         period_curve(net, pattern, **arguments)
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "theorems" / "period-curve.md"
+ROWS = [re.split(r" *\| *", line)[1:-1] for line in PAGE.read_text(encoding="utf-8").splitlines() if " | s" in line]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
+def test_the_papers_networks_hold_what_the_page_says(row):
+    name, pattern, *cells = row
+    net = nm.load_network(f"examples/structures/{name.lower()}.toml")
+    near, far = (period_curve(net, pattern, range(1, 5), reach=reach) for reach in (1, 15))
+    told = [f"{point.held:,}" for point in near]
+    for point in (far[1], far[3]):
+        least, found = f"{point.bound:,}", f"{point.neurons:,}"
+        told.append(found if least == found else f"{least} to {found}")
+    assert told == cells

@@ -1,9 +1,12 @@
 """Pipelined, several inputs and one output: every input has its shortest responses at once (docs/theorems)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from neuromap.network import Network
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.fastest_phases import fastest_phases
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -74,3 +77,30 @@ def test_one_schedule_gives_every_input_its_shortest_responses(rollouts, with_ou
     for i, (first, full) in sums(longest(net, weight, start)).items():
         assert (first, full) >= best[i]
         assert full >= best[i][1]
+
+
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
+@given(data=st.data())
+def test_windowed_no_pattern_of_the_class_answers_an_input_earlier(rollouts, with_outputs, relatives, data):
+    net, pattern = data.draw(with_outputs(rollouts(max_nodes=6, max_extra=5)))
+    if pattern.bridging_edges:
+        return
+    other = data.draw(relatives(pattern))
+    windowed = Rollout(net, other, "windowed")
+    fastest = fastest_phases(windowed).rollout
+    attained = True
+    for i, of_input in windowed.responses_of_inputs.items():
+        for o, steps in of_input.items():
+            first, _ = by_the_formula(pattern, list(simple_paths(net, i, o)), windowed.frame_period)
+            assert steps >= fastest.responses_of_inputs[i][o] >= first
+            attained &= fastest.responses_of_inputs[i][o] == first
+    assert attained or (len(net.inputs) > 1 and len(net.outputs) > 1)
+    event("attained" if attained else "several inputs and outputs stand in each other's way")
+
+
+def test_windowed_a_short_path_waits_for_a_long_one_unless_phases_move():
+    net = Network.from_edges([("I1", "A"), ("A", "B"), ("B", "O"), ("I2", "C"), ("C", "O")])
+    windowed = Rollout(net, RolloutPattern.sequential(net), "windowed")
+    assert windowed.responses_of_inputs == {"I1": {"O": 3}, "I2": {"O": 3}}
+    assert fastest_phases(windowed).rollout.responses_of_inputs == {"I1": {"O": 3}, "I2": {"O": 2}}

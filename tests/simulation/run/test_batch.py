@@ -15,9 +15,8 @@ from safetensors import safe_open
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.sealed import Seal, metadata_of, seal_of
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice, thread_count
-from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.simulation.run.simulate_batch import Chips, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 pytestmark = pytest.mark.law

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.errors import InputError
-from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.checker import check_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.rollout.pattern import RolloutPattern

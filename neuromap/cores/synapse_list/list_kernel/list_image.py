@@ -11,7 +11,7 @@ from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListS
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 from neuromap.simulation.engine.kernel.layout import aligned_empty
-from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
+from neuromap.simulation.engine.kernel.memory_layout import aligned, padded_lanes
 from neuromap.simulation.engine.kernel.remote import Remote, RemoteTargets, no_remote
 
 

@@ -7,14 +7,21 @@ depend on the order, so the result is the same for every number of threads.
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 from numba import njit, uint64
 
+from neuromap.compiling import cached
 from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
 from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
+from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp, record_from
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, remote_is_ready, tell_finished
-from neuromap.simulation.engine.kernel.words import get, put
+from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
 
 inlined = njit(**INLINED)
@@ -103,3 +110,47 @@ def _feed(image: ListImage, state: ListState, first: int, last: int, tick: int, 
             at = slot * image.shape.words + get(image.word, core) + (axon >> 6)
             put(state.reached, at, get(state.reached, at) | uint64(1) << uint64(axon & 63))
             put(state.fed, slot * image.shape.n_cores + core, 1)
+
+
+@inlined
+def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
+    """Bring a state back to the one that runs start from, in which nothing is under way; count from 0."""
+    copy_values(state.current, start.current, 0, len(start.current))
+    copy_values(state.voltage, start.voltage, 0, len(start.voltage))
+    copy_values(state.resting, start.resting, 0, len(start.resting))
+    copy_values(state.busy, start.busy, 0, len(start.busy))
+    copy_values(state.rests, start.rests, 0, len(start.rests))
+    copy_values(state.awake, start.awake, 0, len(start.awake))
+    clear_values(state.due)
+    clear_values(state.reached)
+    clear_values(state.fed)
+    clear_values(state.extra)
+    clear_values(state.words)
+    clear_values(team.totals)
+
+
+@cache
+def list_kernel() -> Any:
+    """:func:`~neuromap.cores.synapse_list.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock."""
+    # Once, or ``n_runs`` times, each from the state ``start``.
+    compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
+
+    def run(  # type: ignore[no-untyped-def]
+        image, state, start, team, me, first_tick, n_ticks, n_runs, epoch, events, event_tick, record
+    ):
+        for k in range(max(n_runs, 1)):
+            if n_runs > 0:
+                begin_list_run(state, start, team)
+            kept = record_from(record, image.shape.lanes // 32, k * n_ticks)
+            run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick + k * n_ticks, kept)
+
+    run.__qualname__ = f"run_lists_{_stamp()[:20]}"  # Numba names its files so
+    return cached(run, _nrt=False)
+
+
+def _stamp() -> str:
+    """Digest of these files and of what they are built on."""
+    digest = hashlib.sha256(kernel_stamp().encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -11,19 +11,311 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numba import njit, uint64
+import numpy as np
+from numba import int16, int64, njit, uint64
+from numpy.typing import NDArray
 
 from neuromap.compiling import cached
-from neuromap.simulation.engine.bit_sliced.between import States, hand_over, keep_fired, slot_of, take_over
-from neuromap.simulation.engine.bit_sliced.carry_save import load_plane, plane_of, store_plane, sum_neuron
-from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES, WORDS, Fed, SlicedImage, SlicedState
-from neuromap.simulation.engine.bit_sliced.synapse_lists import fill_lists, weigh_synapses
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.lanes import any_lane
+from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
+LEVELS = 16
+"""Bits of the magnitude of a weight."""
+
+
+@njit(**CALLED)
+def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, most: Any, n_entries: Any) -> None:
+    """Sum up negative and positive weights of every neuron, (C, N), and count entries by level, (C, N, LEVELS)."""
+    # A synapse is an entry of every level whose bit is set in the magnitude of its weight. Rows of the crossbar are
+    # words of 64 bits, shape (C, A, words).
+    n_cores, n_axons, n_words = crossbar.shape
+    for core in range(n_cores):
+        for axon in range(n_axons):
+            kind = axon_types[core, axon]
+            for k in range(n_words):
+                word = crossbar[core, axon, k]
+                while word != uint64(0):
+                    neuron = 64 * k + trailing_zeros(word)
+                    word &= word - uint64(1)
+                    weight = int64(weights[core, neuron, kind])
+                    least[core, neuron] += min(weight, 0)
+                    most[core, neuron] += max(weight, 0)
+                    magnitude = abs(weight)
+                    for level in range(LEVELS):
+                        if magnitude >> level == 0:
+                            break
+                        n_entries[core, neuron, level] += magnitude >> level & 1
+
+
+@njit(**CALLED)
+def fill_lists(crossbar: Any, axon_types: Any, weights: Any, cores: Any, position: Any, entries: Any) -> None:
+    """Write the entries of some cores; ``position`` (C, N, LEVELS) is where the next one of a list goes."""
+    _, n_axons, n_words = crossbar.shape
+    for core in cores:
+        for axon in range(n_axons):
+            kind = axon_types[core, axon]
+            for k in range(n_words):
+                word = crossbar[core, axon, k]
+                while word != uint64(0):
+                    neuron = 64 * k + trailing_zeros(word)
+                    word &= word - uint64(1)
+                    weight = int64(weights[core, neuron, kind])
+                    entry = axon if weight > 0 else n_axons + 1 + axon
+                    magnitude = abs(weight)
+                    for level in range(LEVELS):
+                        if magnitude >> level == 0:
+                            break
+                        if magnitude >> level & 1:
+                            entries[position[core, neuron, level]] = entry
+                            position[core, neuron, level] += 1
+
+
+LANES = 512
+"""Runs side by side."""
+PLANE = 32
+"""Values of int16 in a plane."""
+WORDS = 8
+"""Values of uint64 in a plane."""
+
+
+class SlicedImage(NamedTuple):
+    """What is only read; shared by all threads."""
+
+    # A neuron's sum is one of numbers that are 0 or more: an axon with a negative weight counts where it is silent.
+    # With ``first_sum`` it starts so that the bit of weight ``2 ** n_bits`` is set where the neuron fires, and no other
+    # result reaches so far.
+
+    n_rows: int
+    n_axons: int
+    slot_bits: int
+    """The ring of due axons has ``2 ** slot_bits`` slots, more than the longest delay."""
+    first_neuron: NDArray[np.int64]
+    """(rows + 1,): first of a row's neurons that may ever fire."""
+    restless: NDArray[np.uint8]
+    """(rows,): 1 where a neuron fires without any event."""
+    n_bits: NDArray[np.uint8]
+    first_sum: NDArray[np.int64]
+    first_list: NDArray[np.int64]
+    """Of every neuron; the last one has a list beyond its own."""
+    target: NDArray[np.int64]
+    """(neurons,): row * A + axon; -1 without one; -2 - (64 * words * core + axon) on cores that are not rows."""
+    delay: NDArray[np.uint8]
+    level: NDArray[np.uint8]
+    """(lists,): weight 2 ** level of all entries of a list."""
+    first_entry: NDArray[np.int64]
+    """(lists + 1,): multiples of 8."""
+    entries: NDArray[np.uint16]
+    """a: axon a. A: nothing, to fill up. A + 1 + a: axon a, where it is silent."""
+
+
+class SlicedState(NamedTuple):
+    """What the ticks change."""
+
+    due: NDArray[np.int16]
+    due_words: NDArray[np.uint64]
+    """(slots, rows, A) planes of axons, and the same memory."""
+    busy: NDArray[np.uint8]
+    """(slots, rows): 1 where an axon may be due in any run."""
+    planes: NDArray[np.int16]
+    """Planes that entries count, of the core at work."""
+    sums: NDArray[np.int16]
+    """Planes of the sum of the neuron at work."""
+    handed: NDArray[np.int16]
+    handed_words: NDArray[np.uint64]
+    """A plane on its way to other cores, and the same memory."""
+
+
+class Fed(NamedTuple):
+    """What the host feeds: rows ``start[t]`` to ``start[t + 1] - 1`` in tick t."""
+
+    start: NDArray[np.int64]
+    axon: NDArray[np.int64]
+    """As ``SlicedImage.target``."""
+    column: NDArray[np.int32]
+    """Plane of ``planes``."""
+    planes: NDArray[np.int16]
+    """(columns,) planes: in which of the runs the spike is there."""
+
+
 inlined = njit(**INLINED)
+
+_ONE = (0,)
+"""Width of a plane: one group of 32 lanes of 16 bits."""
+
+
+@inlined
+def load_plane(planes: Any, index: int) -> Any:
+    """Plane number ``index``."""
+    return load(_ONE, planes, index * PLANE)
+
+
+@inlined
+def store_plane(planes: Any, index: int, plane: Any) -> None:
+    """Write plane number ``index``."""
+    store(planes, index * PLANE, plane)
+
+
+@inlined
+def plane_of(bit: int) -> Any:
+    """Plane of the same bit, 0 or 1, for every run."""
+    return broadcast(_ONE, int16(-bit))
+
+
+@inlined
+def sum_neuron(image: SlicedImage, state: SlicedState, neuron: int) -> Any:
+    """Plane of the runs in which a neuron fires, from the axons of ``state.planes``."""
+    top, first_sum = get(image.n_bits, neuron), get(image.first_sum, neuron)
+    for bit in range(top + 1):
+        store_plane(state.sums, bit, plane_of((first_sum >> bit) & 1))
+    for k in range(get(image.first_list, neuron), get(image.first_list, neuron + 1)):
+        _add_list(
+            state, image.entries, get(image.first_entry, k), get(image.first_entry, k + 1), get(image.level, k), top
+        )
+    return load_plane(state.sums, top)
+
+
+@inlined
+def _majority(a: Any, b: Any, c: Any) -> Any:
+    return (a & b) | (c & (a | b))
+
+
+@inlined
+def _odd(a: Any, b: Any, c: Any) -> Any:
+    return a ^ b ^ c
+
+
+@inlined
+def _add_list(state: SlicedState, entries: Any, first: int, last: int, level: int, top: int) -> None:
+    """Add the planes of a list, a multiple of 8 of them, with the weight ``2 ** level`` to the sum."""
+    ones, twos = load_plane(state.sums, level), load_plane(state.sums, level + 1)
+    fours, eights = load_plane(state.sums, level + 2), load_plane(state.sums, level + 3)
+    k = first
+    while k + 8 < last:
+        ones, twos, fours, one = _add_eight(state.planes, entries, k, ones, twos, fours)
+        ones, twos, fours, other = _add_eight(state.planes, entries, k + 8, ones, twos, fours)
+        _carry(state.sums, level + 4, top, _majority(eights, one, other))
+        eights = _odd(eights, one, other)
+        k += 16
+    if k < last:
+        ones, twos, fours, one = _add_eight(state.planes, entries, k, ones, twos, fours)
+        _carry(state.sums, level + 4, top, eights & one)
+        eights = eights ^ one
+    store_plane(state.sums, level, ones)
+    store_plane(state.sums, level + 1, twos)
+    store_plane(state.sums, level + 2, fours)
+    store_plane(state.sums, level + 3, eights)
+
+
+@inlined
+def _add_eight(planes: Any, entries: Any, k: int, ones: Any, twos: Any, fours: Any) -> Any:
+    """Add eight planes; what is left is a plane of eights."""
+    ones, twos, one = _add_four(planes, entries, k, ones, twos)
+    ones, twos, other = _add_four(planes, entries, k + 4, ones, twos)
+    return ones, twos, _odd(fours, one, other), _majority(fours, one, other)
+
+
+@inlined
+def _add_four(planes: Any, entries: Any, k: int, ones: Any, twos: Any) -> Any:
+    a, b = load_plane(planes, get(entries, k)), load_plane(planes, get(entries, k + 1))
+    one, ones = _majority(ones, a, b), _odd(ones, a, b)
+    c, d = load_plane(planes, get(entries, k + 2)), load_plane(planes, get(entries, k + 3))
+    other, ones = _majority(ones, c, d), _odd(ones, c, d)
+    return ones, _odd(twos, one, other), _majority(twos, one, other)
+
+
+@inlined
+def _carry(sums: Any, bit: int, top: int, plane: Any) -> None:
+    """Add one plane to the sum and carry it to the end."""
+    while bit <= top:
+        before = load_plane(sums, bit)
+        store_plane(sums, bit, before ^ plane)
+        plane = before & plane
+        bit += 1
+
+
+class States(NamedTuple):
+    """What the ordinary kernel holds of all runs, as far as spikes between the two ways need it."""
+
+    n_runs: int
+    """0 where all cores are bit-sliced."""
+    n_cores: int
+    n_words: int
+    """Words of 64 axons of a core."""
+    core_of: NDArray[np.int32]
+    """(rows,): core of a row of the bit-sliced image."""
+    ring: NDArray[np.uint64]
+    """(runs, slots, C, words): as in ``State`` of the ordinary kernel."""
+    busy: NDArray[np.uint8]
+    """(runs, slots, blocks, 64)."""
+
+
+@inlined
+def slot_of(image: SlicedImage, tick: int) -> int:
+    """Slot of the rings for what is due at a tick."""
+    return tick & ((1 << image.slot_bits) - 1)
+
+
+@inlined
+def take_over(image: SlicedImage, state: SlicedState, states: States, tick: int) -> None:
+    """Let bit-sliced cores have what ordinary ones have sent them for a tick."""
+    slot = slot_of(image, tick)
+    blocks = (states.n_cores + 63) >> 6
+    for run in range(states.n_runs):
+        at = (run << image.slot_bits) + slot
+        for row in range(image.n_rows):
+            core = get(states.core_of, row)
+            if get(states.busy, at * blocks * 64 + core) != 0:
+                put(states.busy, at * blocks * 64 + core, 0)
+                here = slot * image.n_rows + row
+                put(state.busy, here, 1)
+                for k in range(states.n_words):
+                    word = (at * states.n_cores + core) * states.n_words + k
+                    axons = get(states.ring, word)
+                    put(states.ring, word, uint64(0))
+                    while axons != uint64(0):
+                        plane = here * image.n_axons + 64 * k + trailing_zeros(axons)
+                        _set_bit(state.due_words, plane, run)
+                        axons &= axons - uint64(1)
+
+
+@inlined
+def hand_over(image: SlicedImage, state: SlicedState, states: States, tick: int, target: int, plane: Any) -> None:
+    """Let an axon of an ordinary core, 64 * words * core + axon, be due at a tick in the runs of a plane."""
+    store_plane(state.handed, 0, plane)
+    slot, blocks = slot_of(image, tick), (states.n_cores + 63) >> 6
+    bit = uint64(1) << uint64(target & 63)
+    for k in range((states.n_runs + 63) >> 6):
+        runs = get(state.handed_words, k)
+        while runs != uint64(0):
+            run = 64 * k + trailing_zeros(runs)
+            runs &= runs - uint64(1)
+            if run < states.n_runs:
+                at = (run << image.slot_bits) + slot
+                word = at * states.n_cores * states.n_words + (target >> 6)
+                put(states.ring, word, get(states.ring, word) | bit)
+                put(states.busy, at * blocks * 64 + (target >> 6) // states.n_words, 1)
+
+
+@njit(**CALLED)
+def keep_fired(fired: Any, n_runs: int, places: Any, kept: Any) -> None:
+    """Put spikes of ordinary cores in a tick, (runs, rows, groups) of uint32, into planes, as uint64."""
+    # ``places`` (rows, groups, 32) says which plane of ``kept`` each has.
+    n = len(fired) // n_runs
+    for run in range(n_runs):
+        for k in range(n):
+            spikes = uint64(get(fired, run * n + k))
+            while spikes != uint64(0):
+                _set_bit(kept, get(places, 32 * k + trailing_zeros(spikes)), run)
+                spikes &= spikes - uint64(1)
+
+
+@inlined
+def _set_bit(planes: Any, plane: int, run: int) -> None:
+    word = plane * WORDS + (run >> 6)
+    put(planes, word, get(planes, word) | uint64(1) << uint64(run & 63))
+
 
 # Ticks of the cores that are bit-sliced, for 512 runs side by side.
 

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.engine.bit_sliced.sliced_compiled import sliced_kernel
-from neuromap.simulation.engine.bit_sliced.sliced_layout import PLANE, SlicedImage, SlicedState
-from neuromap.simulation.engine.bit_sliced.synapse_lists import LEVELS
+from neuromap.simulation.engine.bit_sliced.sliced_compiled import LEVELS, PLANE, SlicedImage, SlicedState, sliced_kernel
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.memory_layout import read_only
 from neuromap.simulation.engine.neuron import Width, fire

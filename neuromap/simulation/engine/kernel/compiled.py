@@ -13,15 +13,55 @@ from typing import Any, NamedTuple
 import llvmlite.binding
 import numba
 import numpy as np
-from numba import uint64
+from numba import njit, uint64
 
 from neuromap.compiling import cached
 from neuromap.errors import NotSupportedError
+from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.replay_runs import begin_run, record_from, state_of_run
+from neuromap.simulation.engine.kernel.layout import Image, State
 from neuromap.simulation.engine.kernel.team import run_ticks
-from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
+from neuromap.simulation.engine.kernel.words import clear_values, copy_values, count_ones, get, trailing_zeros
+from neuromap.simulation.engine.kernel.workspace import Record, Scratch
 from neuromap.version import __version__
+
+inlined = njit(**INLINED)
+
+
+@inlined
+def begin_run(image: Image, state: State, start: State, scratch: Scratch) -> None:
+    """Bring a state back to the one that runs start from, in which no spikes are under way; count from 0."""
+    n_cores, lanes = image.shape.n_cores, 32 * extent(image.shape.groups)
+    copy_values(state.narrow, start.narrow, 0, n_cores * lanes)
+    copy_values(state.is_wide, start.is_wide, 0, n_cores)
+    copy_values(state.bound, start.bound, 0, n_cores)
+    copy_values(state.awake, start.awake, 0, len(start.awake))
+    for core in range(n_cores):  # the wide potentials of narrow cores are never read
+        if get(start.is_wide, core):
+            copy_values(state.wide, start.wide, core * lanes, lanes)
+    clear_values(state.ring)
+    clear_values(state.busy)
+    clear_values(scratch.totals)
+
+
+@njit(**CALLED)
+def state_of_run(states: State, run: int, n_runs: int) -> State:
+    """Give the state of one of so many runs, whose states lie side by side in every array."""
+    return State(
+        states.narrow[len(states.narrow) // n_runs * run :],
+        states.wide[len(states.wide) // n_runs * run :],
+        states.is_wide[len(states.is_wide) // n_runs * run :],
+        states.bound[len(states.bound) // n_runs * run :],
+        states.ring[len(states.ring) // n_runs * run :],
+        states.busy[len(states.busy) // n_runs * run :],
+        states.awake[len(states.awake) // n_runs * run :],
+    )
+
+
+@inlined
+def record_from(record: Record, groups: int, tick: int) -> Record:
+    """Give the part of a record, of so many words of 32 bits a core, that begins at a tick."""
+    return Record(record.row, record.watched, record.fired[tick * record.n_rows * groups :], record.n_rows)
 
 
 class Compiled(NamedTuple):

@@ -1,7 +1,7 @@
 """One tick of a core whose potentials fit 16 bits, proven by a bound: the common case.
 
 All neurons of a block are lanes of one vector. Since no potential can leave the rails, the order of the events does
-not matter and nothing has to be fitted; ``image.py`` has the proof. Cores with noise are wide, so step 3 of the neuron
+not matter and nothing has to be fitted (proof: ``memory_layout.py``). Noisy cores are wide, so step 3 of the neuron
 (:mod:`neuromap.simulation.engine.neuron`) is empty here.
 """
 
@@ -15,8 +15,17 @@ from numba import int16, njit
 
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
-from neuromap.simulation.engine.kernel.lanes import add_where, any_lane, broadcast, where, widen
+from neuromap.simulation.engine.kernel.lanes import (
+    add_where,
+    any_lane,
+    broadcast,
+    load,
+    load_mask,
+    store,
+    store_mask,
+    where,
+    widen,
+)
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     HEADER,

@@ -14,15 +14,18 @@ from numba import int32, njit, uint32, uint64
 from neuromap.simulation.engine.kernel.core_narrow import axon_type
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
 from neuromap.simulation.engine.kernel.lanes import (
     add_where,
     any_lane,
     broadcast,
     greatest,
     least,
+    load,
+    load_mask,
     ramp,
     shift_right,
+    store,
+    store_mask,
     where,
     widen,
 )

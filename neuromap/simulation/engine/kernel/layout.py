@@ -23,7 +23,7 @@ HEADER = 16
 
 # Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
-# PEAK_WEIGHT, GROWTH and FLOOR bound the potentials of narrow cores (image.py); ON_SPIKE and ON_BELOW are what their
+# PEAK_WEIGHT, GROWTH, FLOOR bound potentials of narrow cores (memory_layout.py); ON_SPIKE, ON_BELOW are what their
 # resets set or add, LOW is below what they fall.
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14

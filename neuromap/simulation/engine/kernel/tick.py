@@ -65,7 +65,7 @@ from neuromap.simulation.engine.kernel.workspace import (
 
 inlined = njit(**INLINED)
 
-# Which path a core takes in a tick: 16 bits where that is exact (see ``narrow_tables.py``), else the wide one.
+# Which path a core takes in a tick: 16 bits where that is exact (see ``memory_layout.py``), else the wide one.
 
 
 _NARROW_AGAIN = 64

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neuromap.hardware.check import common_rules
-from neuromap.hardware.check.violation import Finding, Place, Rules, find, in_range
+from neuromap.hardware import checker
+from neuromap.hardware.checker import Finding, Place, Rules, find, in_range
 from neuromap_dense.program import DenseProgram
 
 
@@ -76,7 +76,7 @@ def _of(program: DenseProgram, number: int) -> Place:
 
 RULES = Rules(
     starts=(starts,),
-    indices=(targets, *common_rules.TABLES),
-    chip=(common_rules.coordinates, weights, thresholds, *common_rules.BOARD),
-    mapped=(common_rules.chosen_periods, sources, widths, common_rules.bias_frames, common_rules.output_labels),
+    indices=(targets, *checker.TABLES),
+    chip=(checker.coordinates, weights, thresholds, *checker.BOARD),
+    mapped=(checker.chosen_periods, sources, widths, checker.bias_frames, checker.output_labels),
 )

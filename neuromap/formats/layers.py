@@ -1,0 +1,502 @@
+"""Graphs of operators: what readers of ONNX files and of PyTorch modules make, and nothing else reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError
+from neuromap.files.messages import show_name
+from neuromap.render.value import Card
+
+Array = NDArray[Any]
+
+
+def _rising(*_: Array) -> int:
+    return 1
+
+
+def _falling(*_: Array) -> int:
+    return -1
+
+
+def _by_sign(factor: Array, *_: Array) -> Array:
+    return np.sign(factor)
+
+
+def _normalised(x: Array, mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
+    """Normalise a batch with kept means and variances, in the order in which PyTorch computes it."""
+    one = x.dtype.type
+    factor = (scale / np.sqrt(variance + epsilon.astype(x.dtype))).astype(x.dtype)
+    result: Array = x * factor + (shift - mean * factor).astype(one)
+    return result
+
+
+def _normal_slope(mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
+    del mean, variance, shift, epsilon
+    return np.sign(scale)
+
+
+def _float(found: Array, like: Array) -> Array:
+    return found.astype(like.dtype)
+
+
+@dataclass(frozen=True)
+class PointFunction:
+    """A function of single elements."""
+
+    compute: Callable[..., Array]  # of an array and constants
+    # of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array
+    slope: Callable[..., Any]
+    linear: bool = False  # whether it only scales and shifts
+
+
+FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
+    {
+        "same": PointFunction(lambda x: x, _rising, linear=True),
+        "negative": PointFunction(lambda x: -x, _falling, linear=True),
+        "plus": PointFunction(lambda x, c: x + c, _rising, linear=True),
+        "minus": PointFunction(lambda x, c: x - c, _rising, linear=True),
+        "from": PointFunction(lambda x, c: c - x, _falling, linear=True),
+        "times": PointFunction(lambda x, c: x * c, _by_sign, linear=True),
+        "divided_by": PointFunction(lambda x, c: x / c, _by_sign, linear=True),
+        "batch_norm": PointFunction(_normalised, _normal_slope, linear=True),
+        "greater": PointFunction(lambda x, c: _float(x > c, x), _rising),
+        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x), _rising),
+        "less": PointFunction(lambda x, c: _float(x < c, x), _falling),
+        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), _falling),
+        "not": PointFunction(lambda x: _float(x == 0, x), _falling),
+        "where": PointFunction(
+            lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), lambda a, b: np.sign(a - b)
+        ),
+        "sign": PointFunction(np.sign, _rising),
+        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), _rising),
+        "relu": PointFunction(lambda x: np.maximum(x, 0), _rising),
+        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), _rising),
+        "floor": PointFunction(np.floor, _rising),
+        "ceil": PointFunction(np.ceil, _rising),
+        "round": PointFunction(np.round, _rising),
+        "truncate": PointFunction(np.trunc, _rising),
+        "sigmoid": PointFunction(lambda x: 1 / (1 + np.exp(-x)), _rising),
+        "tanh": PointFunction(np.tanh, _rising),
+    }
+)
+"""By the name that operators give them. Truth values are 0 and 1; ``where`` takes them."""
+
+
+TensorShape = tuple[int, ...]
+
+KINDS: Mapping[str, str] = ReadOnlyMapping(
+    {
+        "conv": "a convolution, with weights (features, features / groups, kernel) and perhaps a bias",
+        "conv_transpose": "its transpose, which makes more rows and columns",
+        "dense": "the last axis times a constant matrix, stored (n_target, n_source), and perhaps a bias",
+        "product": "a product of two matrices, none of them constant",
+        "multiply": "two tensors, none of them constant, element by element: multiplied, divided, compared, ...",
+        "add": "a sum of two tensors, none of them constant, with signs",
+        "max_pool": "the greatest of a window, or along axes",
+        "average": "the mean or the sum of a window, or along axes",
+        "concat": "tensors one after the other along an axis",
+        "slice": "a part of a tensor",
+        "reshape": "the same elements in the same order, in another shape",
+        "transpose": "the same elements with axes in another order",
+        "pad": "the same with constants around it",
+        "resize": "the same with more or fewer rows and columns",
+        "function": "a function of one tensor: activations, normalisations, what is added or multiplied by constants",
+        "part": "a further result of what has several, such as the indices of a maximum: it reads the first",
+        "other": "anything else",
+    }
+)
+"""What operators do. Functions with a name of :data:`~neuromap.formats.layers.FUNCTIONS` can be computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operator(Card):
+    """One operator of an :class:`~neuromap.formats.layers.OperatorGraph`.
+
+    Attributes
+    ----------
+    name : str
+        As the source calls it, or the module that it belongs to.
+    kind : str
+        Of :data:`KINDS`.
+    reads : tuple of str
+        Tensors that it takes, constants left out.
+    gives : str
+        The tensor that it makes.
+    shape : tuple of int or None
+        Of that tensor, the batch first, which is one frame; ``None`` where it is not known.
+    work : int or None
+        Multiply-accumulates of one frame; ``None`` where they are not known.
+    called : str
+        What the source calls what it does, such as ``Conv``.
+    settings : mapping of str to object
+        Numbers, texts and tuples of them: ``kernel``, ``stride``, ``pads`` (before, then after, axis by axis),
+        ``dilation``, ``groups``; ``axis``, ``axes``, ``order``; ``signs`` of a sum; ``function``, the name of one;
+        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum). ``quantises`` of a function that makes integers of
+        a tensor (its constants: scale and zero point), with ``low``, ``high``, ``axis`` and whether it is ``fused``
+        with the sum before; ``dequantises`` of one that makes reals of them.
+    constants : tuple of ndarray
+        Weights and bias, or what a function takes besides its tensor; empty where they are not at hand.
+    exact : tuple of (integers, scale) or None
+        Of constants that are integers times a scale, both: as many as there are constants, or none at all.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown.
+    """
+
+    name: str
+    kind: str
+    reads: tuple[str, ...]
+    gives: str
+    shape: TensorShape | None = None
+    work: int | None = 0
+    called: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    constants: tuple[NDArray[Any], ...] = ()
+    exact: tuple[tuple[NDArray[Any], NDArray[Any]] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"operator {self.name}: kind {self.kind!r} is unknown; choose {', '.join(KINDS)}")
+        object.__setattr__(self, "constants", tuple(np.asarray(array) for array in self.constants))
+        object.__setattr__(self, "settings", ReadOnlyMapping(self.settings))
+        freeze_arrays(self)
+
+    def _facts(self) -> dict[str, object]:
+        return {"name": self.name, "kind": self.kind, "reads": ", ".join(self.reads), "gives": self.gives}
+
+    def setting(self, key: str, default: Any = None) -> Any:
+        """Give one setting, or what holds where the source does not say."""
+        return self.settings.get(key, default)
+
+
+# Multiply-accumulates of operators; additions, comparisons and functions count none.
+Shape = Sequence[int] | None
+
+
+def conv_work(target: Shape, weight: Shape) -> int | None:
+    """Count those of a convolution: for every element of its target, a kernel over the features of a group."""
+    # target: shape of what it makes, the batch first; ``None`` where it is not known, and so is the work
+    if target is None or weight is None:
+        return None
+    return math.prod(target) * math.prod(weight[1:])
+
+
+def transposed_work(source: Shape, weight: Shape) -> int | None:
+    """Count those of a transposed convolution: for every element of its source."""
+    # A kernel over the features of a group.
+    return conv_work(source, weight)
+
+
+def dense_work(target: Shape, summed: int | None) -> int | None:
+    """Count those of a product of matrices: for every element of the result, the axis that is summed over."""
+    return None if target is None or summed is None else math.prod(target) * summed
+
+
+_JOINS = ("add", "multiply")
+_WITHIN = ("function", "average")
+"""Operators of one tensor of which functions are composed; others move or weigh elements."""
+
+
+def simplified(graph: OperatorGraph) -> OperatorGraph:
+    """Join operators that together are a function of one tensor.
+
+    Parameters
+    ----------
+    graph : OperatorGraph
+        As a reader gives it.
+
+    Returns
+    -------
+    OperatorGraph
+        What it computes is the same, but for the rounding of ``x + (y - x)``, which becomes ``y``.
+    """
+    return _fused(_without_detours(graph))
+
+
+def _without_detours(graph: OperatorGraph) -> OperatorGraph:
+    """Replace ``x + (y - x)`` and ``(y + x) - x`` by ``y``, and drop functions that change nothing."""
+    made: dict[str, Operator] = {}
+    instead: dict[str, str] = {}
+    kept = []
+    for found in graph.operators:
+        one = replace(found, reads=tuple(instead.get(tensor, tensor) for tensor in found.reads))
+        target = _same_as(one, made)
+        if target is not None and one.gives not in graph.outputs:
+            instead[one.gives] = target
+            continue
+        if target is not None:
+            one = replace(one, kind="function", reads=(target,), settings={"function": "same"}, constants=())
+        made[one.gives] = one
+        kept.append(one)
+    return replace(graph, operators=tuple(kept))
+
+
+def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
+    """Name the tensor that an operator gives back."""
+    if one.kind == "function" and one.setting("function") == "same":
+        return one.reads[0]
+    terms = dict(_terms(one))
+    for tensor in tuple(terms):
+        inner = made.get(tensor)
+        if inner is not None and inner.kind == "add" and abs(terms.get(tensor, 0)) == 1:
+            opened = dict(terms)
+            sign = opened.pop(tensor)
+            for name, count in _terms(inner):
+                opened[name] = opened.get(name, 0) + sign * count
+            left = {name: count for name, count in opened.items() if count}
+            if len(left) == 1 and len(opened) == 2 and set(left.values()) == {1}:
+                return next(iter(left))
+    return None
+
+
+def _terms(one: Operator) -> Iterator[tuple[str, int]]:
+    if one.kind == "add" and len(set(one.reads)) == len(one.reads) == 2:
+        yield from zip(one.reads, one.setting("signs", (1, 1)), strict=True)
+
+
+def _fused(graph: OperatorGraph) -> OperatorGraph:
+    """Make functions of sums and products whose operands are all functions of one tensor."""
+    shapes = {**graph.inputs, **{one.gives: one.shape for one in graph.operators}}
+    root: dict[str, str] = {}
+    words: dict[str, tuple[str, ...]] = {}
+    kept = []
+    for one in graph.operators:
+        roots = {root.get(tensor, tensor) for tensor in one.reads}
+        if one.kind in _JOINS and len(roots) == 1 and shapes[next(iter(roots))] == one.shape:
+            within = tuple(dict.fromkeys(word for tensor in one.reads for word in words.get(tensor, ())))
+            called = " and ".join([*within, one.called or one.kind][:4])
+            one = replace(one, kind="function", reads=tuple(roots), called=called, settings={}, constants=())
+        if one.kind in _WITHIN:
+            root[one.gives] = root.get(one.reads[0], one.reads[0])
+            words[one.gives] = (*words.get(one.reads[0], ()), one.called or one.kind)[-4:]
+        kept.append(one)
+    return replace(graph, operators=tuple(kept))
+
+
+# A network as its source computes it: a graph of operators with shapes and multiply-accumulates.
+
+
+MAX_OPERATORS = 100_000
+"""Most operators of one graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorGraph(Card):
+    """Operators in an order in which each can be computed.
+
+    Attributes
+    ----------
+    name : str
+        Of the network.
+    inputs : mapping of str to (tuple of int or None)
+        Tensors that come from outside, with their shapes, the batch first, which is one frame.
+    operators : tuple of Operator
+        Each after those whose tensors it reads. Those that no output depends on are left out.
+    outputs : tuple of str
+        Tensors that leave the network.
+    producer : str
+        Tool and version that wrote it, where the source says so.
+    unread : tuple of str
+        What the reader left out or could not read, in clauses.
+    scales : mapping of str to float
+        What a value of 1 stands for, by node of the graded network that the graph was written of.
+
+    Raises
+    ------
+    InputError
+        If there are too many operators, one reads what is not known before, or gives what is known already.
+    """
+
+    name: str
+    inputs: Mapping[str, TensorShape | None]
+    operators: tuple[Operator, ...]
+    outputs: tuple[str, ...]
+    producer: str = ""
+    unread: tuple[str, ...] = field(default=())
+    scales: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", ReadOnlyMapping(self.inputs))
+        if len(self.operators) > MAX_OPERATORS:
+            raise InputError(
+                f"{len(self.operators)} operators: at most {MAX_OPERATORS} are taken; split the network into parts"
+            )
+        known = set(self.inputs)
+        for one in self.operators:
+            for tensor in one.reads:
+                if tensor not in known:
+                    raise InputError(
+                        f"operator {show_name(one.name)}: reads {show_name(tensor)}, which no input or earlier "
+                        "operator gives; operators come after those that they read, and form no cycle"
+                    )
+            if one.gives in known:
+                raise InputError(
+                    f"operator {show_name(one.name)}: gives {show_name(one.gives)}, which is there already; every "
+                    "tensor is made once"
+                )
+            known.add(one.gives)
+        for tensor in self.outputs:
+            if tensor not in known:
+                raise InputError(f"output {show_name(tensor)}: no operator gives it; outputs are tensors of the graph")
+        object.__setattr__(self, "operators", needed(self.operators, self.outputs))
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "inputs": ", ".join(self.inputs),
+            "operators": len(self.operators),
+            "outputs": ", ".join(self.outputs),
+        }
+
+    @property
+    def work(self) -> int | None:
+        """Multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
+        works = [one.work for one in self.operators]
+        return None if None in works else sum(work for work in works if work is not None)
+
+
+def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[Operator, ...]:
+    """Keep the operators that some output depends on."""
+    wanted, kept = set(outputs), []
+    for one in reversed(operators):
+        if one.gives in wanted:
+            wanted.update(one.reads)
+            kept.append(one)
+    return tuple(reversed(kept))
+
+
+# What is known while a source is read, one call of its operators after the other.
+
+Exact = tuple[NDArray[Any], NDArray[Any]] | None
+"""Integers and the scale that they are multiplied by."""
+
+
+class GraphReading:
+    """Tensors and operators that are known so far, and the call that is being read."""
+
+    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+    # shapes: of tensors, for the whole batch
+
+    def __init__(self, constants: dict[str, Any], shapes: dict[str, TensorShape | None]) -> None:
+        self.constants, self.shapes = constants, shapes
+        self.operators: list[Operator] = []
+        self.unread: list[str] = []
+        self.origins: dict[str, str] = {}
+        """What constants are called in the source, or those that they are computed from."""
+        self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        """Integers and scale, of one shape, of constants that are their product."""
+        self._label = self._word = self._gives = ""
+
+    def begin(self, label: str, word: str, gives: str) -> None:
+        """Turn to a call: how it is labelled, what the source calls what it does, the tensor that it gives."""
+        self._label, self._word, self._gives = label, word, gives
+
+    def add(
+        self,
+        kind: str,
+        reads: Sequence[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        constants: Sequence[NDArray[Any]] = (),
+        exact: Sequence[Exact] = (),
+        work: int | None = 0,
+        gives: str = "",
+        shape: TensorShape | None = None,
+        called: str = "",
+    ) -> str:
+        """Take the call over as an operator, and name the tensor that it gives."""
+        tensor = gives or self._gives
+        if shape is not None:
+            self.shapes[tensor] = shape
+        whole, word = self.shapes.get(tensor), called or self._word
+        found = tuple(constants), tuple(exact)
+        self.operators.append(
+            Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, *found)
+        )
+        return tensor
+
+    def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> bool:
+        """Take the call over as a function; one whose constants are not at hand has no name: it cannot be computed."""
+        known = [array for array in constants if array is not None]
+        settings = {"function": name} if name and len(known) == len(constants) else {}
+        self.add("function", [source], settings=settings, constants=known if settings else ())
+        return True
+
+    def to_reals(
+        self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
+    ) -> str:
+        """Take the call, or a part of it, over as a function that makes reals of the integers of a tensor."""
+        constants = [scale, np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
+        found = {"dequantises": True, **_range(zero), **more}
+        shape, called = self.shapes.get(source), "DequantizeLinear"
+        return self.add(
+            "function", [source], settings=found, constants=constants, gives=gives, shape=shape, called=called
+        )
+
+    def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
+        """Take the call, or a part of it, over as a function that rounds the reals of a tensor to integers."""
+        settings = {"quantises": True, **_range(zero), **more}
+        constants = [scale, zero.astype(np.int64)]
+        return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
+
+    def graph(
+        self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str
+    ) -> OperatorGraph:
+        """Give all that was read, for one frame of the batch."""
+
+        def of_frame(tensor: str) -> TensorShape | None:
+            shape = self.shapes.get(tensor)
+            return (1, *shape[1:]) if shape and shape[0] == batch else shape
+
+        return OperatorGraph(
+            name=name,
+            inputs={tensor: of_frame(tensor) for tensor in inputs},
+            operators=tuple(
+                replace(
+                    one,
+                    shape=of_frame(one.gives),
+                    work=None if one.work is None else one.work // batch,
+                    settings=_of_frame(one, self.shapes.get(one.reads[0]) if one.reads else None, batch),
+                )
+                for one in self.operators
+            ),
+            outputs=tuple(dict.fromkeys(outputs)),
+            producer=producer,
+            unread=tuple(dict.fromkeys(self.unread)),
+        )
+
+
+def is_integer(array: NDArray[Any] | None) -> bool:
+    """Tell whether an array is of integers, of those too that NumPy has not."""
+    return array is not None and array.dtype.name.startswith(("int", "uint"))
+
+
+def _range(zero: NDArray[Any] | None) -> dict[str, int]:
+    """Give the least and greatest integer of a type; small ones that NumPy has not are those of ``ml_dtypes``."""
+    if zero is None:
+        return {}
+    bits = int("".join(letter for letter in zero.dtype.name if letter.isdigit()))
+    if zero.dtype.name.startswith("u"):
+        return {"low": 0, "high": 2**bits - 1}
+    return {"low": -(2 ** (bits - 1)), "high": 2 ** (bits - 1) - 1}
+
+
+def _of_frame(one: Operator, source: TensorShape | None, batch: int) -> Mapping[str, Any]:
+    """Give the settings that hold for one frame of a batch of several."""
+    # gives none where frames are cut apart, or change places with something else: one frame does not say what follows
+    if batch == 1 or not source or source[0] != batch or one.kind not in ("slice", "transpose"):
+        return one.settings
+    axes = (0, -len(source))
+    is_mixed = one.setting("axis") in axes or one.setting("order", (0,))[0] not in axes
+    return {} if is_mixed else one.settings

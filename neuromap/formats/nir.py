@@ -1,0 +1,568 @@
+"""NIR (neuromorphs/NIR): graphs of its files and objects, read as plain values and written (``docs/nir.md``)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import frozen
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError
+from neuromap.files.confined import confined
+from neuromap.files.foreign import HEAD, check_regular, file_kind
+from neuromap.files.messages import did_you_mean, show, show_name
+from neuromap.files.whole_file import write_whole
+from neuromap.registry import require_package
+from neuromap.render.value import Card
+
+MAX_DEPTH = 16
+"""Graphs within each other."""
+MAX_NODES = 2**16
+"""Nodes of all graphs together."""
+MAX_EDGES = 2**18
+"""Edges of all graphs together."""
+MAX_VALUES = 2**26
+"""Numbers of one parameter."""
+MAX_NAME = 300
+"""Characters of a name."""
+_PADDINGS = ("same", "valid")
+_GRAPH = "NIRGraph"
+
+
+class _Counter:
+    """What was taken so far, of all graphs."""
+
+    def __init__(self) -> None:
+        self.nodes = self.edges = 0
+
+
+def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
+    """Make a graph of nested tables; nothing in them is executed.
+
+    Parameters
+    ----------
+    tree : mapping
+        ``type``, ``nodes``, ``edges`` and ``metadata`` as ``nir.NIRGraph.to_dict()`` gives them.
+    version : str
+        Of NIR.
+
+    Returns
+    -------
+    NirGraph
+
+    Raises
+    ------
+    InputError
+        If it is none: a type that NIR 1.0 does not have, a parameter that is missing or no finite number, an edge from
+        or to a node that is not there, or more than ``MAX_NODES`` nodes, ``MAX_EDGES`` edges, ``MAX_DEPTH`` graphs
+        within each other.
+    """
+    if not isinstance(tree, Mapping) or tree.get("type") != _GRAPH:
+        found = tree.get("type") if isinstance(tree, Mapping) else tree
+        raise InputError(f"node: type: found {show(found)}; a NIR file holds a NIRGraph, put the node into one")
+    return _graph(tree, "", 1, _Counter(), version)
+
+
+def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, version: str = "") -> NirGraph:
+    here = f"graph {show_name(path)}" if path else "graph"
+    if depth > MAX_DEPTH:
+        raise InputError(f"{here}: is nested {depth} deep; at most {MAX_DEPTH} graphs within each other are allowed")
+    nodes = tree.get("nodes")
+    if not isinstance(nodes, Mapping) or not nodes:
+        raise InputError(f"{here}: nodes: found {show(nodes)}; needs one node or more")
+    counter.nodes += len(nodes)
+    if counter.nodes > MAX_NODES:
+        raise InputError(f"{here}: has more than {MAX_NODES} nodes; split it")
+    found: dict[str, NirNode | NirGraph] = {}
+    for name, node in nodes.items():
+        if not isinstance(name, str) or not name or len(name) > MAX_NAME or not name.isprintable():
+            raise InputError(f"{here}: node {show(name)}: needs a name of 1 to {MAX_NAME} printable characters")
+        where = f"{path}.{name}" if path else name
+        if not isinstance(node, Mapping):
+            raise InputError(f"node {where}: found {show(node)}; needs type and parameters")
+        is_graph = node.get("type") == _GRAPH
+        found[name] = _graph(node, where, depth + 1, counter) if is_graph else _node(node, where)
+    edges = _edges(tree.get("edges"), here, found, counter)
+    return NirGraph(found, edges, _metadata(tree.get("metadata")), version)
+
+
+def _edges(
+    edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], counter: _Counter
+) -> tuple[tuple[str, str], ...]:
+    if edges is None or isinstance(edges, str | Mapping) or not hasattr(edges, "__len__"):
+        raise InputError(f"{here}: edges: found {show(edges)}; needs pairs of names")
+    counter.edges += len(edges)
+    if counter.edges > MAX_EDGES:
+        raise InputError(f"{here}: has more than {MAX_EDGES} edges; split it")
+    pairs = []
+    for edge in edges:
+        ends = None if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2 else list(edge)
+        if ends is None or not all(isinstance(end, str) for end in ends):
+            raise InputError(f"{here}: edges: found {show(edge)}; needs pairs of names")
+        for end in ends:
+            head, _, port = end.partition(".")
+            if end not in nodes and not (isinstance(held := nodes.get(head), NirGraph) and port in held.nodes):
+                raise InputError(f"{here}: edge {show(tuple(ends))}: node {show(end)} does not exist")
+        pairs.append((ends[0], ends[1]))
+    return tuple(dict.fromkeys(pairs))
+
+
+def _node(node: Mapping[str, Any], name: str) -> NirNode:
+    kind = node.get("type")
+    if not isinstance(kind, str) or kind not in PRIMITIVES:
+        near = did_you_mean(kind, PRIMITIVES) if isinstance(kind, str) else ""
+        raise InputError(f"node {show_name(name)}: type: found {show(kind)}; NIR has {', '.join(PRIMITIVES)}{near}")
+    rules = PRIMITIVES[kind]
+    numbers: dict[str, NDArray[np.float64]] = {}
+    words: dict[str, str] = {}
+    for key in (*rules.needs, *rules.may):
+        value = node.get(key)
+        where = f"node {show_name(name)} ({kind}): {key}"
+        if value is None:
+            if key in rules.needs:
+                raise InputError(f"{where}: is missing; {kind} needs {', '.join(rules.needs)}")
+            continue
+        if key == "padding" and isinstance(value, str):
+            if value not in _PADDINGS:
+                raise InputError(f'{where}: found {show(value)}; allowed are numbers, "same" and "valid"')
+            words[key] = value
+            continue
+        numbers[key] = _numbers(value, where, is_positive=key in rules.positive, is_whole=key in rules.whole)
+    return NirNode(kind, numbers, words, _metadata(node.get("metadata")))
+
+
+def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # rows of different lengths, tensors of a device
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf" or array.ndim > 8:
+        raise InputError(f"{where}: found {show(value)}; needs numbers")
+    if array.size > MAX_VALUES:
+        raise InputError(f"{where}: holds {array.size} numbers; at most {MAX_VALUES} are allowed")
+    with np.errstate(invalid="ignore", over="ignore"):
+        numbers = array.astype(np.float64)
+    bad = ~(np.abs(numbers) <= GREATEST)
+    need = f"finite numbers, up to {GREATEST:g}"
+    if is_positive:
+        bad, need = bad | ~(numbers >= LEAST), f"numbers above 0, {LEAST:g} to {GREATEST:g}"
+    if is_whole:
+        bad, need = bad | (numbers != np.rint(numbers)) | (np.abs(numbers) > 2**31), f"whole {need}"
+    if bad.any():
+        raise InputError(f"{where}: found {numbers[bad].flat[0]:g}; needs {need}")
+    return numbers
+
+
+def _metadata(table: Any) -> dict[str, MetaValue]:
+    """Take texts and numbers; what a writer left beside them in other forms is not ours to read."""
+    if not isinstance(table, Mapping):
+        return {}
+    found: dict[str, MetaValue] = {}
+    for key, value in table.items():
+        if isinstance(value, str):
+            found[str(key)] = value
+            continue
+        if isinstance(value, Mapping):
+            continue
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError, RuntimeError):
+            continue
+        if array.dtype.kind in "biuf" and array.size <= MAX_VALUES:
+            with np.errstate(invalid="ignore", over="ignore"):
+                found[str(key)] = array.astype(np.float64)
+    return found
+
+
+# The primitives of NIR 1.0: what each has, and which numbers it allows.
+LEAST, GREATEST = 1e-40, 1e40
+"""Bounds of numbers that must be above 0, and of all: those of float32, so that products of some stay in float64."""
+
+
+class Primitive(NamedTuple):
+    """What a primitive has."""
+
+    needs: tuple[str, ...]  # parameters that it must have
+    may: tuple[str, ...] = ()  # those that it may have
+    positive: tuple[str, ...] = ()  # those that must be above 0
+    whole: tuple[str, ...] = ()  # those that must be whole numbers
+
+
+_CONV = Primitive(
+    ("weight", "stride", "padding", "dilation", "groups"),
+    ("bias", "input_shape"),
+    ("stride", "dilation", "groups", "input_shape"),
+    ("stride", "padding", "dilation", "groups", "input_shape"),
+)
+_POOL = Primitive(
+    ("kernel_size", "stride", "padding"), (), ("kernel_size", "stride"), ("kernel_size", "stride", "padding")
+)
+_SHAPE = Primitive(("shape",), (), ("shape",), ("shape",))
+PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
+    {
+        "Affine": Primitive(("weight", "bias")),
+        "AvgPool2d": _POOL,
+        "Conv1d": _CONV,
+        "Conv2d": _CONV,
+        "CubaLI": Primitive(("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",), ("tau_syn", "tau_mem")),
+        "CubaLIF": Primitive(
+            ("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in"), ("tau_syn", "tau_mem")
+        ),
+        "Delay": Primitive(("delay",)),
+        "Flatten": Primitive((), ("start_dim", "end_dim", "input_type"), (), ("start_dim", "end_dim", "input_type")),
+        "I": Primitive(("r",)),
+        "IF": Primitive(("r", "v_threshold"), ("v_reset",)),
+        "Input": _SHAPE,
+        "LI": Primitive(("tau", "r", "v_leak"), (), ("tau",)),
+        "LIF": Primitive(("tau", "r", "v_leak", "v_threshold"), ("v_reset",), ("tau",)),
+        "Linear": Primitive(("weight",)),
+        "Output": _SHAPE,
+        "Scale": Primitive(("scale",)),
+        "SumPool2d": _POOL,
+        "Threshold": Primitive(("threshold",)),
+    }
+)
+"""All of them but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io)."""
+
+
+# A NIR graph as plain values, whatever file or object it came from.
+
+
+MetaValue: TypeAlias = "str | NDArray[np.float64]"
+"""What a key of metadata holds: a text, or numbers of any shape."""
+
+
+@dataclass(frozen=True, eq=False)
+class NirNode(Card):
+    """One primitive of NIR.
+
+    Attributes
+    ----------
+    kind : str
+        Its type as NIR calls it, such as ``"LIF"``.
+    parameters : mapping of str to ndarray of float64
+        Numbers by the names of NIR, in its shapes; seconds and volts, or whatever the writer took for them.
+    words : mapping of str to str
+        Parameters that are words: ``padding``.
+    metadata : mapping of str to str or ndarray of float64
+        What the writer left beside them.
+    """
+
+    kind: str
+    parameters: Mapping[str, NDArray[np.float64]]
+    words: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("parameters", "words", "metadata"):
+            held = getattr(self, name)
+            locked = {key: frozen(value) if isinstance(value, np.ndarray) else value for key, value in held.items()}
+            object.__setattr__(self, name, ReadOnlyMapping(locked))
+
+    def _facts(self) -> dict[str, object]:
+        return {"kind": self.kind} | {name: list(array.shape) for name, array in self.parameters.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class NirGraph(Card):
+    """Nodes and the pairs that are joined; values of several nodes that feed one add up.
+
+    Attributes
+    ----------
+    nodes : mapping of str to NirNode or NirGraph
+        In the order of the source; files give them by name.
+    edges : tuple of (str, str)
+        Source and target.
+    metadata : mapping of str to str or ndarray of float64
+        What the writer left beside them.
+    version : str
+        Of NIR, where the source says so.
+    """
+
+    nodes: Mapping[str, NirNode | NirGraph]
+    edges: tuple[tuple[str, str], ...]
+    metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
+        object.__setattr__(self, "edges", tuple(self.edges))
+        locked = {key: frozen(v) if isinstance(v, np.ndarray) else v for key, v in self.metadata.items()}
+        object.__setattr__(self, "metadata", ReadOnlyMapping(locked))
+
+    def _facts(self) -> dict[str, object]:
+        return {"nodes": len(self.nodes), "edges": len(self.edges), "version": self.version}
+
+
+def nir_object(graph: NirGraph) -> Any:
+    """Make an object of the package ``nir``."""
+    require_package("NIR", "nir", "nir")
+    import nir
+
+    return nir.NIRGraph.from_dict({**_tree(graph), "type_check": False})
+
+
+def nir_bytes(graph: NirGraph) -> bytes:
+    """Give the content of a NIR file."""
+    found = nir_object(graph)
+    import nir
+
+    buffer = io.BytesIO()
+    nir.write(buffer, found)
+    return buffer.getvalue()
+
+
+def write_nir(graph: NirGraph, path: str | Path) -> None:
+    """Write a graph as ``nir.write`` does, whole or not at all.
+
+    Parameters
+    ----------
+    graph : NirGraph
+    path : str or Path
+        Ends in ``.nir`` by custom.
+
+    Raises
+    ------
+    NotSupportedError
+        If ``nir`` is not installed.
+    InputError
+        If the file cannot be written.
+    """
+    write_whole(path, nir_bytes(graph))
+
+
+def _tree(graph: NirGraph) -> dict[str, Any]:
+    nodes = {name: _tree(node) if isinstance(node, NirGraph) else _of_node(node) for name, node in graph.nodes.items()}
+    return {"type": "NIRGraph", "nodes": nodes, "edges": list(graph.edges), **_metadata_tree(graph.metadata)}
+
+
+def _of_node(node: NirNode) -> dict[str, Any]:
+    whole = PRIMITIVES[node.kind].whole
+    numbers = {name: _as_written(array, is_whole=name in whole) for name, array in node.parameters.items()}
+    return {"type": node.kind, **numbers, **node.words, **_metadata_tree(node.metadata)}
+
+
+def _as_written(array: NDArray[np.float64], *, is_whole: bool) -> Any:
+    """Give single whole numbers as such, others as the narrowest floats that hold them all: frameworks take float32."""
+    if is_whole:
+        return int(array) if array.ndim == 0 else array.astype(np.int64)
+    with np.errstate(over="ignore"):
+        narrow = array.astype(np.float32)
+    return narrow if np.array_equal(narrow.astype(np.float64), array) else np.array(array)
+
+
+def _metadata_tree(metadata: Mapping[str, MetaValue]) -> dict[str, Any]:
+    return {"metadata": dict(metadata)} if metadata else {}
+
+
+MAX_FILE = 2**30
+"""Bytes of a file."""
+MAX_BYTES = 2**31
+"""Bytes of all its numbers, unpacked."""
+_MAX_TEXT = 2**24
+_MOST_TEXT = 2**26
+"""Characters of a text, and of all texts: many references may lead to one."""
+_TIGHTEST = 1100
+"""Times that gzip, the tightest of the filters, packs numbers at most."""
+_BESIDE = 2**28
+"""Bytes that the library and its caches, and texts, may take beside the numbers."""
+_SECONDS, _BYTES_A_SECOND = 5.0, 10**6
+"""Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py."""
+_ARRAY = ""
+"""Stands in a table for an array, with its name; no group of a file holds an empty name."""
+_MAX_OBJECTS = 16 * MAX_NODES
+_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+def read_nir(path: str | Path) -> NirGraph:
+    """Read a NIR file.
+
+    Parameters
+    ----------
+    path : str or Path
+        As ``nir.write`` wrote it: HDF5, up to ``MAX_FILE`` bytes, its numbers up to ``MAX_BYTES`` unpacked.
+
+    Returns
+    -------
+    NirGraph
+
+    Raises
+    ------
+    InputError
+        If it is no such file: truncated, too large, with links, or with a graph that is none.
+    NotSupportedError
+        If h5py is missing.
+    """
+    path = Path(path)
+    name = show_name(str(path))
+    require_package(f"{name}: as HDF5", "h5py", "nir")  # before a process is begun
+    try:
+        size = check_regular(path, "NIR file (HDF5)", InputError).st_size
+        if size > MAX_FILE:
+            raise InputError(f"is larger than {MAX_FILE // 2**20} MiB; expected a NIR file (HDF5)")
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+        if not head.startswith(_SIGNATURE):
+            raise InputError(f"is {file_kind(head) or 'not an HDF5 file'}; expected a NIR file (HDF5)")
+        told, arrays = confined(
+            f"{__name__}:file_content",
+            {"path": str(path)},
+            "NIR file (HDF5)",
+            # numbers in pieces are unpacked before they are in place
+            memory=2 * min(MAX_BYTES, _TIGHTEST * size) + _BESIDE,
+            work=_SECONDS + size / _BYTES_A_SECOND,
+            seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
+        )
+        return graph_of(_put_back(told["node"], arrays), told["version"])
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+def _put_back(tree: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Put arrays in the places that :class:`_Reader` marked."""
+    if not isinstance(tree, dict):
+        return tree
+    place = tree.get(_ARRAY)
+    return {name: _put_back(part, arrays) for name, part in tree.items()} if place is None else arrays[place]
+
+
+def file_content(path: str) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read a file by h5py, in the process that :func:`read_nir` begins: its tables and texts, and its arrays."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            reader = _Reader(h5py, Path(path).stat().st_size)
+            return reader.content(file), reader.arrays
+    except InputError:
+        raise
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError, UnicodeError) as error:
+        told = " ".join(str(error).split())[:160]
+        raise InputError(f"is not a complete HDF5 file ({show_name(told)}); write it again") from None
+
+
+class _Reader:
+    """One file under inspection."""
+
+    def __init__(self, h5py: Any, size: int) -> None:
+        self._h5py, self._size = h5py, size
+        self._seen: set[int] = set()
+        self._bytes = self._characters = 0
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+    def content(self, file: Any) -> dict[str, Any]:
+        version = ""
+        if "version" in file and self._kind(file, "version") == "hard":
+            found = self._value(file["version"], "version")
+            version = found[:40] if isinstance(found, str) and found.isprintable() else ""
+        if "node" not in file or self._kind(file, "node") != "hard":
+            raise InputError("has no group 'node'; expected a NIR file as nir.write makes it")
+        tree = self._object(file["node"], "node", 0)
+        if not isinstance(tree, dict) or _ARRAY in tree:
+            raise InputError("node: is not a group; expected a NIR file as nir.write makes it")
+        return {"node": tree, "version": version}
+
+    def _kind(self, group: Any, name: str) -> str:
+        link = group.get(name, getlink=True)
+        if isinstance(link, self._h5py.HardLink):
+            return "hard"
+        return "an external" if isinstance(link, self._h5py.ExternalLink) else "a soft"
+
+    def _object(self, item: Any, where: str, depth: int) -> Any:
+        address = self._h5py.h5o.get_info(item.id).addr
+        if address in self._seen:
+            raise InputError(f"{where}: is reached by two names; a NIR file holds everything once")
+        self._seen.add(address)
+        if len(self._seen) > _MAX_OBJECTS:
+            raise InputError(f"has more than {_MAX_OBJECTS} groups and datasets; split the graph")
+        if isinstance(item, self._h5py.Dataset):
+            return self._value(item, where)
+        if not isinstance(item, self._h5py.Group):
+            raise InputError(f"{where}: is neither a group nor a dataset; expected a NIR file")
+        if depth > 2 * MAX_DEPTH + 2:
+            raise InputError(f"{where[:100]}: is nested {depth} deep; at most {MAX_DEPTH} graphs are allowed")
+        if len(item) > MAX_NODES:
+            raise InputError(f"{where}: holds {len(item)} names; at most {MAX_NODES} are allowed")
+        found = {}
+        for name in item:
+            if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
+                raise InputError(f"{where}: holds the name {show(name)}; needs up to {MAX_NAME} printable characters")
+            below = f"{where}.{name}"
+            if (kind := self._kind(item, name)) != "hard":
+                raise InputError(f"{below}: is {kind} link; links are not followed, copy what it leads to")
+            found[name] = self._object(item[name], below, depth + 1)
+        return found
+
+    def _value(self, data: Any, where: str) -> Any:
+        """Read a dataset whose size, storage and filters are known to be harmless."""
+        if not isinstance(data, self._h5py.Dataset):
+            raise InputError(f"{where}: is not a dataset; expected a NIR file")
+        if data.shape is None:
+            return None
+        plan = data.id.get_create_plist()
+        if data.is_virtual or data.external:
+            raise InputError(f"{where}: lies in another file; a NIR file holds all its numbers")
+        filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
+        if unknown := [number for number in filters if number not in _FILTERS]:
+            raise InputError(f"{where}: is packed with filter {unknown[0]}; allowed are {', '.join(_FILTERS.values())}")
+        count, chunk = _product(data.shape), _product(data.chunks or ())
+        if data.dtype.kind in "OS":
+            return self._texts(data, where, count)
+        if data.dtype.kind not in "biuf" or data.dtype.itemsize > 16:
+            raise InputError(f"{where}: holds {show(data.dtype)}; numbers and texts are allowed")
+        if max(count, chunk) > MAX_VALUES:
+            raise InputError(f"{where}: holds {max(count, chunk)} numbers; at most {MAX_VALUES} are allowed")
+        self._require_stored(data, where, count)
+        self._bytes += count * max(data.dtype.itemsize, 8)
+        if self._bytes > MAX_BYTES:
+            raise InputError(f"{where}: its numbers and those before take more than {MAX_BYTES // 2**20} MiB")
+        place = str(len(self.arrays))
+        self.arrays[place] = np.asarray(data[()])
+        return {_ARRAY: place}
+
+    def _require_stored(self, data: Any, where: str, count: int) -> None:
+        """Refuse values that the file does not hold, before there is room for them in memory."""
+        stored, wanted = data.id.get_storage_size(), count * data.dtype.itemsize
+        offset = None if data.chunks else data.id.get_offset()
+        is_beyond = offset is not None and offset + wanted > self._size
+        if is_beyond or stored > self._size or wanted > stored * (_TIGHTEST if data.chunks else 1):
+            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file again")
+
+    def _texts(self, data: Any, where: str, count: int) -> Any:
+        """Read a text, or pairs of names."""
+        if data.dtype.kind != "S" and self._h5py.check_string_dtype(data.dtype) is None:
+            raise InputError(f"{where}: holds objects; numbers and texts are allowed")
+        if count > 2 * MAX_EDGES or data.dtype.itemsize * count > _MAX_TEXT:
+            raise InputError(f"{where}: holds {count} texts; at most {2 * MAX_EDGES} short ones are allowed")
+        longest = _MAX_TEXT if data.shape == () else 2 * MAX_NAME
+        texts = [_text(part, where, longest) for part in np.asarray(data[()], object).ravel().tolist()]
+        self._characters += sum(map(len, texts))
+        if self._characters > _MOST_TEXT:
+            raise InputError(f"{where}: its texts and those before have more than {_MOST_TEXT} characters")
+        return texts[0] if data.shape == () else np.array(texts, object).reshape(data.shape).tolist()
+
+
+def _product(shape: Any) -> int:
+    total = 1
+    for n in shape:
+        total *= int(n)
+    return total
+
+
+def _text(value: Any, where: str, longest: int) -> str:
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: holds a text that is not UTF-8") from None
+    if len(text) > longest:
+        raise InputError(f"{where}: holds a text of {len(text)} characters; at most {longest} are allowed")
+    return text

@@ -1,1 +1,0 @@
-"""The independent checker: does a program keep the rules of its chip."""

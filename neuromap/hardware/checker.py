@@ -1,0 +1,559 @@
+"""The independent checker: rules of every kind of core, read from program and chip; no code of the mapper in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.packed_rows import ragged_ranges
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
+from neuromap.arrays.times import largest_gap
+from neuromap.arrays.value import Value
+from neuromap.errors import ProgramError
+from neuromap.files.argument_checks import needs
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram, xy_route
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS, require_well_formed
+
+
+def dead_cores(program: ChipProgram) -> Iterator[Finding]:
+    """``dead-core``: no core of the program sits where the core or its router is dead."""
+    defects = program.chip.defects
+    if not (defects.cores or defects.routers):
+        return
+    dead = np.array(defects.cores + defects.routers, np.int64)
+    wide = 2**32  # coordinates are 32-bit integers, so every place has a number of its own
+    xy = program.coordinates.astype(np.int64)
+    yield find(
+        "dead-core",
+        np.isin(xy[:, 0] * wide + xy[:, 1], dead[:, 0] * wide + dead[:, 1]),
+        lambda c: (
+            Place(core=c),
+            (int(xy[c, 0]), int(xy[c, 1])),
+            f"a core that works: on chip {program.chip.name} the core or its router is dead there",
+            "coordinate",
+        ),
+    )
+
+
+def dead_routes(program: ChipProgram) -> Iterator[Finding]:
+    """``dead-route``: no route (x first, then y) to a target crosses a dead router or link, ends included."""
+    chip, n_cores = program.chip, program.n_cores
+    if not (chip.defects.routers or chip.defects.links):
+        return
+    xy = program.coordinates.astype(np.int64)
+    on_board = np.all((xy >= 0) & (xy < [chip.columns, chip.rows]), axis=1)
+    source, neuron, target = program.wires[:3]
+    pair = source * n_cores + target
+    valid = (target >= 0) & (target < n_cores) & on_board[source]
+    # neurons of a core share targets: each pair of cores is asked once. Rows of sorted targets are many times faster to
+    # sort than all pairs together, and in order as a whole
+    per_core = np.bincount(source, minlength=n_cores)
+    ascending = np.full((n_cores, int(per_core.max(initial=0))), -1, np.int64)
+    ascending[source, ragged_ranges(0, per_core)] = np.where(valid, pair, -1)
+    ascending.sort(axis=1)
+    first = ascending >= 0
+    first[:, 1:] &= ascending[:, 1:] != ascending[:, :-1]
+    pairs = ascending[first]
+    pairs = pairs[on_board[pairs % n_cores]] if len(pairs) else pairs
+    pairs = pairs[_blocked(chip, xy[pairs // n_cores], xy[pairs % n_cores])] if len(pairs) else pairs
+    yield find(
+        "dead-route",
+        valid & _among(pair, pairs),
+        lambda w: (
+            Place(core=int(source[w]), neuron=int(neuron[w])),
+            (*map(int, xy[source[w]]), *map(int, xy[target[w]])),
+            f"a way, x first, without {_first_defect(chip, xy[source[w]], xy[target[w]])}",
+            "route (x, y to x, y)",
+        ),
+    )
+
+
+def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> Bools:
+    """Which routes meet a defect: a search in sorted lists of the defects of all rows, and of all columns."""
+    # Along a row, routers have the even places (2 x) and links the odd ones (2 x + 1).
+    rows, columns = [], []
+    for x, y in chip.defects.routers:
+        rows.append((y, 2 * x))
+        columns.append((x, 2 * y))
+    for (x, y), (to_x, to_y) in chip.defects.links:
+        if y == to_y:
+            rows.append((y, x + to_x))
+        else:
+            columns.append((x, y + to_y))
+    (x, y), (to_x, to_y) = start.T, end.T
+    return _meets(rows, 2 * chip.columns, y, x, to_x) | _meets(columns, 2 * chip.rows, to_x, y, to_y)
+
+
+def _meets(defects: list[tuple[int, int]], length: int, line: Ints, start: Ints, end: Ints) -> Bools:
+    dead = np.sort(np.array([number * length + place for number, place in defects], np.int64))
+    first = line * length + 2 * np.minimum(start, end)
+    last = line * length + 2 * np.maximum(start, end)
+    return np.asarray(np.searchsorted(dead, first, side="left") < np.searchsorted(dead, last, side="right"))
+
+
+def _among(values: Ints, chosen: Ints) -> Bools:
+    """Which values are among the chosen ones, which are sorted."""
+    if not len(chosen):
+        return np.zeros(values.shape, bool)
+    return np.asarray(chosen[np.minimum(np.searchsorted(chosen, values), len(chosen) - 1)] == values)
+
+
+def _first_defect(chip: ChipSpec, start: Ints, end: Ints) -> str:
+    """Name the first dead router or link on a route, walking it hop by hop."""
+    routers, links = set(chip.defects.routers), set(chip.defects.links)
+    before = None
+    for place in xy_route((int(start[0]), int(start[1])), (int(end[0]), int(end[1]))):
+        if before is not None and (min(before, place), max(before, place)) in links:
+            return f"the dead link {before} - {place}"
+        if place in routers:
+            return f"the dead router {place}"
+        before = place
+    raise AssertionError("only blocked routes are described")
+
+
+# A broken rule as data, and how rules report many of them at once.
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a program; ``None`` for what does not apply, nothing but that where it is the program as a whole."""
+
+    core: int | None = None  # row of ``Program.coordinates``
+    # neuron, axon: within the core
+    neuron: int | None = None
+    axon: int | None = None
+    axon_type: int | None = None  # axon type of a weight
+    # host_row, output_row: row of the host or output table
+    host_row: int | None = None
+    output_row: int | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in vars(self).items() if value is not None)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One value of a program that breaks a rule of its chip."""
+
+    rule: str  # name of the rule, as listed in ``docs/program-file.md``
+    place: Place  # where
+    found: int | tuple[int, ...]  # the value
+    bound: str  # what is allowed
+    message: str  # all of it in one line
+
+
+@dataclass(frozen=True, eq=False)
+class Finding(ReadOnly, Value):
+    """All violations of one rule by one array: positions, and how to describe one of them."""
+
+    rule: str  # name of the rule
+    positions: Ints  # (n, axes): indices of the offending entries
+    # position to place, value found, bound and what the value is called
+    describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def violation(self, i: int) -> Violation:
+        """Describe the i-th offending entry."""
+        place, found, bound, what = self.describe(tuple(int(k) for k in self.positions[i]))
+        return Violation(
+            rule=self.rule,
+            place=place,
+            found=found,
+            bound=bound,
+            message=f"{place}{': ' if str(place) else ''}{what} is {found}; needs {bound} (rule {self.rule})",
+        )
+
+
+def find(
+    rule: str,
+    offending: Bools,
+    describe: Callable[..., tuple[Place, int | tuple[int, ...], str, str]],
+) -> Finding:
+    """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
+    return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
+
+
+def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:
+    """Find values of neurons, shape (C, N), out of range."""
+    least, greatest = bounds
+    return find(
+        rule,
+        (values < least) | (values > greatest),
+        lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), f"{least} to {greatest}", what),
+    )
+
+
+Rule: TypeAlias = Callable[[Any], Iterator[Finding]]
+"""From a well-formed program to findings."""
+
+
+class Rules(NamedTuple):
+    """What is asked of programs for one kind of core."""
+
+    # Where a rule of ``starts`` is broken, nothing else can be asked.
+
+    starts: tuple[Rule, ...]
+    indices: tuple[Rule, ...]
+    chip: tuple[Rule, ...]
+    mapped: tuple[Rule, ...]
+
+
+# Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
+
+
+def labels(program: ChipProgram) -> Iterator[Finding]:
+    """``neuron-label``: a label is -1 (then its index is 0), or a neuron of a node."""
+    node, index = program.neuron_node, program.neuron_index
+    wrong_node = (node < -1) | (node >= len(program.nodes))
+    yield find(
+        "neuron-label",
+        wrong_node,
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(node[c, n]),
+            f"-1 or a node 0 to {len(program.nodes) - 1}",
+            "node label",
+        ),
+    )
+    yield find(
+        "neuron-label",
+        ~wrong_node & ((index < 0) | (index >= _sizes(program, node, without=1))),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(index[c, n]),
+            "a neuron of its node, or 0 without a node",
+            "index label",
+        ),
+    )
+
+
+def splitters(program: ChipProgram) -> Iterator[Finding]:
+    """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
+    yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
+
+
+def parts(program: ChipProgram) -> Iterator[Finding]:
+    """``part-label``: a part of a sum bears a label and is a relay; who counts either relies on it."""
+    yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
+
+
+def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
+    if marks is None:
+        return
+    yield find(
+        rule,
+        marks & (~program.is_relay | (program.neuron_node < 0)),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
+            f"a node, and 1: a {kind} is a relay",
+            f"label (node, relay) of a {kind}",
+        ),
+    )
+
+
+_VALUES = 2**24
+"""Values of bias rows, 0 to one less."""
+
+
+def host_rows(program: ChipProgram) -> Iterator[Finding]:
+    """``host-row`` and ``host-arrival``: rows feed axons in use with neurons of nodes, at tick 0 or later."""
+    host = program.host
+    first = host.first_frame.astype(np.int64)
+    wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
+    # a bias of values is fed by rows that say the value in place of a neuron
+    without, none = (1, "0") if program.value_ranges is None else (_VALUES, f"a value 0 to {_VALUES - 1}")
+    columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
+        ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
+        (
+            "index",
+            host.index,
+            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=without)),
+            f"a neuron of its node, or {none} for bias",
+        ),
+        ("core", host.core, _outside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        (
+            "axon",
+            host.axon,
+            _outside(host.axon, program.chip.axons),
+            f"an axon 0 to {program.chip.axons - 1}",
+        ),
+        ("first frame", host.first_frame, _outside(first, 2), "0 or 1"),
+    ]
+    for what, values, wrong, bound in columns:
+        yield _row_finding("host-row", "host_row", wrong, values, bound, what)
+    # out of int64's reach a product would wrap, so the two bounds are asked one after the other
+    far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
+    part = np.zeros(len(host), np.int64) if host.part is None else host.part
+    earliest = np.where(far, 0, host.arrival) + ticks_of_frames(part, program.period, np.clip(first, 0, 1))
+    yield _row_finding("host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival")
+    yield _row_finding(
+        "host-arrival",
+        "host_row",
+        earliest < 0,
+        earliest,
+        "tick 0 or later",
+        "arrival of the first delivered frame",
+    )
+
+
+def output_rows(program: ChipProgram) -> Iterator[Finding]:
+    """``output-row``: rows read neurons of cores in use as neurons of nodes, no two rows the same neuron."""
+    outputs = program.outputs
+    wrong_node = _outside(outputs.node, len(program.nodes))
+    wrong_index = ~wrong_node & _outside(outputs.index, _sizes(program, outputs.node, without=0))
+    neurons = program.chip.neurons
+    columns = [
+        ("node", outputs.node, wrong_node, "a position in nodes"),
+        ("index", outputs.index, wrong_index, "a neuron of its node"),
+        ("core", outputs.core, _outside(outputs.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        ("neuron", outputs.neuron, _outside(outputs.neuron, neurons), f"a neuron 0 to {neurons - 1}"),
+    ]
+    for what, values, wrong, bound in columns:
+        yield _row_finding("output-row", "output_row", wrong, values, bound, what)
+    places = np.stack([outputs.core, outputs.neuron], axis=1)
+    _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    rows_of_neuron = counts[inverse.reshape(-1)]
+    yield _row_finding(
+        "output-row", "output_row", rows_of_neuron > 1, rows_of_neuron, "1", "number of rows that read its neuron"
+    )
+
+
+def row_kinds(program: ChipProgram) -> Iterator[Finding]:
+    """``node-kind``: the host delivers frames of input nodes, and what is read out is an output node."""
+    kinds = np.array([*(port.kind for port in program.nodes), ""])
+    for table, node, wanted in (
+        ("host_row", program.host.node, "input"),
+        ("output_row", program.outputs.node, "output"),
+    ):
+        kind = kinds[np.where(_outside(node, len(program.nodes)), -1, node)]
+        wrong = np.asarray((kind != wanted) & (kind != ""))
+        yield _row_finding("node-kind", table, wrong, node, f"a node of kind {wanted}", "node")
+
+
+def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:
+    """Size of each entry's node; ``without`` where it has none or names one that does not exist."""
+    sizes = np.array([*(port.size for port in program.nodes), without], dtype=np.int64)
+    return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])
+
+
+def _outside(values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray((values < 0) | (values >= end))
+
+
+def _row_finding(
+    rule: str,
+    table: str,
+    wrong: NDArray[np.bool_],
+    values: NDArray[np.signedinteger],
+    bound: str,
+    what: str,
+) -> Finding:
+    return find(rule, wrong, lambda row: (Place(**{table: row}), int(values[row]), bound, what))
+
+
+TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
+"""Of labels and tables of the host, which all programs have."""
+
+
+# Places and ways on the board; indices that point nowhere are passed over.
+
+
+def coordinates(program: ChipProgram) -> Iterator[Finding]:
+    """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""
+    chip, xy = program.chip, program.coordinates
+    outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
+
+    def found(c: int) -> tuple[int, ...]:
+        return (int(xy[c, 0]), int(xy[c, 1]))
+
+    grid = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
+    yield find("coordinate-on-grid", outside, lambda c: (Place(core=c), found(c), grid, "coordinate"))
+    _, inverse, counts = np.unique(xy, axis=0, return_inverse=True, return_counts=True)
+    yield find(
+        "coordinate-unique",
+        counts[inverse.reshape(-1)] > 1,
+        lambda c: (Place(core=c), found(c), "a place of its own", "coordinate"),
+    )
+
+
+def reach(program: ChipProgram) -> Iterator[Finding]:
+    """``target-reach``: no target lies farther away than the chip's spikes can name."""
+    limit = program.chip.reach
+    if limit is None:
+        return
+    wires = program.wires
+    valid = (wires.target_core >= 0) & (wires.target_core < program.n_cores)
+    xy = program.coordinates.astype(np.int64)
+    if not len(xy):
+        return
+    distance = np.abs(xy[np.where(valid, wires.target_core, 0)] - xy[wires.core])
+    yield find(
+        "target-reach",
+        valid & np.any(distance > np.array(limit), axis=1),
+        lambda w: (
+            Place(core=int(wires.core[w]), neuron=int(wires.neuron[w])),
+            (int(distance[w, 0]), int(distance[w, 1])),
+            f"at most {limit[0]} along x and {limit[1]} along y",
+            "distance to the target",
+        ),
+    )
+
+
+BOARD = (reach, dead_cores, dead_routes)
+"""Of places and ways on the board, which all programs have."""
+
+
+# Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A program by hand may
+# break them and still run.
+
+
+def bias_frames(program: ChipProgram) -> Iterator[Finding]:
+    """``bias-frame``: bias spikes start with frame 1; in frame 0 every node but the inputs is 0."""
+    host = program.host
+    yield find(
+        "bias-frame",
+        (host.node == BIAS) & (host.first_frame != 1),
+        lambda row: (
+            Place(host_row=row),
+            int(host.first_frame[row]),
+            "1 on bias rows",
+            "first frame",
+        ),
+    )
+
+
+def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
+    """``frame-period``: frames follow each other no closer than the execution's label says."""
+    # They may stand farther apart: splitters may ask for more update steps than were chosen.
+    chosen = CHOSEN_PERIOD.fullmatch(program.execution)
+    least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
+    yield find(
+        "frame-period",
+        np.asarray(program.period < least),
+        lambda: (
+            Place(),
+            largest_gap(program.period),
+            f"{least} ticks or more for {program.execution}",
+            "frame period in ticks",
+        ),
+    )
+
+
+def input_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``node-kind``: no neuron computes an input node."""
+    label = program.neuron_node
+    is_input = np.array([*(port.kind == "input" for port in program.nodes), False])
+    yield find(
+        "node-kind",
+        np.asarray(is_input[np.where(_valid(label, len(program.nodes)), label, -1)]),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(label[c, n]),
+            "a node that is not an input (the host delivers those)",
+            "node label",
+        ),
+    )
+
+
+def output_labels(program: ChipProgram) -> Iterator[Finding]:
+    """``output-label``: a row reads the neuron that bears its label, and no two rows read the same label."""
+    outputs = program.outputs
+    valid = _valid(outputs.core, program.n_cores) & _valid(outputs.neuron, program.chip.neurons)
+    core, neuron = np.where(valid, outputs.core, 0), np.where(valid, outputs.neuron, 0)
+    if not len(outputs) or not program.n_cores:
+        return
+    node, index = program.neuron_node[core, neuron], program.neuron_index[core, neuron]
+    yield find(
+        "output-label",
+        valid & ((node != outputs.node) | (index != outputs.index) | program.is_relay[core, neuron]),
+        lambda row: (
+            Place(core=int(core[row]), neuron=int(neuron[row]), output_row=row),
+            (int(node[row]), int(index[row])),
+            f"({outputs.node[row]}, {outputs.index[row]}) and no relay",
+            "label (node, index)",
+        ),
+    )
+    pairs = np.stack([outputs.node, outputs.index], axis=1)
+    _, inverse, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    rows_of_label = counts[inverse.reshape(-1)]
+    yield find(
+        "output-label",
+        rows_of_label > 1,
+        lambda row: (
+            Place(output_row=row),
+            int(rows_of_label[row]),
+            "1",
+            "number of rows for its node and index",
+        ),
+    )
+
+
+def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:
+    return np.asarray((values >= 0) & (values < end))
+
+
+def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
+    """Return every way in which a program breaks the rules of its chip.
+
+    Parameters
+    ----------
+    program : ChipProgram
+    mapped : bool, optional
+        Whether the rules of mapped programs are asked too (an axon has one source, and so on;
+        ``docs/program-file.md``). By default they are asked of programs that name an execution: a program by
+        hand names none and may, for example, let several neurons spike on one axon.
+    most : int
+        Violations that are described per rule and array; the rest is left out.
+
+    Returns
+    -------
+    list of Violation
+        Empty for a legal program.
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that its rules cannot
+        be asked.
+    """
+    needs("check_program", program, ChipProgram, ProgramError)
+    return [
+        finding.violation(i) for finding in _findings(program, mapped=mapped) for i in range(min(len(finding), most))
+    ]
+
+
+def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_only: bool = False) -> None:
+    """Refuse a program that breaks a rule of its chip."""
+    broken = [f for f in _findings(program, mapped=mapped, indices_only=indices_only) if len(f)]
+    if not broken:
+        return
+    number = sum(len(finding) for finding in broken)
+    more = f"; {number - 1} more violations" if number > 2 else "; 1 more violation" if number == 2 else ""
+    raise ProgramError(f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}")
+
+
+def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
+    require_well_formed(program)
+    if mapped is None:
+        mapped = program.execution != ""
+    of_kind = program.chip.kind.rules.RULES
+    broken = [finding for rule in of_kind.starts for finding in rule(program) if len(finding)]
+    if broken:
+        yield from broken
+        return
+    rules = of_kind.indices
+    if not indices_only:
+        rules += of_kind.chip + (of_kind.mapped if mapped else ())
+    for rule in rules:
+        yield from rule(program)

@@ -1,0 +1,328 @@
+"""``PatternGates``: a distribution over the valid patterns of a network, learned while its weights are trained.
+
+Every image of a batch draws a pattern of its own. An edge on no cycle has a *gate*: it streams with the probability
+sigmoid(a / temperature). In a strongly connected component an order of its nodes is drawn too, by Plackett and Luce's
+model over learned potentials: edges that lead forward in it have gates, all others stream. So sequential edges never
+form a cycle: every draw is a valid pattern, every valid pattern can be drawn, and so is the most likely one.
+
+Gates and potentials follow the score function (Williams 1992): the gradient of the expected objective is that of the
+log-probability of a draw times how much worse than the other images of the batch it did. It knows the exact times of
+every drawn pattern, and no pattern is computed that is between two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
+from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.phases import best_in_class
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
+from neuromap.training.torch.measure_frames import class_scores, sole_output
+from neuromap.training.torch.rollout_model import RolloutModel
+
+GATE_RATE = 0.05
+"""Learning rate of gates and potentials; Adam's steps are of this size."""
+_LAST_TEMPERATURE = 0.2
+_WAIT = 0.2
+"""Part of the epochs with gates before they move: weights that know nothing prefer no pattern."""
+_DUAL_RATE, _GREATEST_MULTIPLIER = 0.05, 50.0
+"""Step of the multiplier of a constraint, in each batch; beyond the greatest nothing else counts any more."""
+_BASELINE = 0.05
+"""Share of a batch in the mean objective that orders are held against: one order is drawn for a batch."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Patterns of the images of a batch, and how likely they were."""
+
+    support: RolloutPattern  # sequential where the pattern of any image may be
+    gates: Mapping[EdgeKey, Tensor]  # (batch,), of the edges that are sequential in it: 1 streams
+    values: NDArray[np.int64]  # (batch, edges): R of every image's pattern
+    likely: Tensor  # (batch,): logarithm of the probability of the gates
+    order_likely: Tensor  # (): the same of the order
+
+
+class PatternGates(nn.Module):
+    """Gates of edges and potentials of nodes."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        graph = indexed_network(network)
+        seen, indifferent = set(graph.seen), _indifferent(network)
+        self._pairs = list(zip(graph.sources, graph.targets, strict=True))
+        where = graph.component_of
+        self.fixed = np.ones(len(self._pairs), np.int64)
+        self.fixed[indifferent] = 0
+        free = [e for e, (u, v) in enumerate(self._pairs) if u != v and e in seen and e not in indifferent]
+        self.gated = np.array(free, np.int64)
+        cyclic = [e for e in free if where[self._pairs[e][0]] == where[self._pairs[e][1]]]
+        self._on_cycles = np.isin(self.gated, cyclic)
+        self._nodes = sorted({n for e in cyclic for n in self._pairs[e]})
+        self.logits = nn.Parameter(torch.zeros(len(free)))
+        self.potentials = nn.Parameter(torch.zeros(len(self._nodes)))
+
+    def labels(self) -> tuple[str, ...]:
+        """Name the edges that have a gate."""
+        keys = list(self.network.edges)
+        return tuple(f"{keys[e][0]} -> {keys[e][1]}" for e in self.gated)
+
+    def shares(self, temperature: float = 1.0) -> tuple[float, ...]:
+        """Give the probability with which each of them streams where it may be sequential."""
+        return tuple(torch.sigmoid(self.logits.detach() / temperature).tolist())
+
+    def draw(self, n: int, temperature: float, generator: torch.Generator) -> Draw:
+        """Draw a pattern for each of n images."""
+        noise = -torch.log(-torch.log(torch.rand(len(self._nodes), generator=generator).clamp(1e-9, 1 - 1e-7)))
+        chances = self.potentials.cpu() / temperature
+        order = torch.argsort(chances.detach() + noise, descending=True)
+        may = torch.from_numpy(self._may_be_sequential(order.tolist()))
+        scores = self.logits.cpu() / temperature
+        streams = (torch.rand((n, len(self.gated)), generator=generator) < torch.sigmoid(scores.detach())).float()
+        likely = (torch.where(streams > 0, functional.logsigmoid(scores), functional.logsigmoid(-scores)) * may).sum(1)
+        streams[:, ~may] = 1
+        values = np.tile(self.fixed, (n, 1))
+        values[:, self.gated] = streams.numpy().astype(np.int64)
+        support = self.fixed.copy()
+        support[self.gated] = ~may.numpy()
+        keys = list(self.network.edges)
+        gates = {keys[e]: streams[:, k] for k, e in enumerate(self.gated.tolist()) if may[k]}
+        ordered = chances[order]
+        left = torch.logcumsumexp(ordered.flip(0), 0).flip(0) if len(ordered) else ordered
+        return Draw(self._pattern(support), gates, values, likely, (ordered - left).sum())
+
+    def most_likely(self) -> RolloutPattern:
+        """Give the pattern of the greatest potentials first and the more likely value of every gate."""
+        may = self._may_be_sequential(
+            torch.argsort(self.potentials.detach().cpu(), descending=True, stable=True).tolist()
+        )
+        values = self.fixed.copy()
+        values[self.gated] = np.where(may, self.logits.detach().cpu().numpy() > 0, 1)
+        return self._pattern(values)
+
+    def _may_be_sequential(self, order: list[int]) -> NDArray[np.bool_]:
+        """Mark the gates of edges on no cycle, and of those that lead forward in an order of nodes on cycles."""
+        place = {self._nodes[k]: rank for rank, k in enumerate(order)}
+        ends = [self._pairs[e] for e in self.gated.tolist()]
+        forward = [place.get(u, 0) < place.get(v, 0) for u, v in ends]
+        return ~self._on_cycles | np.array(forward, np.bool_)
+
+    def _pattern(self, values: NDArray[np.int64]) -> RolloutPattern:
+        return RolloutPattern(self.network, tuple(values.tolist()))
+
+
+def _indifferent(network: Network) -> list[int]:
+    """List the edges whose R changes no class: alone between two parts of what the outputs see, all inputs as one."""
+    graph = indexed_network(network)
+    inputs = set(graph.inputs)
+    number = [-1 if n in inputs else n for n in range(graph.n)]
+    ends = [(number[graph.sources[e]], number[graph.targets[e]]) for e in graph.seen]
+    pairs = [(min(pair), max(pair)) for pair in ends]
+    parallel = Counter(pairs)
+    whole: nx.Graph[int] = nx.Graph([pair for pair in pairs if len({*pair}) > 1])
+    found: list[Any] = list(nx.bridges(whole))  # pairs of nodes, whatever the stubs say
+    bridges = {tuple(sorted(pair)) for pair in found}
+    return [e for e, pair in zip(graph.seen, pairs, strict=True) if pair in bridges and parallel[pair] == 1]
+
+
+def _begun(frames: Tensor, draw: Draw, network: Network) -> Tensor:
+    """Let pictures begin in frame 1 where no edge of an input streams: nothing depends on frame 0 there."""
+    of_inputs = [e for e, (source, _) in enumerate(network.edges) if source in network.inputs]
+    late = torch.from_numpy(~draw.values[:, of_inputs].any(1))
+    if frames.stride(0) == 0 or not late.any():
+        return frames
+    return torch.where(late[:, None, None, None], torch.cat([frames[:1], frames[:-1]]), frames)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a pattern is learned."""
+
+    execution: str
+    epochs: int  # with gates; after them the most likely pattern is trained on
+    weight_time: float = 0.0  # nats for every update step until the frames that count are known
+
+
+class Objective(nn.Module):
+    """The loss of a run over time, and what is learned with it beside the weights."""
+
+    # The constraint of ``by`` is held by a multiplier: its step follows the accuracy itself, while weights follow the
+    # cross-entropy of the same frame in place of it (Cotter et al. 2019, proxy Lagrangian).
+
+    def __init__(
+        self,
+        rollouts: Sequence[Rollout],
+        over_time: LossOverTime,
+        frames: int,
+        classes: int,
+        learning: Learning | None = None,
+    ) -> None:
+        super().__init__()
+        self.over_time, self.frames, self._chance = over_time, frames, math.log(classes)
+        self.classes, self.learning = classes, learning
+        self.gates = None if learning is None else PatternGates(rollouts[0].network)
+        self.multiplier = nn.Parameter(torch.zeros(1), requires_grad=False)
+        self.usual = nn.Parameter(torch.full((1,), -1.0), requires_grad=False)  # mean objective; below 0 for none yet
+        self._costs: dict[bytes, tuple[int, FrameShares]] = {}
+        self._samples: dict[bytes, NDArray[np.int64]] = {}
+        self._take(rollouts)
+
+    def _take(self, rollouts: Sequence[Rollout]) -> None:
+        self.rollouts = tuple(rollouts)
+        self.patterns = tuple(rollout.pattern for rollout in rollouts)
+        self._shares = tuple(self.over_time.shares(rollout, self.frames) for rollout in rollouts)
+
+    def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Give what a checkpoint keeps beside the model, by name."""
+        if self.over_time.part:
+            yield "loss.multiplier", self.multiplier
+        if self.gates is not None:
+            yield "gates.logits", self.gates.logits
+            yield "gates.potentials", self.gates.potentials
+            yield "gates.usual", self.usual
+
+    def begin(self, epoch: int) -> bool:
+        """Say whether images of an epoch draw patterns; else patterns are those that are trained then."""
+        if self.gates is None or self.learning is None:
+            return False
+        self._take([self.rollout_of(self.gates.most_likely())])
+        part = epoch / self.learning.epochs
+        self._temperature = _LAST_TEMPERATURE**part
+        self._moves, self._draws = part >= _WAIT, part < 1
+        return self._draws
+
+    def rollout_of(self, pattern: RolloutPattern) -> Rollout:
+        """Give the rollout that a pattern stands for: windowed, of the class's pattern with the least frame period."""
+        execution = "windowed" if self.learning is None else self.learning.execution
+        best = best_in_class(pattern) if execution == "windowed" else pattern
+        return Rollout(pattern.network, best, execution)
+
+    def window(self) -> int:
+        """Give the frames after frame 0 of the longest window that a step may take."""
+        output = self.patterns[0].network.outputs[0]
+        longest = max(len(shares.shares) for shares in self._shares)
+        if self.gates is None or not self._draws:
+            return longest + max(first_frame(pattern, output) for pattern in self.patterns)
+        # No path takes more frames than under streaming, and no pattern answers before the shortest path.
+        streaming = RolloutPattern.streaming(self.gates.network)
+        most = first_frame(streaming, output)
+        return most + max(longest, self.over_time.most_frames(self.gates.network, self.frames))
+
+    def turn(self, step: int) -> tuple[RolloutPattern, FrameShares]:
+        """Give the pattern whose turn it is."""
+        number = step % len(self.patterns)
+        return self.patterns[number], self._shares[number]
+
+    def of_pattern(self, scores: Tensor, labels: Tensor, shares: FrameShares) -> tuple[Tensor, float]:
+        """Give the loss of the frames of one pattern from its first response on, twice: to follow, and to tell."""
+        # shapes: scores (frames, batch, classes); labels (batch,)
+        labels = labels.to(scores.device)
+        if shares.is_mean:
+            loss = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)))
+            return loss, float(loss.detach())
+        weights = scores.new_tensor(shares.shares)[:, None].expand(-1, len(labels))
+        held = None if shares.held is None else torch.full_like(labels, shares.held)
+        each = self._of_images(scores, labels, weights, shares.silent, held)
+        return each.mean(), float(each.detach().mean())
+
+    def of_draws(
+        self, model: RolloutModel, frames: Tensor, labels: Tensor, generator: torch.Generator, *, by_tick: bool = False
+    ) -> tuple[Tensor, float]:
+        """Give the loss of images each of which draws a pattern; its gradient is that of weights and of gates."""
+        # shapes: frames (W + 1, batch, rows, columns, features), of streams (ticks, ...), black in the last; labels
+        # (batch,)
+        assert self.gates is not None
+        assert self.learning is not None
+        draw = self.gates.draw(len(labels), self._temperature, generator)
+        costs = [self._cost(values) for values in draw.values]
+        shown = self._sampled(frames, draw) if by_tick else _begun(frames, draw, model.network)
+        shown = shown.to(model.device)
+        gates = {key: gate.to(shown) for key, gate in draw.gates.items()}
+        found = model.window(draw.support, dict.fromkeys(model.network.inputs, shown), gates)[sole_output(model)]
+        scores, labels = class_scores(found, self.classes), labels.to(model.device)
+        weights = np.zeros((len(scores), len(labels)), np.float32)
+        for k, (first, shares) in enumerate(costs):
+            weights[first : first + len(shares.shares), k] = shares.shares
+        silent = scores.new_tensor([shares.silent for _, shares in costs])
+        held = None
+        if self.over_time.part:
+            held = torch.tensor([-1 if s.held is None else first + s.held for first, s in costs], device=scores.device)
+        each = self._of_images(scores, labels, scores.new_tensor(weights), silent, held)
+        told = each.detach() + self.learning.weight_time * scores.new_tensor([shares.steps for _, shares in costs])
+        return each.mean() + self._of_gates(draw, told.cpu()), float(told.mean())
+
+    def _sampled(self, frames: Tensor, draw: Draw) -> Tensor:
+        """Give what every image's pattern samples of its stream, at the frame period of the rollout it stands for."""
+        ticks = np.stack([self._ticks(values) for values in draw.values], axis=1)
+        ticks[(ticks < 0) | (ticks >= len(frames))] = len(frames) - 1
+        return frames[torch.from_numpy(ticks), torch.arange(frames.shape[1])]
+
+    def _ticks(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        assert self.gates is not None
+        assert self.learning is not None
+        key = values.tobytes()
+        if key not in self._samples:
+            network = self.gates.network
+            drawn = Rollout(network, RolloutPattern(network, tuple(values.tolist())), self.learning.execution)
+            ticks = np.array(drawn.sample_ticks(network.outputs[0], self.window()), np.int64)
+            period = drawn.frame_period
+            if self.learning.execution == "windowed":  # the same frames, sampled as often as the class's best pattern
+                ticks = ticks // int(period) * int(self.rollout_of(drawn.pattern).frame_period)
+            self._samples[key] = ticks
+        return self._samples[key]
+
+    def _cost(self, values: NDArray[np.int64]) -> tuple[int, FrameShares]:
+        """Give a pattern's first frame that depends on the stimulus, and the shares of its frames from there on."""
+        assert self.gates is not None
+        key = values.tobytes()
+        if key not in self._costs:
+            pattern = RolloutPattern(self.gates.network, tuple(values.tolist()))
+            first = first_frame(pattern, pattern.network.outputs[0])
+            self._costs[key] = first, self.over_time.shares(self.rollout_of(pattern), self.frames)
+        return self._costs[key]
+
+    def _of_images(
+        self, scores: Tensor, labels: Tensor, weights: Tensor, silent: Tensor | float, held: Tensor | None
+    ) -> Tensor:
+        """Give the loss of every image; ``held`` are places of frames, below 0 where there is none in time."""
+        # shapes: scores (frames, batch, classes); labels, silent, held (batch,); weights (frames, batch)
+        lost = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)), reduction="none")
+        lost = lost.unflatten(0, scores.shape[:2])
+        each: Tensor = (lost * weights).sum(0) + silent * self._chance
+        if not self.over_time.part:
+            return each
+        if held is None:
+            held = torch.full_like(labels, -1)
+        place, images = held.clamp(min=0), torch.arange(len(labels), device=labels.device)
+        at_time = torch.where(held < 0, torch.full_like(each, self._chance), lost[place, images])
+        right = (scores.detach()[place, images].argmax(-1) == labels) & (held >= 0)
+        weight = float(self.multiplier)
+        self.multiplier += _DUAL_RATE * (self.over_time.part - float(right.float().mean()))
+        self.multiplier.clamp_(0, _GREATEST_MULTIPLIER)
+        return (each + weight * at_time) / (1 + weight)
+
+    def _of_gates(self, draw: Draw, told: Tensor) -> Tensor:
+        """Give a term without meaning but for its gradient: that of the expected objective by gates and potentials."""
+        n, mean = len(told), float(told.mean())
+        if not self._moves:
+            return told.new_zeros(())
+        if float(self.usual) < 0:
+            self.usual.fill_(mean)
+        of_order = (mean - float(self.usual)) * draw.order_likely
+        self.usual.lerp_(told.mean(), _BASELINE)
+        return ((told - mean) * n / max(1, n - 1) * draw.likely).mean() + of_order
