@@ -310,8 +310,8 @@ def seconds() -> dict[str, Any]:
     return {
         "digits": SECONDS.write(over),
         "crossing": [
-            {"predicted": row["first_predicted"], "timed": row["first_found"], "error": row["mean_error_of_first"]}
-            for row in result("crossing_blocks")
+            {"predicted": row["first_predicted"], "timed": row["first_found"], "filled": other["first_found"]}
+            for row, other in zip(result("crossing_blocks"), result("crossing_filled"), strict=True)
         ],
         "validation": {
             "mappings": len(validation),
