@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -26,10 +27,6 @@ from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node
 from neuromap.render.value import Card, form
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # Most frames by which an edge of a rollout pattern hands its value on.
 MOST_BRIDGED = 10_000

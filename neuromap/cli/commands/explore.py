@@ -29,7 +29,7 @@ from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, progress_bar, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
-from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.limits import ClosestRow, Limits
 from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -37,7 +37,6 @@ from neuromap.options import option
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
     from neuromap.explorer.answer.exploration import Exploration
-    from neuromap.explorer.answer.limits import ClosestRow, Limits
     from neuromap.explorer.answer.objectives import Objective
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern

@@ -24,9 +24,10 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
@@ -41,9 +42,6 @@ from neuromap.mapping.options.options import Pins
 from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 MAX_FILE_BYTES = 1 << 20
 MAX_TABLE_BYTES = 1 << 28
