@@ -12,6 +12,7 @@ from neuromap.quantise import forms as quantise_forms
 from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, another, const, document, each, record
 
 _QUANTISATION = another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.")
+# Stands here because it is described where Brian2 is not installed, too.
 BRIAN2_REPORT = document(
     "brian2-report",
     format=const("neuromap brian2 report 1"),
@@ -33,7 +34,6 @@ BRIAN2_REPORT = document(
     quantisation=_QUANTISATION.by(quantise_forms.to_dict),
     is_exact=FLAG,
 )
-"""Stands here because it is described where Brian2 is not installed, too."""
 
 
 @dataclass(frozen=True, eq=False)

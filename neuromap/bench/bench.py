@@ -40,10 +40,10 @@ from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__
 
+# Days of work.
 _MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4
-"""Days of work."""
+# An engine is asked for so much at a time: an interrupt need not wait longer.
 _BLOCK_SECONDS = 0.25
-"""An engine is asked for so much at a time: an interrupt need not wait longer."""
 
 
 def bench(
@@ -244,10 +244,10 @@ def _run(
 # A session: one engine that is loaded, warmed up and timed round by round.
 
 
+# Host rows times turns that are laid out at once.
 _HOST_VALUES = 2**24
-"""Host rows times turns that are laid out at once."""
+# The calibration doubles its ticks until they take so long.
 _WARM_SECONDS = 0.02
-"""The calibration doubles its ticks until they take so long."""
 
 
 class Session:

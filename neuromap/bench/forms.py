@@ -101,8 +101,8 @@ DOCUMENT = document(
     time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: TIME_AXIS),
     runs=each(define("run", _RUN), minItems=1),
 )
+# Give it as plain values.
 to_dict = DOCUMENT.of
-"""Give it as plain values."""
 
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -183,8 +183,8 @@ def _column(timing: Timing) -> Column[Any]:
     return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
 
 
+# Numbers of threads whose figures stand in columns of their own, where the table is brief.
 _SIDE_BY_SIDE = 2
-"""Numbers of threads whose figures stand in columns of their own, where the table is brief."""
 _SCALING: tuple[Column[_Timed], ...] = (
     Column("cores", lambda of: f"{of.run.cores}"),
     Column("rate\n[Hz]", lambda of: f"{of.run.rate_hz:.3g}"),

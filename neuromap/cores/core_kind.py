@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
 
 
+# Kind of the cores of a chip file that names none.
 DEFAULT = "crossbar"
-"""Kind of the cores of a chip file that names none."""
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,8 @@ DOCUMENT = document(
     "import",
     any_of(_NETWORK, _SCRIPT).by(_NETWORK.write),
 )
+# Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``.
 to_dict = DOCUMENT.of
-"""Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``."""
 
 
 def error_text(note: Note) -> str:

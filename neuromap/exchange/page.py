@@ -19,8 +19,8 @@ from neuromap.render.svg import drawing, element, inline_image, label, number, s
 from neuromap.render.table import Column, Table, csv_text, fact_table
 from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
 
+# Notes that are told in sentences; of more it says how many.
 _MOST_NOTES = 3
-"""Notes that are told in sentences; of more it says how many."""
 
 
 def is_exact(found: Imported) -> bool:
@@ -123,12 +123,12 @@ def _told(notes: Sequence[Note]) -> tuple[str, ...]:
     return tuple(said)
 
 
+# Nodes that are drawn; of more those with the greatest errors.
 MOST_ROWS = 30
-"""Nodes that are drawn; of more those with the greatest errors."""
 
 _LEFT, _ROW, _WIDTH, _EXACT = 150.0, 34.0, 520.0, 84.0
+# Distance of the bars right of the plot, and what stands for the distance of silence.
 _TRAINS, _BAR = 44.0, 130.0
-"""Distance of the bars right of the plot, and what stands for the distance of silence."""
 _MOST_DECADES = 8
 
 
@@ -290,8 +290,8 @@ def _errors(found: Imported) -> str | None:
 
 
 # What every node of an imported network computes in a frame, as a picture.
+# Nodes that are drawn; of more those with most work.
 _MOST_BARS = 24
-"""Nodes that are drawn; of more those with most work."""
 _LEFT, _ROW, _WIDTH = 214.0, 24.0, 520.0
 
 

@@ -99,8 +99,8 @@ def runner_script(steps: int, timing: str = "simple") -> str:
     return _SCRIPT.format(steps=steps, timing=timing)
 
 
+# Figures of a chip's energy that SANA-FE's architecture has no place for.
 _NO_PLACE = ("static_watts", "tick_joules", "off_chip_bit_joules")
-"""Figures of a chip's energy that SANA-FE's architecture has no place for."""
 
 
 def export_sanafe(

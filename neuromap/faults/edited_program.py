@@ -120,6 +120,7 @@ def _stuck(program: ChipProgram, faults: Faults, kind: str) -> tuple[Bools, Coun
     return stuck, Count(int(stuck.sum()), len(core))
 
 
+# In the order in which they are put together: what comes later outdoes what came before. A dead core is silent.
 _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipProgram, Count]]] = ReadOnlyMapping(
     {
         "flipped-synapses": _flipped,
@@ -129,7 +130,6 @@ _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipPr
         "dead-cores": _dead_cores,
     }
 )
-"""In the order in which they are put together: what comes later outdoes what came before. A dead core is silent."""
 # Draws of faults: a function of seed, kind and place, so that what fails at a rate fails at every higher one.
 #
 # Words are hashed one after the other with ``mix`` of :mod:`neuromap.simulation.engine.numpy_engine`; the upper 53 bits
@@ -482,8 +482,8 @@ class DeadLink(Card):
         return f"link ({self.x}, {self.y}) to ({self.x + (not self.upwards)}, {self.y + self.upwards}) is dead"
 
 
+# Any of them.
 Edit = ThresholdEdit | WeightEdit | SilentCore | DeadLink
-"""Any of them."""
 
 
 def _bounded(name: str, value: object, least: int = 0) -> None:

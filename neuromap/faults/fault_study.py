@@ -31,8 +31,8 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.wave import measure
 from neuromap.version import __version__
 
+# Confidence of all intervals.
 LEVEL = 0.95
-"""Confidence of all intervals."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
         return None
 
 
+# How runs are kept in a file.
 RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
-"""How runs are kept in a file."""
 # What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
 Frames = Mapping[str, NDArray[Any]]
 

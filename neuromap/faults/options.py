@@ -38,6 +38,7 @@ class FaultKind(NamedTuple):
     effect: str  # what one fault does
 
 
+# Kinds of faults that any chip may have, by name.
 KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         "dead-cores": FaultKind(1, "cores", "none of its neurons ever fires; its router still forwards"),
@@ -50,7 +51,7 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         ),
     }
 )
-"""Kinds of faults that any chip may have, by name."""
+# Those of graded cores too.
 EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         **KINDS,
@@ -59,7 +60,6 @@ EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
         ),
     }
 )
-"""Those of graded cores too."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def check_rates(rates: Sequence[float], name: str = "rate") -> tuple[float, ...]
     return found
 
 
+# Chips of a point, at most.
 MOST_SEEDS = 1000
-"""Chips of a point, at most."""
 
 
 class ShownImages(NamedTuple):

@@ -22,8 +22,8 @@ from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 Frames = Mapping[str, NDArray[Any]]
+# Kinds of faults that are not the program's: they happen to what is on its way.
 ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
-"""Kinds of faults that are not the program's: they happen to what is on its way."""
 
 
 class StruckFrames(NamedTuple):

@@ -32,8 +32,8 @@ from neuromap.render.table import Column, Table, csv_text, print_findings, print
 if TYPE_CHECKING:
     from rich.console import Console
 
+# Columns that name a row.
 NAMES = 3
-"""Columns that name a row."""
 _KIND = define("kind", enum(*EVERY_KIND))
 _ESTIMATE = define("estimate", record_of(Estimate, value=PART, low=PART.or_null, high=PART.or_null))
 _TICKS = AMOUNT.or_null
@@ -73,8 +73,8 @@ DOCUMENT = document(
     ),
     runs=each(record_of(FaultRun, kind=_KIND, rate=PART, error=PART, accuracy=PART.or_null, changed=COUNT.added)),
 )
+# Give it as plain values; rates, errors and accuracies are parts of one, times in ticks.
 to_dict = DOCUMENT.of
-"""Give it as plain values; rates, errors and accuracies are parts of one, times in ticks."""
 
 
 def to_csv(study: FaultStudy) -> str:
@@ -282,8 +282,8 @@ def _interval(point: FaultPoint) -> str:
 
 
 _ABREAST = 3
+# Upper ends of an axis of parts of one.
 _STEPS = (0.01, 0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.32, 0.4, 0.6, 0.8, 1.0)
-"""Upper ends of an axis of parts of one."""
 _Figure = Callable[[FaultPoint], Estimate | None]
 
 

@@ -16,8 +16,8 @@ from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes, refuse_foreign
 from neuromap.files.messages import did_you_mean, show
 
+# Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one.
 _KINDS = {"network file": "nodes", "chip file": "core", "sweep file": "networks", "experiment file": "curves"}
-"""Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one."""
 
 
 def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
@@ -68,8 +68,8 @@ def _with_line_first(message: str) -> str:
 
 
 # Keys of too many parts in TOML: found before the file is parsed, which would take the square of their number.
+# Most parts that a key may have; the deepest that any file of ours takes has four.
 MAX_KEY_PARTS = 16
-"""Most parts that a key may have; the deepest that any file of ours takes has four."""
 # a cheap look at first: hardly any file has so many dots in a line, in texts and comments or not
 _MANY_DOTS = re.compile(rf"^(?:[^.\n]*+\.){{{MAX_KEY_PARTS}}}", re.MULTILINE)
 _TEXT_OR_COMMENT = re.compile(

@@ -53,10 +53,10 @@ def _read_npy(name: str, data: bytes, error: type[InputError]) -> NDArray[Any]:
     return array
 
 
+# Bytes that any file may unpack to: tests and small sets of one colour stay whole.
 _ALWAYS = 2**26
-"""Bytes that any file may unpack to: tests and small sets of one colour stay whole."""
+# How often a file's own size it may unpack to beyond that.
 _TIMES = 100
-"""How often a file's own size it may unpack to beyond that."""
 
 
 def most_unpacked(packed: int, most: int) -> int:

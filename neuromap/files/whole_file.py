@@ -17,15 +17,15 @@ from pathlib import Path
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 
+# Of a machine, of the time since it was started, of the process there; the rest is random.
 _NAME = re.compile(r"\.neuromap-([0-9a-f]{8})-([0-9a-f]{8})-([1-9][0-9]{0,9})-[0-9a-f]{16}")
-"""Of a machine, of the time since it was started, of the process there; the rest is random."""
+# After which what was written before the machine was started is taken as left: of two machines that pass for one, none
+# can see whether the other still writes.
 _SECONDS = 86_400.0
-"""After which what was written before the machine was started is taken as left: of two machines that pass for one, none
-can see whether the other still writes."""
+# Files that are waited for at once.
 _TOGETHER = 16
-"""Files that are waited for at once."""
+# What file systems say that cannot be asked to keep something; a disk that fails says something else.
 _NOT_FOR_THIS_DISK = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
-"""What file systems say that cannot be asked to keep something; a disk that fails says something else."""
 
 
 def unfinished_name() -> str:

@@ -131,7 +131,7 @@ def require_neurons(network: Network, chip: ChipSpec) -> None:
         raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
 
 
+# What neurons of a chip do, by the class that they compute.
 _OTHERS: Mapping[type, str] = ReadOnlyMapping(
     {LeakNeuron: "a neuron of {} adds a constant leak, V := V + leak", CurrentNeuron: "those of {} decay"}
 )
-"""What neurons of a chip do, by the class that they compute."""

@@ -44,10 +44,10 @@ from neuromap.proof.codes import (
 )
 from neuromap.proof.partial_sums import PartialSums
 
+# Sums up to which a question about all of them is decided: 128 MiB of answers.
 _LARGEST = 1 << 27
-"""Sums up to which a question about all of them is decided: 128 MiB of answers."""
+# Entries of a table of all sums of a core, up to which one is made.
 _DENSE = 1 << 22
-"""Entries of a table of all sums of a core, up to which one is made."""
 
 
 @dataclass(frozen=True, eq=False)

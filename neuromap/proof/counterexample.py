@@ -41,10 +41,10 @@ from neuromap.simulation.trace.recording import Recording
 
 Term: TypeAlias = tuple[Any, int, int]  # a neuron of the network, or core and neuron on the chip; lag; weight
 
+# Neurons times frames that a programme may have.
 _MOST_BITS = 1500
-"""Neurons times frames that a programme may have."""
+# Nodes of the search tree; no limit of time, so that the same faults give the same frames.
 _NODES = 2000
-"""Nodes of the search tree; no limit of time, so that the same faults give the same frames."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +205,14 @@ def _behind(program: ChipProgram, wrong: set[tuple[int, int]], needed: NDArray[n
     return found
 
 
+# Frames of a counterexample at most.
 MOST_FRAMES = 64
-"""Frames of a counterexample at most."""
+# Neurons times ticks times stimuli that are run side by side.
 _AT_ONCE = 1 << 24
-"""Neurons times ticks times stimuli that are run side by side."""
+# Input bits, of all frames together, up to which all sequences are tried.
 _FEW_BITS = 12
-"""Input bits, of all frames together, up to which all sequences are tried."""
+# Faulty neurons that sequences are aimed at.
 _AIMED = 8
-"""Faulty neurons that sequences are aimed at."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,8 @@ from neuromap.proof.prove import Proof
 
 MOST_LINES = 20
 _MOST_TERMS = 3
+# What is found of neurons because of others: told last.
 _FOLLOW = (UNCLAIMED, SHARED)
-"""What is found of neurons because of others: told last."""
 
 
 def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[str]:

@@ -162,8 +162,8 @@ DOCUMENT = document(
     counts=by_name(COUNT),
     file=FILE.elsewhere,
 )
+# Give it as plain values, without weights.
 to_dict = DOCUMENT.of
-"""Give it as plain values, without weights."""
 
 
 def _nodes(found: Lifted) -> list[dict[str, object]]:

@@ -20,12 +20,12 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof import codes
 
+# Potentials of a neuron up to which each is looked at.
 _LARGE = 1 << 20
-"""Potentials of a neuron up to which each is looked at."""
+# Potentials, or wires, times ticks, up to which a part is followed through a frame.
 _WORK = 1 << 26
-"""Potentials, or wires, times ticks, up to which a part is followed through a frame."""
+# Parts that read parts, up to which they are followed.
 _DEEP = 64
-"""Parts that read parts, up to which they are followed."""
 
 
 class NotShown(Exception):

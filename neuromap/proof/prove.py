@@ -51,10 +51,10 @@ _ARRAYS = {
     "power": (np.int64, "Cn"),
     "silent": (np.bool_, "G"),
 }
+# Bytes of a certificate that is read.
 _LARGEST = 1 << 34
-"""Bytes of a certificate that is read."""
+# Bound of begins: ticks of programs in parts stay far below.
 _MOST = 1 << 48
-"""Bound of begins: ticks of programs in parts stay far below."""
 
 
 def program_digest(program: ChipProgram) -> str:

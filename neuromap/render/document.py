@@ -14,8 +14,8 @@ from typing import Any
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.render.numbers import as_number, intervals, json_count
 
+# Found where a member is to be left out that may be ``None`` elsewhere.
 ABSENT = object()
-"""Found where a member is to be left out that may be ``None`` elsewhere."""
 Source = str | int | Callable[[Any], Any]
 
 
@@ -90,8 +90,8 @@ NULL = kind("null")
 ANY, TEXT, FLAG, OBJECT, INTEGER = Shape({}), kind("string"), kind("boolean"), kind("object"), kind("integer")
 COUNT, POSITIVE, NUMBER = INTEGER(minimum=0), INTEGER(minimum=1), replace(kind("number"), write=as_number)
 AMOUNT, RATE, PART = NUMBER(minimum=0), NUMBER(exclusiveMinimum=0), NUMBER(minimum=0, maximum=1)
+# A decimal string from 2^53 on, because readers that use doubles would round it.
 BIG_COUNT = replace(kind("integer", "string"), write=json_count)
-"""A decimal string from 2^53 on, because readers that use doubles would round it."""
 
 
 def const(value: Any) -> Shape:
@@ -259,10 +259,10 @@ PATTERN = TEXT("Rollout pattern; empty for programs by hand.")
 EXECUTION = TEXT("windowed, pipelined, pipelined:P or pipelined:best; empty for programs by hand.")
 PERIOD = NUMBER("Frame period in ticks; a mean where intervals are unequal.")
 FILE = TEXT.or_null("File that was written.")
+# What a neuron sends: whether it spikes, or the value of a graded one.
 SENT = kind("boolean", "integer")
-"""What a neuron sends: whether it spikes, or the value of a graded one."""
+# Written of graded networks only, so that documents of others are as they were.
 GRADED = const(True).optional(at=lambda verification: verification.is_graded or None)
-"""Written of graded networks only, so that documents of others are as they were."""
 ANYTHING = kind("number", "string", "boolean", "null")
 COLUMNS = each(record(key=TEXT, title=TEXT, unit=TEXT))
 EDGE = each(TEXT, minItems=2, maxItems=2)

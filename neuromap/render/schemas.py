@@ -11,6 +11,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.render.document import Document
 
+# Where a document is described.
 _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
     {
         "accuracy": "accuracy.forms.DOCUMENT",
@@ -32,13 +33,13 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "report": "report.document.DOCUMENT",
         "rollouts": "cli.printing.documents.ROLLOUTS",
         "runs": "sweep.run_forms.DOCUMENT",
+        "search": "searcher.forms.DOCUMENT",
         "simulate": "cli.printing.documents.SIMULATE",
         "sweep": "cli.printing.documents.SWEEP",
         "training": "training.forms.DOCUMENT",
         "verify": "cli.printing.documents.VERIFY",
     }
 )
-"""Where a document is described."""
 
 
 def list_schemas() -> list[str]:

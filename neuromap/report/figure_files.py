@@ -28,8 +28,8 @@ from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern
 
+# What the figures of patterns and rows show: ends of their names.
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
-"""What the figures of patterns and rows show: ends of their names."""
 _ALONE = ("overview", "accuracy", "faults")
 _SUFFIXES = (".svg", ".pdf")
 
@@ -223,11 +223,11 @@ def _slug(name: str) -> str:
 
 # Spikes over ticks, a band for every node.
 _TOP, _GAP = 34.0, 8.0
+# Width of the ticks, and of what is said at their right.
 _WIDTH, _RATE_WIDTH = 820.0, 110.0
-"""Width of the ticks, and of what is said at their right."""
 _LOWEST, _HIGHEST = 26.0, 112.0
+# Height of a neuron's line where there is room.
 _NEURON = 2.4
-"""Height of a neuron's line where there is room."""
 
 
 def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", narrow: bool = False) -> str:
@@ -295,8 +295,8 @@ _RATE = "part of the neurons that are shown which send a {} in a tick, on averag
 
 
 # The cores in use, shaded by a figure: neurons, copies, spikes.
+# Shades of the scale; cores with 0 have one more.
 SHADES = 6
-"""Shades of the scale; cores with 0 have one more."""
 _LINE = 20.0
 
 

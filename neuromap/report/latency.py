@@ -45,8 +45,8 @@ from neuromap.sweep.run_table import RunTable, load_runs
 from neuromap.sweep.sweep_spec import RunJob, RunOutcome, RunStatus, SweepRun, SweepSpec, runs_of
 from neuromap.version import __version__
 
+# Runs of a job, at most: as many are done again where its worker dies.
 _SEEDS_PER_JOB = 16
-"""Runs of a job, at most: as many are done again where its worker dies."""
 _Job = tuple[RunJob, tuple[str, ...]]
 _Runner = JobRunner[RunJob, tuple[RunOutcome, ...]]
 
@@ -147,8 +147,8 @@ def _outcomes(done: DoneJob[RunJob, tuple[RunOutcome, ...]], keys: tuple[str, ..
 
 
 Found = TypeVar("Found")
+# What all jobs share: the version of neuromap that asks, and the spec.
 Work = tuple[str, SweepSpec]
-"""What all jobs share: the version of neuromap that asks, and the spec."""
 
 
 def work_of(spec: SweepSpec) -> Work:
@@ -363,8 +363,8 @@ def _row(row: ReportRow, point: ChipPoint, chip: ChipSpec) -> SweepRow:
 # The latency report: every pattern in every execution, predicted and measured side by side.
 
 
+# Frames of the output whose accuracy is measured, where nothing else is asked for.
 DEFAULT_ACCURACY_FRAMES = 8
-"""Frames of the output whose accuracy is measured, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -411,12 +411,12 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
 
 # The first ticks of a run, as a raster of spikes.
 Frames = Mapping[str, NDArray[np.bool_]]
+# Ticks that a raster shows at most.
 MOST_TICKS = 64
-"""Ticks that a raster shows at most."""
+# Spikes that a raster keeps at most, by whole ticks; at least one tick is kept.
 MOST_SPIKES = 6000
-"""Spikes that a raster keeps at most, by whole ticks; at least one tick is kept."""
+# Neurons of a node that a raster shows at most, evenly chosen.
 NEURONS_SHOWN = 100
-"""Neurons of a node that a raster shows at most, evenly chosen."""
 
 
 def record_raster(program: ChipProgram, frames: Frames, choice: EngineChoice) -> SpikeRaster:

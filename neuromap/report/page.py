@@ -201,11 +201,11 @@ _RUN = {
 
 _SHARE = {"neuron_utilisation": PART, "axon_utilisation": PART, "synapse_memory_utilisation": PART.or_null}
 _LATER = {"parts": POSITIVE.or_null.added, "compartments": COUNT.or_null.added}
+# What a row takes of its chip; what the chip is like stands in the head of the report.
 _USED = {
     key: (shape if "null" in shape.rules["type"] else shape.or_null)(at=f"usage.{key}")
     for key, shape in members(Usage, ("cores_of_chip", "usable_cores"), _REAL, **_SHARE, **_LATER).items()
 }
-"""What a row takes of its chip; what the chip is like stands in the head of the report."""
 
 _ROW = record(
     pattern=TEXT,
@@ -366,10 +366,10 @@ def to_json(report: LatencyReport) -> str:
 
 # The rows as CSV, or as a table of pandas: one line per pattern and execution.
 _LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound", "nodes_on_chip"})
+# Members that are objects or null: without one, its columns are empty, and there is none of its own name.
 _OBJECTS = frozenset(
     {*_RUN, "accuracy", "left_out", "busiest_link", "busiest_core_link", "late", "joules_per_frame_spread"}
 )
-"""Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
 
 
 def to_csv(report: LatencyReport) -> str:
@@ -435,16 +435,16 @@ def _flat(key: str, value: Any) -> dict[str, Any]:
     return {key: value}
 
 
+# Characters that all pictures of chips and spikes of a page may take; the others are left to files.
 MOST_PICTURES = 3_000_000
-"""Characters that all pictures of chips and spikes of a page may take; the others are left to files."""
+# Nodes up to which their times are a table.
 _MOST_NODES = 16
-"""Nodes up to which their times are a table."""
+# Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk.
 _LONG = 1100
-"""Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk."""
+# Pixels up to which a drawing is shrunk to a telephone and can still be read.
 _SHRUNK = 430
-"""Pixels up to which a drawing is shrunk to a telephone and can still be read."""
+# Layers up to which the network stands beside its rollout window.
 _BESIDE = 5
-"""Layers up to which the network stands beside its rollout window."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from neuromap.simulation.cost.energy import figures_lacking
 if TYPE_CHECKING:
     from rich.console import Console
 
+# Characters up to which a sentence names patterns.
 _LONGEST_NAMES = 60
-"""Characters up to which a sentence names patterns."""
 
 
 def _used(name: str) -> Column[ReportRow]:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
+# Random frames that are made where none are given, frame 0 included.
 DEFAULT_FRAMES = 32
-"""Random frames that are made where none are given, frame 0 included."""
 
+# Random stimuli over which figures per frame are means, where no frames are given.
 DEFAULT_STIMULI = 5
-"""Random stimuli over which figures per frame are means, where no frames are given."""
 
+# More would tell little: the interval of a mean shrinks with the square root of their number.
 MOST_STIMULI = 100
-"""More would tell little: the interval of a mean shrinks with the square root of their number."""
 
 
 @dataclass(frozen=True)

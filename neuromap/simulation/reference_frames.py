@@ -211,10 +211,10 @@ def _greatest(read: _Read, size: int) -> Ints:
 
 
 # The same of many stimuli side by side, for accuracies: products of dense matrices, and nothing twice.
+# Below it sums of integers are exact as floats of 64 bits.
 _EXACT = 2**53
-"""Below it sums of integers are exact as floats of 64 bits."""
+# Part of a matrix that is filled, from which a product of dense matrices is quicker.
 _DENSE = 0.2
-"""Part of a matrix that is filled, from which a product of dense matrices is quicker."""
 
 
 def reference_batch(

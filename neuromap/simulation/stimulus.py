@@ -82,10 +82,10 @@ def check_stimuli(
 # node takes spikes from outside, the first node has rows of no values, which say how many frames there are.
 
 
+# Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB).
 _MAX_VALUES = 2**31
-"""Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
+# Random numbers that are drawn at once.
 _PORTION = 2**20
-"""Random numbers that are drawn at once."""
 
 
 def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:

@@ -147,12 +147,12 @@ class Viewer:
 
 
 # What is to be seen of a run at a moment: numbers for pictures, plain values that travel to a browser.
+# Last ticks over which spikes per core and node are averaged.
 CHIP_TICKS = 10
-"""Last ticks over which spikes per core and node are averaged."""
+# Rows of a node in the raster; larger nodes share rows.
 _MOST_ROWS = 48
-"""Rows of a node in the raster; larger nodes share rows."""
+# Neurons of an output that are shown one by one where no classes are known.
 _MOST_BARS = 64
-"""Neurons of an output that are shown one by one where no classes are known."""
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,8 @@ def board(program: ChipProgram) -> dict[str, Any]:
 
 SHEETS = ("colours.css", "style.css", "drawing.css", "studio.css")
 _MOST_LINKS = 500
+# Nodes up to which networks and windows are drawn.
 _MOST_DRAWN = 60
-"""Nodes up to which networks and windows are drawn."""
 
 
 @cache
@@ -388,6 +388,7 @@ def _forms(session: Session, k: int, macros: Any) -> str:
 
 
 # Figures of runs as text, each with its unit and its time axis.
+# Figures of a run: key and what it is.
 ROWS = (
     ("factor", "inference factor F [update steps]"),
     ("period", "frame period [update steps]"),
@@ -399,7 +400,6 @@ ROWS = (
     ("sampling", "sampling frequency [frames/s]"),
     ("cores", "cores in use"),
 )
-"""Figures of a run: key and what it is."""
 
 
 def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:

@@ -153,10 +153,10 @@ def _give_up_on_the_vanished(connection: Any, seconds: float) -> None:
 # The studio as an ASGI application: a page, its files, uploads, and a socket for every tab.
 
 
+# Bytes of a message from a browser.
 MOST_MESSAGE = 2**21
-"""Bytes of a message from a browser."""
+# Seconds between two looks.
 _BEAT = 0.08
-"""Seconds between two looks."""
 _STATIC = {
     "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
     "drawing.css": ("neuromap.render", "templates"), "studio.css": ("neuromap.studio", "static"),
@@ -371,5 +371,5 @@ def _scene(_: Session, data: bytes) -> Scene:
     return scene
 
 
+# Kinds of files, and what takes them.
 UPLOADS = {"network": _network, "stimulus": _stimulus, "scene": _scene}
-"""Kinds of files, and what takes them."""

@@ -219,8 +219,8 @@ DOCUMENT = document(
     notes=each(TEXT),
     rows=each(_ROW.by(dict))(at=_rows),
 )
+# Give it as plain values; rows have what was set of the chip in ``set``, labels, and the figures of ``columns``.
 to_dict = DOCUMENT.of
-"""Give it as plain values; rows have what was set of the chip in ``set``, labels, and the figures of ``columns``."""
 
 
 def to_csv(sweep: ChipSweep) -> str:

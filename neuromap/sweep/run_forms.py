@@ -59,8 +59,8 @@ DOCUMENT = document(
     figures=COLUMNS(at=lambda _: _FIGURES),
     rows=each(_ROW.by(dict))(at=_lines),
 )
+# Give it as plain values.
 to_dict = DOCUMENT.of
-"""Give it as plain values."""
 
 
 def to_csv(table: RunTable) -> str:
@@ -104,8 +104,8 @@ def _numbers_or_texts(values: list[Any], pyarrow: Any) -> tuple[list[Any], Any]:
 
 
 _HEADER_WIDTH = 12
+# Figures that a brief table lacks first.
 _SECOND = ("predicted_first_response_ticks", "spikes_per_frame", "hops_per_frame")
-"""Figures that a brief table lacks first."""
 _SHOWN = tuple(figure for figure in RUN_FIGURES if figure.is_shown)
 _SEVERAL = {"does not fit": "do not fit"}
 _FROM = "times: from stimulus onset, the least first response over all outputs; per frame: in steady operation"

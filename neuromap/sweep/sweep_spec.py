@@ -206,8 +206,8 @@ class SweepSpec(Card):
         }
 
 
+# Runs of one spec: beyond it, reading the table takes longer than anybody looks at it.
 MOST_RUNS = 1_000_000
-"""Runs of one spec: beyond it, reading the table takes longer than anybody looks at it."""
 
 _MOST_BYTES = 2**20
 _MOST_FRAMES = 100_000
@@ -224,8 +224,8 @@ _KEYS = (
     "mapping",
     "simulation",
 )
+# Pins are of one network and chip; what a time limit gives depends on the machine, and rows must not.
 _MAPPING_KEYS = tuple(f.name for f in fields(MappingOptions) if f.name not in ("pins", "seconds"))
-"""Pins are of one network and chip; what a time limit gives depends on the machine, and rows must not."""
 
 
 def load_sweep(path: str | Path) -> SweepSpec:

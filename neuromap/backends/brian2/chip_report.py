@@ -282,8 +282,8 @@ def _longer(rows: Bools) -> Bools:
     return np.concatenate([rows, np.zeros_like(rows)], axis=1)
 
 
+# Give it as plain values: times in seconds and ticks, energy in joules.
 to_dict = BRIAN2_REPORT.of
-"""Give it as plain values: times in seconds and ticks, energy in joules."""
 
 
 def render_text(found: ChipReport, width: int = 100) -> str:

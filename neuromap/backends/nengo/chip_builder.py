@@ -231,10 +231,10 @@ class _Feed:
         return np.clip(values, -limit, limit)
 
 
+# What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them.
 _MARGIN = 1.6
-"""What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them."""
+# The same of what single neurons are fed where links add to it.
 _WIDE = 16.0
-"""The same of what single neurons are fed where links add to it."""
 
 
 class ChipBuilder(Builder):

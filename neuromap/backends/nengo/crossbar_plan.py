@@ -23,14 +23,14 @@ from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 _LOW_BITS = 11
+# Power of 2 of the greatest weight, in units.
 GREATEST_POWER = _LOW_BITS - 1
-"""Power of 2 of the greatest weight, in units."""
+# Bounds of the integers.
 LOWEST, HIGHEST = -(2 << _LOW_BITS), (2 << _LOW_BITS) - 1
-"""Bounds of the integers."""
+# Spikes of the high part, upwards and downwards.
 _UP, _DOWN = 2, 4
-"""Spikes of the high part, upwards and downwards."""
+# Spikes that one value can take.
 CODE_SIZE = _LOW_BITS + _UP + _DOWN
-"""Spikes that one value can take."""
 
 
 class _Binary:
@@ -48,8 +48,8 @@ class _Binary:
         return as_spikes(numbers).reshape(-1)
 
 
+# The code of chips with synapse lists.
 BINARY = _Binary()
-"""The code of chips with synapse lists."""
 
 
 def unit_of(limit: Floats) -> Floats:
@@ -210,10 +210,10 @@ class ChipPlan(Card):
 # most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.core_model`). Rounding goes
 # source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
 # Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
+# Axons of one source.
 MOST_AXONS = 4
-"""Axons of one source."""
+# Noise that is allowed for, in parts of the greatest activity.
 _RIDGE = 0.05
-"""Noise that is allowed for, in parts of the greatest activity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,16 +300,16 @@ class _Rounding:
         return AxonSums(found.astype(np.int64), scale, axons, error / norm if norm else float(error > 0))
 
 
+# Axons of a core that are left for what else it reads.
 _SPARE_AXONS = 16
-"""Axons of a core that are left for what else it reads."""
+# What lines can fall below their rest, in parts of what they must over all points.
 _ROOM = 1.1
-"""What lines can fall below their rest, in parts of what they must over all points."""
+# Delays that a filter is made of, where the target has axons for them.
 _FILTER_LINES = 16
-"""Delays that a filter is made of, where the target has axons for them."""
+# Mean by spread of delays below which their spread does not count.
 _SHORT = 0.5
-"""Mean by spread of delays below which their spread does not count."""
+# Thresholds below 0 at which the sum of a line stops.
 _DEPTH = 3
-"""Thresholds below 0 at which the sum of a line stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,18 +446,18 @@ def _spread_of(values: Floats) -> float:
 # What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders.
 
 
+# Spikes on lines that a value as long as the radius is in a tick.
 SPIKES_PER_RADIUS = 4
-"""Spikes on lines that a value as long as the radius is in a tick."""
+# Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them.
 LINK_REST = 6
-"""Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them."""
+# How far from 0 the host sends values, in radii.
 HOST_RADII = 1.6
-"""How far from 0 the host sends values, in radii."""
+# Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type.
 _BIAS_AXONS = 7
-"""Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type."""
+# Greatest part of a threshold that one spike on a line adds.
 _COARSEST = 0.25
-"""Greatest part of a threshold that one spike on a line adds."""
+# Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be.
 _VARIANCE = 0.25
-"""Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,8 +515,8 @@ def as_leak_integers(
     )
 
 
+# Relative error of decoded values that axons are replicated for, where nothing is said.
 DECODER_ERROR = 0.002
-"""Relative error of decoded values that axons are replicated for, where nothing is said."""
 
 
 @dataclass(frozen=True, eq=False)

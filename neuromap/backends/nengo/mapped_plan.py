@@ -272,8 +272,8 @@ def _first(names: Iterable[str], sizes: dict[str, int]) -> tuple[dict[str, int],
 
 
 # A plan for synapse lists as the network of integers that runs on the chip.
+# Input node without spikes, for ensembles that only have a bias.
 SILENT = "silent"
-"""Input node without spikes, for ensembles that only have a bias."""
 
 
 def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
@@ -347,10 +347,10 @@ def _terms(
 # Weights of one source lie in one list: mantissas times one power of 2, in even steps where signs are mixed.
 
 
+# Share of the range of currents that is used: they wrap beyond it.
 _ROOM = 0.95
-"""Share of the range of currents that is used: they wrap beyond it."""
+# Relative error of a decay that is let pass.
 _DECAY_ERROR = 0.002
-"""Relative error of a decay that is let pass."""
 
 
 class Filter(NamedTuple):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.simulation.trace.checkpoint import Checkpoints
 
+# Ticks that one run of the command line may have; hours of work, and more output than anyone reads.
 MAX_TICKS = 10_000_000
-"""Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
 
 
 class FrameFlags(Given[RandomFrames]):
@@ -94,8 +94,8 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
         raise StimulusError(f"{path}: {error}") from None
 
 
+# What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak.
 _RANK_0_SECONDS = 1.0
-"""What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak."""
 
 
 class Runner(NamedTuple):

@@ -30,8 +30,8 @@ Examples:
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
+# Programs, their settings, and what makes others of their kinds with other numbers of cores.
 _Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[int], Program]] | None"]
-"""Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
 def _is_number(text: str) -> bool:

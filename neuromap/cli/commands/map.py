@@ -63,8 +63,8 @@ Examples:
   neuromap map examples/digits/sr.toml --set core.axons=128,256,512 --html sweep.html
 """
 
+# Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say.
 TRYING = 10.0
-"""Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say."""
 
 
 @command

@@ -39,10 +39,10 @@ speed, q ends.
 """
 
 _SPEED = 10.0
+# Seconds between two pictures.
 _DRAWN = 0.1
-"""Seconds between two pictures."""
+# Rows of text of a terminal that does not say how many it has.
 _SIZE_WITHOUT = 24
-"""Rows of text of a terminal that does not say how many it has."""
 
 
 class WatchFrames(FrameFlags):
@@ -203,8 +203,8 @@ def _screen() -> Console:
 
 # Keys that are pressed while it runs, read one by one where stdin is a terminal that tells them.
 
+# Waits for a key so many seconds and gives it; an empty text where none was pressed.
 Keys = Callable[[float], str]
-"""Waits for a key so many seconds and gives it; an empty text where none was pressed."""
 
 
 @contextmanager

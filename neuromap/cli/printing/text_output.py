@@ -69,8 +69,8 @@ class _Notes(logging.Handler):
 
 
 _LONGEST_LINE = 1000
+# What a line on stderr begins with: the program and its command.
 PROGRAM = ContextVar("PROGRAM", default="neuromap")
-"""What a line on stderr begins with: the program and its command."""
 
 
 def one_line(text: str) -> str:

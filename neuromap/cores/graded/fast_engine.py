@@ -32,12 +32,12 @@ from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.fast_engine import run_together
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 
+# Messages of a thread that one call of the kernel may list.
 _ROOM = 1 << 22
-"""Messages of a thread that one call of the kernel may list."""
+# What one call of the kernel should take at most, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
+# What a call takes below which starting threads costs more than it saves.
 _ALONE_SECONDS = 5e-4
-"""What a call takes below which starting threads costs more than it saves."""
 
 
 class GradedFastEngine:

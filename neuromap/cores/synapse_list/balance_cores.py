@@ -42,24 +42,24 @@ from neuromap.simulation.cost.tick_times import tick_clock
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
+# Proposals of an annealing per group, without a limit on seconds.
 PER_GROUP = 500
-"""Proposals of an annealing per group, without a limit on seconds."""
+# The same in all, at least and at most: about a second, and some minutes.
 FEWEST, MOST = 100_000, 8_000_000
-"""The same in all, at least and at most: about a second, and some minutes."""
+# Stages of an annealing: each has a temperature of its own, that falls, and other ticks.
 STAGES = 12
-"""Stages of an annealing: each has a temperature of its own, that falls, and other ticks."""
+# Share of an annealing after which starts are compared, and the best goes on.
 TRIAL = 0.05
-"""Share of an annealing after which starts are compared, and the best goes on."""
+# Starts that are tried so.
 TRIED = 3
-"""Starts that are tried so."""
+# Ticks that a stage looks at, at first and in the last quarter.
 FEW_TICKS, MANY_TICKS = 128, 320
-"""Ticks that a stage looks at, at first and in the last quarter."""
+# Temperatures: a cost change of so many parts of a group is accepted one time in three.
 HOT, COLD = 1.0, 0.006
-"""Temperatures: a cost change of so many parts of a group is accepted one time in three."""
+# Proposals between two looks at the clock.
 AT_ONCE = 20_000
-"""Proposals between two looks at the clock."""
+# Pairs of a signal and a core that are counted, at most: a gigabyte.
 MOST_COUNTS = 2**27
-"""Pairs of a signal and a core that are counted, at most: a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -269,10 +269,10 @@ class _Search:
         return found
 
 
+# Ticks of random frames that are recorded, at least.
 RECORDED = 256
-"""Ticks of random frames that are recorded, at least."""
+# Wires for which cores are placed, about: pairs of cores, each as often as messages go between them.
 WIRES = 200_000
-"""Wires for which cores are placed, about: pairs of cores, each as often as messages go between them."""
 
 
 class BalanceSearch:

@@ -51,8 +51,8 @@ def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDAr
 
 
 BOTH_TOO_WIDE, PLUS, MINUS = 1, 2, 4
+# What the synapses of a list ask for together where it may need a second run.
 NEEDS_TWO = BOTH_TOO_WIDE | PLUS | MINUS
-"""What the synapses of a list ask for together where it may need a second run."""
 
 
 def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> NDArray[np.uint8]:

@@ -39,10 +39,10 @@ from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.fast_engine import CompiledRuns
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 
+# Visits of cores below which starting threads costs more than it saves.
 _ALONE = 4096
-"""Visits of cores below which starting threads costs more than it saves."""
+# Ticks after which 32-bit ticks of rest are counted anew.
 _EPOCH = 1 << 30
-"""Ticks after which 32-bit ticks of rest are counted anew."""
 
 
 class ListFastEngine(CompiledRuns):

@@ -26,8 +26,8 @@ from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matri
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import NO_FLOOR, NO_WRAP, CurrentNeuron, GradedNeuron
 
+# Parameters that are multiplied; the others count ticks or parts, or are floors.
 _IN_VOLTS = ("threshold", "bias", "current", "voltage", "reset")
-"""Parameters that are multiplied; the others count ticks or parts, or are floors."""
 
 
 def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tuple[CurrentNeuron, int]:
@@ -136,8 +136,8 @@ def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: i
 
 
 SmallInts = NDArray[np.int32]
+# Targets, signals, weights and delays.
 Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
-"""Targets, signals, weights and delays."""
 
 
 @dataclass(frozen=True)
@@ -546,8 +546,8 @@ def _of_link(link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints
     return target, signal, weight, np.full(len(target), link.delay - least, np.uint8)
 
 
+# Width of a digit of a bias: digits -127 to 127 are weights of 8 bits.
 DIGIT_BITS = 7
-"""Width of a digit of a bias: digits -127 to 127 are weights of 8 bits."""
 
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, NDArray[np.integer]]]:

@@ -203,6 +203,8 @@ class TargetTable(Card):
         freeze_arrays(self)
 
 
+# Arrays of synapses and targets: P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T
+# targets.
 LISTED: Tensors = {
     "synapses.axons": ("int64", "P"),
     "synapses.lists": ("int64", "Q"),
@@ -213,8 +215,6 @@ LISTED: Tensors = {
     "targets.core": ("int32", "T"),
     "targets.axon": ("int32", "T"),
 }
-"""Arrays of synapses and targets: P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T
-targets."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

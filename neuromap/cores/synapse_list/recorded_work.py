@@ -25,8 +25,8 @@ from neuromap.simulation.cost.steady_figures import SteadyWindow, steady_window
 from neuromap.simulation.run.tick_run import run_ticks
 
 Matrix = sparse.csr_matrix
+# Ticks that a program without inputs is run; it begins in silence, and so do they.
 WITHOUT_FRAMES = 1024
-"""Ticks that a program without inputs is run; it begins in silence, and so do they."""
 PICOSECOND = 1e-12
 
 
@@ -159,14 +159,14 @@ def _reached(parts: ListPartition, fires: Matrix, compartment: Ints, least: int)
     return found.tocsr()
 
 
+# Times that blocks are cut: what a neuron takes to send depends on the cores that read it, which the cuts make.
 ROUNDS = 3
-"""Times that blocks are cut: what a neuron takes to send depends on the cores that read it, which the cuts make."""
+# Shares of memory, output axons and neurons are counted so much too high: blocks are never quite even.
 SLACK = 1.15
-"""Shares of memory, output axons and neurons are counted so much too high: blocks are never quite even."""
+# Cores that read a signal, before the first round.
 FIRST_TARGETS = 8
-"""Cores that read a signal, before the first round."""
+# How much more receiving counts than sending: it comes in bursts.
 RECEIVED = 1.3
-"""How much more receiving counts than sending: it comes in bursts."""
 
 
 @dataclass(frozen=True, eq=False)

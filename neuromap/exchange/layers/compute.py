@@ -19,10 +19,10 @@ from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape
 from neuromap.network.weights import MAX_NEURONS
 from neuromap.render.value import Card
 
+# Functions whose results are rounded, so that another order of computing may change them.
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
-"""Functions whose results are rounded, so that another order of computing may change them."""
+# Part by which another order may change them: a few units of the last place of float32.
 _NUDGE = 2.0**-21
-"""Part by which another order may change them: a few units of the last place of float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +135,12 @@ def _is_monotone(one: Pending) -> bool:
 
 
 # Float weights as integers times a unit, row by row: exactly, or as exactly as float32 holds them.
+# Least weights of a row that are tried, in units: 8-bit weights have no greater.
 _MOST_PARTS = 128
-"""Least weights of a row that are tried, in units: 8-bit weights have no greater."""
+# Parts of a unit by which float32 weights may miss an integer of up to 16; greater ones miss by more.
 _ROUNDING = 2e-6
-"""Parts of a unit by which float32 weights may miss an integer of up to 16; greater ones miss by more."""
+# Greatest integer that float32 weights may miss.
 _MOST_ROUNDED = 2**15
-"""Greatest integer that float32 weights may miss."""
 _MOST = 2**31 - 1
 
 
@@ -397,8 +397,8 @@ def all_weights(found: SpikeSums) -> csr_array:
 # Linear operators of a graph as sparse matrices, on elements in the order in which the source stores them.
 
 
+# Most entries of one such matrix that are not zero.
 MOST_ENTRIES = 2**26
-"""Most entries of one such matrix that are not zero."""
 
 
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:

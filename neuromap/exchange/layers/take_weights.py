@@ -29,6 +29,7 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import MAX_NEURONS, Padding, output_length, window_pairs
 from neuromap.render.value import Card
 
+# Functions of which a node needs one to have two values.
 _DECIDES = (
     "greater",
     "greater_or_equal",
@@ -42,7 +43,6 @@ _DECIDES = (
     "round",
     "truncate",
 )
-"""Functions of which a node needs one to have two values."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -249,6 +249,7 @@ def _reduce(node: Any, a: Attributes, reading: Reading) -> bool:
     return True
 
 
+# Operators that make sums, or the greatest, of what they read.
 WEIGHTED = {
     "Conv": _conv,
     "ConvTranspose": _conv,
@@ -268,7 +269,6 @@ WEIGHTED = {
     "ReduceSum": _reduce,
     "ReduceMax": _reduce,
 }
-"""Operators that make sums, or the greatest, of what they read."""
 
 
 # Operators of ONNX that take elements one by one, and normalisations, which take a frame of them.
@@ -293,6 +293,7 @@ _OPAQUE = (
     *("MeanVarianceNormalization", "IsNaN", "IsInf", "Sin", "Cos"),
     *("Trilu", "CumSum", "Shrink"),
 )
+# Functions of the tensor where the constant is the second, and where it is the first.
 _BINARY = {
     "Add": ("plus", "plus"),
     "Sub": ("minus", "from"),
@@ -303,7 +304,6 @@ _BINARY = {
     "Less": ("less", "greater"),
     "LessOrEqual": ("less_or_equal", "greater_or_equal"),
 }
-"""Functions of the tensor where the constant is the second, and where it is the first."""
 _ALSO_BINARY = ("Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Mod", "PRelu", "Mean")
 
 
@@ -436,6 +436,7 @@ def _where(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
 
 
+# Operators that are functions of a tensor, or join two element by element.
 ELEMENTWISE = {
     **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_OPAQUE, _opaque),
@@ -448,7 +449,6 @@ ELEMENTWISE = {
     "BatchNormalization": _batch_norm,
     "Where": _where,
 }
-"""Operators that are functions of a tensor, or join two element by element."""
 
 
 def _reshape(node: Any, a: Attributes, reading: Reading) -> bool:
@@ -537,6 +537,7 @@ def _resize(node: Any, a: Attributes, reading: Reading) -> bool:
     return True
 
 
+# Operators that no neuron computes.
 MOVES = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     "Transpose": _transpose,
@@ -547,11 +548,10 @@ MOVES = {
     "Pad": _pad,
     **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), _resize),
 }
-"""Operators that no neuron computes."""
+# Of an operator, its attributes and what is known: whether it was taken over.
 Translator = Callable[[Any, dict[str, Any], Reading], bool]
-"""Of an operator, its attributes and what is known: whether it was taken over."""
+# By type of operator.
 TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
-"""By type of operator."""
 
 
 def take_other(node: Any, reading: Reading, within: Sequence[str] = ()) -> None:

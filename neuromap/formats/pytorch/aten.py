@@ -27,6 +27,7 @@ _OPAQUE = (
     *("rms_norm", "normalize", "sin", "cos", "square", "masked_fill", "glu", "relu6", "log_sigmoid"),
     *("softsign", "cumsum", "tril", "triu", "bitwise_not", "hardshrink", "native_group_norm"),
 )
+# Functions of the tensor where the constant is the second, and where it is the first.
 _BINARY = {
     "add": ("plus", "plus"),
     "sub": ("minus", "from"),
@@ -38,7 +39,6 @@ _BINARY = {
     "lt": ("less", "greater"),
     "le": ("less_or_equal", "greater_or_equal"),
 }
-"""Functions of the tensor where the constant is the second, and where it is the first."""
 
 
 def _named(node: Any, call: Call) -> bool:
@@ -153,6 +153,7 @@ def _quantise(node: Any, call: Call) -> bool:
     return True
 
 
+# Calls that are functions of a tensor, or join two element by element.
 ELEMENTWISE = {
     **dict.fromkeys(
         ("quantize_per_tensor", "dequantize_per_tensor", "quantize_per_channel", "dequantize_per_channel"), _quantise
@@ -168,7 +169,6 @@ ELEMENTWISE = {
     "heaviside": _heaviside,
     "where": _where,
 }
-"""Calls that are functions of a tensor, or join two element by element."""
 
 
 # What is known while the calls of an exported graph are read one after the other.
@@ -332,6 +332,7 @@ def _resize(node: Any, call: Call) -> bool:
     return True
 
 
+# Calls that no neuron computes.
 MOVES = {
     **dict.fromkeys(
         ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "_unsafe_view", "view_as", "squeeze_"),
@@ -353,7 +354,6 @@ MOVES = {
         ("upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d", "expand", "repeat", "interpolate"), _resize
     ),
 }
-"""Calls that no neuron computes."""
 
 
 def _given(node: Any, place: int, key: str, default: Any = None) -> Any:
@@ -516,6 +516,7 @@ def _embedding(node: Any, call: Call) -> bool:
     return True
 
 
+# By name, without overload: whether a call was taken over.
 OPERATORS: Mapping[str, Callable[[Any, Call], bool]] = {
     **MOVES,
     **ELEMENTWISE,
@@ -534,4 +535,3 @@ OPERATORS: Mapping[str, Callable[[Any, Call], bool]] = {
     **dict.fromkeys(("mean", "sum", "amax"), _reduce),
     "embedding": _embedding,
 }
-"""By name, without overload: whether a call was taken over."""

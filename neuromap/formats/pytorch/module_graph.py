@@ -26,8 +26,8 @@ from neuromap.formats.pytorch.aten import OPERATORS, Call
 if TYPE_CHECKING:
     import torch
 
+# Operators whose names are long, by what nodes are called.
 _SHORT = {"scaled_dot_product_attention": "attention", "max_pool2d_with_indices": "max_pool"}
-"""Operators whose names are long, by what nodes are called."""
 
 
 def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:

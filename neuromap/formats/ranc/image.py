@@ -415,8 +415,8 @@ def _packets(program: Program, xy: Ints, ticks: ArrayLike, cores: ArrayLike, axo
 # (``simulator/src/neuronblock.cpp``).
 
 
+# Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats).
 _CORES_AT_ONCE = 64
-"""Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats)."""
 
 
 @dataclass(frozen=True, eq=False)

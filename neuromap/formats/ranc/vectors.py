@@ -325,10 +325,10 @@ TYPE_BITS = 2
 N_WEIGHTS = 2**TYPE_BITS
 _BITS = 9
 _TICK_BITS = 4
+# Cores of a grid: their numbers have three digits in the names of files.
 MOST_CORES = 1000
-"""Cores of a grid: their numbers have three digits in the names of files."""
+# Numbers of a neuron with a sign, beside its weights.
 SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
-"""Numbers of a neuron with a sign, beside its weights."""
 
 
 def memory_fields(n_axons: int) -> dict[str, int]:

@@ -34,10 +34,10 @@ from neuromap.hardware.program.chip_program import HostSpikes
 from neuromap.network.spiking_neuron import NO_FLOOR
 from neuromap.render.value import Card
 
+# Steps of a potential in a unit of SANA-FE.
 STEPS = 64
-"""Steps of a potential in a unit of SANA-FE."""
+# Buffers of one unit.
 _BUFFERS = 1024
-"""Buffers of one unit."""
 _FIGURES = (
     ("energy_access_neuron", "energy.neuron_access_joules"),
     ("latency_access_neuron", "time.neuron_access_seconds"),
@@ -46,12 +46,12 @@ _FIGURES = (
     ("energy_spike_out", "energy.fire_joules"),
     ("latency_spike_out", "time.fire_seconds"),
 )
+# Figures of a chip file that SANA-FE's architecture has a place for.
 FIGURES_OF_LISTS = (
     *(figure for _, figure in _FIGURES), "energy.synaptic_event_joules", "time.synaptic_event_seconds",
     "energy.spike_joules", "time.spike_seconds", "energy.arrival_joules", "time.arrival_seconds",
     "energy.hop_x_joules", "energy.hop_y_joules", "router.hop_x_seconds", "router.hop_y_seconds",
 )  # fmt: skip
-"""Figures of a chip file that SANA-FE's architecture has a place for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
 from neuromap.render.value import Card
 
+# Resets: to a value, by the threshold, none.
 HARD, SOFT, NONE = range(3)
-"""Resets: to a value, by the threshold, none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +221,13 @@ def _lacks(program: Program, what: str, way: str) -> NotSupportedError:
     return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
 
 
+# SANA-FE's step of tick 0.
+#
+# What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
+# spikes of tick t in step t + 2.
 LEAD = 2
-"""SANA-FE's step of tick 0.
-
-What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
-spikes of tick t in step t + 2.
-"""
+# Synapses of one network file, and spikes of its inputs: about 400 MB of text.
 MOST_SYNAPSES = 20_000_000
-"""Synapses of one network file, and spikes of its inputs: about 400 MB of text."""
 _RESETS = ("hard", "soft", "none")
 _REPEAT = "threshold: 1, reset: 0, reset_mode: hard, leak: 0, reverse_threshold: -1"
 _PER_LINE = 16
@@ -393,8 +392,9 @@ def list_words(words: list[str]) -> str:
 # The chip of a program as SANA-FE's architecture: a mesh of tiles of one core each, with the chip file's costs.
 
 
+# Neurons that one of SANA-FE's dendrite units holds; their number is not checked there.
 DENDRITES = 1024
-"""Neurons that one of SANA-FE's dendrite units holds; their number is not checked there."""
+# Figures of a chip file that SANA-FE's architecture has a place for, by their names there, and the place.
 FIGURES_USED = ReadOnlyMapping(
     {
         "energy.synaptic_event_joules": "energy_process_spike of synapses",
@@ -406,7 +406,6 @@ FIGURES_USED = ReadOnlyMapping(
         "router.hop_seconds": "latency of a hop in all directions",
     }
 )
-"""Figures of a chip file that SANA-FE's architecture has a place for, by their names there, and the place."""
 _WAYS = ("north", "east", "south", "west")
 
 

@@ -224,8 +224,8 @@ def _frames_of(program: ChipProgram, node: int, frames: Mapping[str, NDArray[Any
 
 
 # ChipProgram: what programs have in common, whatever their cores are like.
+# Name, dtype and axes of arrays, each axis a letter.
 Tensors: TypeAlias = Mapping[str, tuple[str, str]]
-"""Name, dtype and axes of arrays, each axis a letter."""
 
 
 class Wires(NamedTuple):

@@ -211,8 +211,8 @@ def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
 
 # What the neurons of each node became on the chip, and why: copies for fan-out, relays for delays, splitters.
 
+# Nodes that a line names, at most.
 _NAMED = 3
-"""Nodes that a line names, at most."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
 
+# Span of weights up to which distinct ones are found by a table.
 TABLE = 4096
-"""Span of weights up to which distinct ones are found by a table."""
 
 
 class Proposal(NamedTuple):
@@ -236,10 +236,10 @@ def colour_sources(weights: Ints, types: int) -> Ints | None:
 # The figures of a crossbar core: axons of few types, neurons with one weight per type.
 
 
+# Axons of the imagined core on which a demand is counted.
 AMPLE = 2**20
-"""Axons of the imagined core on which a demand is counted."""
+# Potential bits of the imagined core that has no rails.
 WIDE = 63
-"""Potential bits of the imagined core that has no rails."""
 
 
 @dataclass(frozen=True)
@@ -428,8 +428,8 @@ def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Cross
 # them, in some neurons the one the low and the other the high, in others the other way round: a source with an axon
 # of both types has whatever weights it likes. A source takes one axon if its weights are those of one type in all
 # neurons that read it. So the two types, and each that is left, are given the pattern that most sources have.
+# In place of a type: the source has an axon of each of the first two.
 TWICE = -1
-"""In place of a type: the source has an axon of each of the first two."""
 
 
 def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:

@@ -87,8 +87,8 @@ class CrossbarCore(Crossbar):
 
 
 # Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
+# What a chip file may hold; remedies beyond it are none.
 MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
-"""What a chip file may hold; remedies beyond it are none."""
 
 
 def refuse_neuron(

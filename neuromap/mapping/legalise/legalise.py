@@ -40,8 +40,8 @@ from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
+# Where no node is wider than a core.
 NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})
-"""Where no node is wider than a core."""
 
 
 def legalise(
@@ -133,8 +133,8 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
 
 
 # Legalise a spiking network: its delays are ticks already, long ones go over relays.
+# Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with.
 _BEFORE_TICK_0 = -1
-"""Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with."""
 Terms = list[tuple[EdgeKey, Term]]
 
 

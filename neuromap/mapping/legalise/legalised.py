@@ -126,8 +126,8 @@ class Legalised(Card):
     ticks_per_step: int  # ticks
 
 
+# Neurons of a population among which the one with the greatest demand is sought.
 LOOKED_AT = 64
-"""Neurons of a population among which the one with the greatest demand is sought."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1 << 20
 MAX_TABLE_BYTES = 1 << 28
+# Greatest number in a pins file; no node has more neurons, no board more cores.
 MOST = 2**24
-"""Greatest number in a pins file; no node has more neurons, no board more cores."""
 
 
 def load_pins(path: str | Path) -> Pins:

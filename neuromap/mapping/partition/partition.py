@@ -41,26 +41,26 @@ from neuromap.mapping.tile.tile_all import take_copies, tile_all
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.render.value import Card
 
+# Tiles that are filled into cores together: as many of every population as its share of all.
 WINDOW = 160
-"""Tiles that are filled into cores together: as many of every population as its share of all."""
+# Synapses, and what pairs of neurons count as, above which only one way is tried.
 LARGE = 500_000
-"""Synapses, and what pairs of neurons count as, above which only one way is tried."""
+# Pairs of neurons filled into cores together that count as one synapse: every neuron is held against those that wait.
+#
+# Long chains of relays have few synapses and far more pairs than other networks.
 PAIRS = 100
-"""Pairs of neurons filled into cores together that count as one synapse: every neuron is held against those that wait.
-
-Long chains of relays have few synapses and far more pairs than other networks."""
+# Synapses above which tiles are not taken apart.
 HUGE = 30_000_000
-"""Synapses above which tiles are not taken apart."""
+# Signals times populations above which tiles are not taken apart: many relays in a row, which pack well whole.
 LARGEST_TABLE = 50_000_000
-"""Signals times populations above which tiles are not taken apart: many relays in a row, which pack well whole."""
+# One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time.
 CROWDED = 8
-"""One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time."""
+# Fill of the cores, in the resource of which they hold more, up to which it is tried.
 WORTHWHILE = 0.97
-"""Fill of the cores, in the resource of which they hold more, up to which it is tried."""
+# One core in so many more than there are tiles: then the recipe is given up.
 FAR_MORE = 20
-"""One core in so many more than there are tiles: then the recipe is given up."""
+# One neuron in so many may be moved to relieve cores, at most.
 MOVED = 4
-"""One neuron in so many may be moved to relieve cores, at most."""
 
 
 def share_cores(
@@ -197,8 +197,8 @@ def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
 
 
 # Relieve cores that hold too many copies: move neurons out of them, one by one.
+# Copies beyond the excess of a core that one neuron may take away with it and still count in full.
 SPARE = 2
-"""Copies beyond the excess of a core that one neuron may take away with it and still count in full."""
 
 
 def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIMIT) -> bool:
@@ -249,10 +249,10 @@ def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
 # Empty the least filled cores: move every one of their neurons into others.
 
 
+# Cores in a row that could not be emptied, after which no more are tried.
 GIVE_UP = 40
-"""Cores in a row that could not be emptied, after which no more are tried."""
+# Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike.
 LESSER = 1 / 8
-"""Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike."""
 
 
 def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: int = 0) -> None:
@@ -299,8 +299,8 @@ def _empty(books: Books, core: int, closed: Bools) -> bool:
     return True
 
 
+# Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles.
 PACKINGS = 3
-"""Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,16 +429,16 @@ def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
 #
 # Tiles are packed in falling size, each into the open core that it fills best; an axon that the core has already,
 # with the same signal, costs nothing. Types may be renamed freely: neurons have weights of their own.
+# Cores that are looked at closely for a tile, the likeliest first.
 TRIED = 16
-"""Cores that are looked at closely for a tile, the likeliest first."""
+# Types up to which all ways to name them are tried.
 MOST_NAMINGS = 4
-"""Types up to which all ways to name them are tried."""
+# Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one.
 SHARED_WORTH = 2
-"""Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one."""
+# The same before it is known how many can be shared: more, so that cores that share most are among those looked at.
 HOPED_WORTH = 3
-"""The same before it is known how many can be shared: more, so that cores that share most are among those looked at."""
+# Free axons and neurons of a core that takes nothing more.
 CLOSED = -1
-"""Free axons and neurons of a core that takes nothing more."""
 
 
 def pack(

@@ -309,8 +309,8 @@ class _InTicks:
         return lead + (2 if edge in self._split else 1) * segment
 
 
+# Searches for splitters: on edges with slack first, where they cost no tick.
 MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (False,), "anywhere": (False, True)}
-"""Searches for splitters: on edges with slack first, where they cost no tick."""
 
 
 def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> PartitionedRollout:
@@ -412,8 +412,8 @@ def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
 
 
 # Where splitters may pay: nodes are ranked by the cores that splitting their edges would save.
+# Cores that splitting a node's edges must promise to save.
 WORTHWHILE = 0.5
-"""Cores that splitting a node's edges must promise to save."""
 
 
 def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:

@@ -21,10 +21,10 @@ from neuromap.mapping.options.options import PLACERS, SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
 from neuromap.mapping.place.exchange import Faults, cost, exchange, faults, repair
 
+# Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use.
 ONE_START = 8
-"""Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use."""
+# From graph, board, seed and deadline to x and y of every core, shape (n_cores, 2).
 Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
-"""From graph, board, seed and deadline to x and y of every core, shape (n_cores, 2)."""
 
 
 def row_major(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
@@ -60,10 +60,10 @@ def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints
 
 
 # Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
+# Cores up to which matrices of all pairs are affordable.
 ASSIGNED_CORES = 1500
-"""Cores up to which matrices of all pairs are affordable."""
+# SciPy's 2-opt runs in Python: minutes for hundreds of cores.
 _REFINED_CORES = 128
-"""SciPy's 2-opt runs in Python: minutes for hundreds of cores."""
 
 
 def assignment_layout(places: Ints, wiring: Wiring, board: Board) -> Ints:
@@ -181,15 +181,15 @@ def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
 #
 # Hall (1970): the eigenvectors of the Laplacian with the least eigenvalues above 0 minimise the weighted squares of
 # all differences. Divided by the degrees (Koren 2005) they do not let loosely wired cores take all the room.
+# Cores up to which eigenvectors are computed from a dense matrix.
 _DENSE_CORES = 400
-"""Cores up to which eigenvectors are computed from a dense matrix."""
+# Cores up to which places are assigned so that the sum of squared distances is least.
 _ASSIGNED_CORES = 1500
-"""Cores up to which places are assigned so that the sum of squared distances is least."""
+# Wires between cores that follow each other, where the mean of a pair is 1.
 _TIE = 1e-6
-"""Wires between cores that follow each other, where the mean of a pair is 1."""
 _ITERATIONS = 200
+# Entries of the matrix times iterations.
 _MOST_WORK = 2e9
-"""Entries of the matrix times iterations."""
 
 
 def spectral_layout(wiring: Wiring, board: Board) -> Ints:

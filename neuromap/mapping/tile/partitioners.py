@@ -24,16 +24,16 @@ from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, overlap_order
 from neuromap.registry import require_package
 
+# Sizes of chunks that are tried in full, after a quick look has ranked all.
 FINALISTS = 2
-"""Sizes of chunks that are tried in full, after a quick look has ranked all."""
+# Cost, as a multiple of the least at a quick look, up to which a size of chunks is tried in full.
 CLOSE = 1.1
-"""Cost, as a multiple of the least at a quick look, up to which a size of chunks is tried in full."""
+# Units of a tile below which units are halved: a core is filled to the size of a unit.
 FINE = 6
-"""Units of a tile below which units are halved: a core is filled to the size of a unit."""
+# Heights of bands up to which each is tried; above, some.
 EVERY_HEIGHT = 12
-"""Heights of bands up to which each is tried; above, some."""
+# Times that every item may be looked at; beyond, tiles are made as long as they can be.
 PATIENCE = 400
-"""Times that every item may be looked at; beyond, tiles are made as long as they can be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +220,12 @@ def _heights(rows: int, side: float) -> list[int]:
     return [h for h in range(1, most + 1) if h <= EVERY_HEIGHT or h % 4 == 0 or h in (most, rows)]
 
 
+# Tiles times items of a window: as many as are looked at together.
 TABLE = 2**22
-"""Tiles times items of a window: as many as are looked at together."""
+# Tiles times items of a window up to which a plain loop is quick, and up to which nothing waits for a compiler.
 PLAIN, WITHOUT_COMPILER = 30_000, 20_000_000
-"""Tiles times items of a window up to which a plain loop is quick, and up to which nothing waits for a compiler."""
+# Times that every neuron of a window is offered a move.
 ROUNDS = 6
-"""Times that every neuron of a window is offered a move."""
 
 
 def exchange_neurons(
@@ -490,8 +490,8 @@ def move_few(
     return moved
 
 
+# Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap.
 FEW, MANY = 2**18, 2**25
-"""Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -519,8 +519,8 @@ class NeuronsToCut(ReadOnly, Value):
         return cut_single(order, self.demand, self.copies, self.core)
 
 
+# From neurons to an order of them, cut; ``None`` where a neuron does not fit, or the order takes too long to find.
 Cuts = tuple[Callable[[NeuronsToCut], CutOrder | None], ...]
-"""From neurons to an order of them, cut; ``None`` where a neuron does not fit, or the order takes too long to find."""
 
 
 def cuts_by(
@@ -566,10 +566,10 @@ def _quick_overlap(neurons: NeuronsToCut) -> CutOrder | None:
     return _overlap(neurons) if few else None
 
 
+# One for every name in :data:`neuromap.mapping.options.options.PARTITIONERS`.
 CUTS: Mapping[Partitioner, Cuts] = ReadOnlyMapping(
     {"auto": (_blocks, _quick_overlap), "blocks": (_blocks,), "overlap": (_overlap,), "metis": (_metis,)}
 )
-"""One for every name in :data:`neuromap.mapping.options.options.PARTITIONERS`."""
 
 
 # Orders from METIS (extra ``partition``): parts of the graph that ties neurons to what they read.
@@ -579,8 +579,8 @@ CUTS: Mapping[Partitioner, Cuts] = ReadOnlyMapping(
 # related.
 
 
+# Parts for every tile that is expected.
 PARTS_PER_TILE = 4
-"""Parts for every tile that is expected."""
 
 
 def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints:

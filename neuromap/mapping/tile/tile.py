@@ -88,10 +88,10 @@ class Planner:
 
 
 # Neurons that pairwise exceed a core's axons get one core each.
+# Rows of which pairs are looked at; of more none is.
 MOST = 4096
-"""Rows of which pairs are looked at; of more none is."""
+# Items that are compared at once.
 WORD = 64
-"""Items that are compared at once."""
 
 
 def rows_apart(indptr: NDArray[np.integer], items: NDArray[np.integer], n_items: int, room: int) -> Ints:

@@ -82,12 +82,12 @@ def _node_of(network: Legalised, population: Population) -> str:
 # own`` (docs/mapping.md).
 
 
+# Neurons of a cycle of which each is planned alone; of more, a source counts for one axon.
 MOST_PLANNED = 512
-"""Neurons of a cycle of which each is planned alone; of more, a source counts for one axon."""
+# Part of a core that its tiles ask for at least, from which on the neurons of a cycle are looked at one by one.
 NEAR = 0.5
-"""Part of a core that its tiles ask for at least, from which on the neurons of a cycle are looked at one by one."""
+# What floating point may add to a spectral radius or to a sum of cores.
 ROUNDING = 1e-6
-"""What floating point may add to a spectral radius or to a sum of cores."""
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,10 @@ def _of_neuron(
 # the program has whole coefficients A, and with demands b all copies are at least b'y where A'y <= N for every
 # neuron; where A'y <= 0 and b'y > 0, no number is enough. Multipliers that do not pass prove nothing, and none is
 # said.
+# Synapses on the cycle up to which the program is solved; some seconds.
 MOST_READS = 60_000
-"""Synapses on the cycle up to which the program is solved; some seconds."""
+# Multipliers are whole numbers of this part of the greatest, so that their sums fit 64 bits.
 _SCALE = 1 << 30
-"""Multipliers are whole numbers of this part of the greatest, so that their sums fit 64 bits."""
 
 
 def least_cores_of_neurons(
@@ -261,18 +261,18 @@ def _axons_alone(weights: Ints, core: CrossbarCore) -> int:
     return len(weights) if plan is None else plan.n_axons
 
 
+# Rounds in which the copies of a cycle may settle.
 ROUNDS = 40
-"""Rounds in which the copies of a cycle may settle."""
+# Rounds in which the nodes of a cycle are tiled anew; later, tiles that are too full are split where they can be.
 ANEW = 4
-"""Rounds in which the nodes of a cycle are tiled anew; later, tiles that are too full are split where they can be."""
+# Rounds in a row that ask for more new copies than the one before, from which on their growth is extrapolated.
 GROWING = 6
-"""Rounds in a row that ask for more new copies than the one before, from which on their growth is extrapolated."""
+# One neuron of a core in so many is left free in the last of these rounds, and when a node is tiled anew later.
 MARGIN = 16
-"""One neuron of a core in so many is left free in the last of these rounds, and when a node is tiled anew later."""
+# Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do.
 HOPELESS = 2
-"""Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do."""
+# Cores below which tiling is quick enough to go on: packing may still bring their number down a lot.
 MANY = 4096
-"""Cores below which tiling is quick enough to go on: packing may still bring their number down a lot."""
 
 
 def tile_all(

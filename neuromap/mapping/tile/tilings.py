@@ -256,8 +256,8 @@ def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, 
 # patterns (``neuromap.mapping.core.core_model``). How many have one is decided by which neurons go together.
 
 
+# Neurons that are looked at for the next place in a core, in their order.
 TRIED = 16
-"""Neurons that are looked at for the next place in a core, in their order."""
 
 
 def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | None:

@@ -15,10 +15,10 @@ from neuromap.render.svg import PHONE, Point, drawing, element, label, number, s
 from neuromap.report.figures.row import CoreMap
 from neuromap.simulation.noc.traffic import DIRECTIONS, LinkName
 
+# Colours of nodes; the next as many nodes have them in a paler shade, and from there on they repeat.
 COLOURS = 12
-"""Colours of nodes; the next as many nodes have them in a paler shade, and from there on they repeat."""
+# Cores up to which each is an element with a tooltip of its own; beyond, all of a node are one path.
 MOST_TOOLTIPS = 400
-"""Cores up to which each is an element with a tooltip of its own; beyond, all of a node are one path."""
 _MOST_NAMED = 24
 _LINE = 20.0
 _NAMED_SIDE = 30.0
@@ -187,8 +187,8 @@ def _diamond(x: float, y: float, r: float) -> str:
 # squares of several cores each.
 
 
+# Squares of a picture; a larger part of the board is drawn in blocks of cores.
 MOST_SQUARES = 4096
-"""Squares of a picture; a larger part of the board is drawn in blocks of cores."""
 _SIDE = 560.0
 _LARGEST, _SMALLEST = 72.0, 3.0
 _LEFT, _TOP, _BOTTOM = 54.0, 14.0, 44.0
@@ -369,13 +369,13 @@ def _step(least: float) -> int:
     return 1 if least <= 1 else int(2 ** math.ceil(math.log2(least)))
 
 
+# Colours of the scale.
 LOAD_CLASSES = 6
-"""Colours of the scale."""
 
 _STEPS = ((1, 0), (-1, 0), (0, -1), (0, 1))  # on paper, where y grows downwards
 _ASIDE = 0.14
+# Side of a square from which on links have heads.
 _ARROW_SIDE = 18.0
-"""Side of a square from which on links have heads."""
 
 
 def load_bounds(most: int) -> list[int]:

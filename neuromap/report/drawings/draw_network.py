@@ -23,13 +23,13 @@ from neuromap.render.svg import (
 from neuromap.render.table import fact_table
 from neuromap.rollout.pattern import RolloutPattern
 
+# Networks with more edges are not drawn: nobody could read it.
 MOST_EDGES = 150
-"""Networks with more edges are not drawn: nobody could read it."""
 _WIDTH, _HEIGHT = 84.0, 40.0
 _COLUMN = 150.0
 _MARGIN = 14.0
+# Height of a self-edge above its node.
 _LOOP = 30.0
-"""Height of a self-edge above its node."""
 
 
 def edge_class(streaming: int) -> str:
@@ -170,10 +170,10 @@ def _node(network: Network, name: str, centre: Point) -> str:
 
 
 _SWEEPS = 8
+# Vertical room of a node, and of a bend of a long edge.
 _GAP = {True: 66.0, False: 30.0}
-"""Vertical room of a node, and of a bend of a long edge."""
+# A node ``(name,)``, or a bend ``(source, target, layer)``.
 _Item = tuple[str, ...]
-"""A node ``(name,)``, or a bend ``(source, target, layer)``."""
 
 
 @dataclass(frozen=True)
@@ -312,8 +312,8 @@ def spread(wish: list[float], room: list[float]) -> list[float]:
     return [f + o for f, o in zip(flat, offset, strict=False)]
 
 
+# Size of the rollout window that reports draw.
 WINDOW = 3
-"""Size of the rollout window that reports draw."""
 _RADIUS = 14.0
 _COLUMN, _ROW = 74.0, 52.0
 _TOP = 40.0

@@ -23,10 +23,10 @@ from neuromap.rollout.pattern import RolloutPattern
 
 _LEFT, _TOP, _ROW, _HEAD = 150.0, 30.0, 34.0, 30.0
 _WIDTH = 640.0
+# Distances of the columns right of the plot, and the length of the longest bar of cores.
 _PERIOD, _CORES, _BAR = 40.0, 200.0, 110.0
-"""Distances of the columns right of the plot, and the length of the longest bar of cores."""
+# Width of the picture for telephones, what is left free at its sides, and the height of its rows.
 _NARROW, _NARROW_EDGE, _NARROW_ROW = 336.0, 14.0, 50.0
-"""Width of the picture for telephones, what is left free at its sides, and the height of its rows."""
 
 
 def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
@@ -227,11 +227,11 @@ def _nice(value: float) -> int:
     return int(next(m * power for m in (1, 2, 5, 10) if m * power >= value))
 
 
+# Ticks that a timeline shows at most; longer ones are not drawn.
 MOST_TICKS = 240
-"""Ticks that a timeline shows at most; longer ones are not drawn."""
 _TOP = 58.0
+# Width of a tick in which the number of a frame can be read.
 _NARROWEST = 23.0
-"""Width of a tick in which the number of a frame can be read."""
 _ROW, _CELL = 32.0, 22.0
 _X: TypeAlias = Callable[[float], float]
 

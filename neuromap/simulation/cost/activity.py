@@ -282,8 +282,8 @@ def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activit
 # other, so its busiest tick says how long a tick it needs.
 
 
+# Ticks times shares of cores that are counted at once; bounds the memory beside the program.
 _CELLS = 1 << 18
-"""Ticks times shares of cores that are counted at once; bounds the memory beside the program."""
 
 
 class WorkCounter:

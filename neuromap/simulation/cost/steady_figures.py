@@ -348,12 +348,12 @@ class SteadyActivity(SteadyFigures):
 # How far a figure spreads over several stimuli, and how well its mean is known.
 
 
+# Level of the confidence intervals.
 CONFIDENCE = 0.95
-"""Level of the confidence intervals."""
+# Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import.
 QUANTILES: Mapping[int, float] = ReadOnlyMapping(
     {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.1824463052837078, 4: 2.7764451051977934, 9: 2.262157162798205}
 )
-"""Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import."""
 
 
 @dataclass(frozen=True)

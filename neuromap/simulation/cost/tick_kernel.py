@@ -19,8 +19,8 @@ from neuromap.arrays.array_types import Ints
 from neuromap.compiling import cached
 
 Bytes = NDArray[np.uint8]
+# Neurons of a core whose spikes the bound takes to leave together, after the last of them.
 BLOCK = 64
-"""Neurons of a core whose spikes the bound takes to leave together, after the last of them."""
 
 
 class ClockTables(NamedTuple):

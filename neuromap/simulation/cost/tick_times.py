@@ -193,8 +193,8 @@ def _state(program: ChipProgram) -> ClockState:
 
 
 Which = Literal["measured", "bound"]
+# In a second.
 _FEMTOSECONDS = 1e15
-"""In a second."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,8 +80,8 @@ class Messages(NamedTuple):
     values: Ints
 
 
+# What engines hand out: spikes, or the messages of graded neurons.
 Sent: TypeAlias = Spikes | Messages
-"""What engines hand out: spikes, or the messages of graded neurons."""
 
 
 def values_of(sent: Sent) -> Ints | None:

@@ -42,10 +42,10 @@ from neuromap.simulation.engine.kernel.workspace import (
     make_scratch,
 )
 
+# Spike bits that one call of the kernel may write.
 _RECORD_BYTES = 1 << 23
-"""Spike bits that one call of the kernel may write."""
+# What one call of the kernel should take at most, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
 
 
 class CompiledRuns(ABC):
@@ -227,8 +227,8 @@ def run_together(
             thread.join()
 
 
+# Visits of cores below which starting threads costs more than it saves.
 _ALONE = 4096
-"""Visits of cores below which starting threads costs more than it saves."""
 
 
 _Workers = tuple[Team, list[Scratch]]

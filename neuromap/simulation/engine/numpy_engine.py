@@ -18,11 +18,11 @@ from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.engine.readable_engine import AxonRing
 
+# Purpose of the numbers that decide on the stochastic leak; axons are below.
 LEAK = 2**32
-"""Purpose of the numbers that decide on the stochastic leak; axons are below."""
 
+# Purpose of the numbers that are added to the thresholds.
 THRESHOLD = 2**32 + 1
-"""Purpose of the numbers that are added to the thresholds."""
 
 
 def mix(words: Words) -> Words:
@@ -86,12 +86,12 @@ class Noise:
         return rho(key[:, None], self._neurons if neurons is None else neurons)
 
 
+# Largest number of synapse bits that one byte can count.
 _LANE = 255
-"""Largest number of synapse bits that one byte can count."""
+# Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons).
 _ROWS = 1 << 13
-"""Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons)."""
+# Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider.
 _DRAWS = 1 << 10
-"""Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider."""
 
 
 class NumpyEngine(AxonRing):

@@ -75,10 +75,10 @@ class Exchange(Protocol):
         """Give rank 0 the array of every rank, each with one axis; other ranks get no array."""
 
 
+# Ticks that are run at once where no wire leads from rank to rank.
 _NO_END = 1 << 30
-"""Ticks that are run at once where no wire leads from rank to rank."""
+# Cores, axons, and what each carries where nodes send values.
 _Axons = tuple[NDArray[np.int32], ...]
-"""Cores, axons, and what each carries where nodes send values."""
 
 
 class _Block(NamedTuple):
@@ -347,8 +347,8 @@ def post_kernel() -> PostKernel:
 # What one rank runs: the program of its cores, and the wires that leave them for other ranks or come from there.
 
 
+# Cores whose wires are looked at together: bounds the memory.
 _AT_ONCE = 1024
-"""Cores whose wires are looked at together: bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
 # Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
 
 _LINE_BYTES = 64
+# Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little.
 _MOST_LAG = 3
-"""Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little."""
 
 
 class Meeting(NamedTuple):

@@ -309,14 +309,14 @@ def _renumbered(rows: Ints, cores: Ints) -> Ints:
 
 
 # Which rank has which cores: equal work, few wires between ranks, and neighbours on the board together.
+# Pairs of cores, shape (n, 2), and how many wires each has.
 _Wires = tuple[Ints, Ints]
-"""Pairs of cores, shape (n, 2), and how many wires each has."""
+# Cores whose wires are counted at once: bounds the memory.
 _AT_ONCE = 1024
-"""Cores whose wires are counted at once: bounds the memory."""
+# What visiting a core costs beside the axons that are fed: as much as so many of them.
 _VISIT = 64
-"""What visiting a core costs beside the axons that are fed: as much as so many of them."""
+# By how much of the work a cut may miss its share, where fewer wires cross it there.
 _SLACK = 0.02
-"""By how much of the work a cut may miss its share, where fewer wires cross it there."""
 
 
 def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:

@@ -34,10 +34,10 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import map_program
 from neuromap.simulation.mpi.rank_engine import Exchange
 
+# Times that a rank looks for what it waits for before it sleeps in between.
 _SPINS = 200
-"""Times that a rank looks for what it waits for before it sleeps in between."""
+# Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine.
 _NAP = 5e-5
-"""Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine."""
 
 
 def import_mpi() -> Any:
@@ -159,10 +159,10 @@ class MpiExchange:
 # its process, and the next run removes what notes of dead processes name.
 
 
+# Where Linux keeps memory that processes share by name.
 SHARED = Path("/dev/shm")
-"""Where Linux keeps memory that processes share by name."""
+# What MPICH and Open MPI call theirs; other names are never removed.
 _OF_MPI = re.compile(r"(mpich_|ucx_|vader_segment|sm_segment|osc_)[\w.-]+")
-"""What MPICH and Open MPI call theirs; other names are never removed."""
 
 
 def mapped_segments(process: str = "self") -> set[str]:
@@ -236,10 +236,10 @@ def _removed(number: int, name: str, used: set[str]) -> bool:
     return True
 
 
+# As many as a float holds.
 _STAMP_BYTES = 6
-"""As many as a float holds."""
+# Pieces of a file that are compared, and their length.
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 14
-"""Pieces of a file that are compared, and their length."""
 
 
 def load_on_ranks(path: str | Path, exchange: Exchange) -> ChipProgram:
@@ -266,21 +266,21 @@ def _stamp(path: Path) -> float:
     return float(int.from_bytes(digest.digest(), "little"))
 
 
+# More than a machine has cores for.
 MOST_RANKS = 1024
-"""More than a machine has cores for."""
+# In the environment of a process that MPI has started.
 _RANK_WORDS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-"""In the environment of a process that MPI has started."""
+# How long ranks that are interrupted may take to end.
 _SECONDS = 10.0
-"""How long ranks that are interrupted may take to end."""
 _INTERRUPTED = 130
 _OURS = re.compile(rb"neuromap( [a-z]+)?: ")
+# Lines of MPICH and Open MPI.
 _NOISE = re.compile(
     rb"={40,}$|=   .*|YOUR APPLICATION TERMINATED WITH |This typically refers to a problem with your application"
     rb"|Please see the FAQ page |\[(mpiexec|proxy[:\d]*)@|Abort\(\d+\) on node |\[[\w.-]+:\d+\] "
 )
-"""Lines of MPICH and Open MPI."""
+# Open MPI has its messages between two of these, on stderr.
 _RULE = re.compile(rb"-{60,}$")
-"""Open MPI has its messages between two of these, on stderr."""
 _SIGNAL = re.compile(rb"\(signal (\d+)\)|on signal (\d+)")
 
 

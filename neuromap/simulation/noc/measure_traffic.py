@@ -29,8 +29,8 @@ from neuromap.simulation.noc.traffic import (
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 _T = TypeVar("_T", bound=np.generic)
+# Neurons whose ways are looked at together.
 _CHUNK = 2**20
-"""Neurons whose ways are looked at together."""
 
 
 class TrafficCounter:

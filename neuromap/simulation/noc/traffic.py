@@ -107,8 +107,8 @@ def _count(places: Ints, shape: tuple[int, ...]) -> Ints:
 
 
 EAST, WEST, NORTH, SOUTH, IN, OUT = range(6)
+# Names of the links that leave a router, in the order of their numbers; "in" leads from the core to its router.
 DIRECTIONS = ("east", "west", "north", "south", "in", "out")
-"""Names of the links that leave a router, in the order of their numbers; "in" leads from the core to its router."""
 
 
 class LinkName(NamedTuple):
@@ -244,8 +244,8 @@ def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[n
 
 
 # How fast routers are, in router cycles, and in seconds where the chip file says it.
+# Relative error of the figures' quotients that is no reason for another cycle.
 _ROUNDING = 1e-9
-"""Relative error of the figures' quotients that is no reason for another cycle."""
 
 
 @dataclass(frozen=True)
@@ -471,8 +471,8 @@ class Traffic(ReadOnly, Card):
 # What leaves and enters the cores of a program while it runs, without regard to when it arrives.
 
 
+# Ticks whose spikes are counted together.
 _AT_ONCE = 32
-"""Ticks whose spikes are counted together."""
 
 
 class WireCounts(NamedTuple):

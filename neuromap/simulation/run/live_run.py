@@ -23,8 +23,8 @@ from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.stimulus import check_frames, input_sizes, value_ranges
 from neuromap.simulation.trace.trace import FrameClock
 
+# One frame of every input node, shape (size,): bool, or int32 where nodes send values.
 InputFrame = Mapping[str, NDArray[Any]]
-"""One frame of every input node, shape (size,): bool, or int32 where nodes send values."""
 
 
 class FrameSource(Protocol):
@@ -153,8 +153,8 @@ def _checked(name: str, values: ArrayLike, size: int, values_range: tuple[int, i
     return adopted(found.astype(np.bool_ if values_range is None else np.int32))
 
 
+# Spikes that the history keeps at most (about 100 MB).
 _MOST_SPIKES = 2**22
-"""Spikes that the history keeps at most (about 100 MB)."""
 _MOST_FRAMES = 2**62
 
 

@@ -31,8 +31,8 @@ from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
 from neuromap.simulation.trace.trace import Trace
 
+# Memory that the recorded spikes, or potentials, of a run may take.
 _MAX_BYTES = 2**32
-"""Memory that the recorded spikes, or potentials, of a run may take."""
 _SPIKE_BYTES = 24
 _NONE = Checkpoints()
 
@@ -187,12 +187,12 @@ def _write(
 
 
 # Running ticks in chunks and keeping of each what a recording asks for.
+# Host rows times ticks, and potentials times ticks, in a chunk.
 _CHUNK_VALUES = 2**24
-"""Host rows times ticks, and potentials times ticks, in a chunk."""
+# Spikes that the watched neurons could fire in a chunk.
 _CHUNK_SPIKES = 2**22
-"""Spikes that the watched neurons could fire in a chunk."""
+# What a chunk should take: an interrupt waits for its end, and so does the next news of progress.
 _CHUNK_SECONDS = 0.1
-"""What a chunk should take: an interrupt waits for its end, and so does the next news of progress."""
 
 
 class Recorder:

@@ -84,8 +84,8 @@ class SpikeLabels:
 # A run tick by tick: every spike that is sent, for whoever counts what a program does.
 
 
+# Neurons and host rows times ticks that are run before anything is handed out.
 _CHUNK_VALUES = 2**24
-"""Neurons and host rows times ticks that are run before anything is handed out."""
 
 
 class TickSpikes(NamedTuple):

@@ -230,11 +230,11 @@ _COMMANDS: Mapping[str, Callable[[Session, Document], None]] = ReadOnlyMapping(
 # ``Session``: a stage with a clock: it maps beside everything else, plays at a speed, says when something changed.
 
 
+# Ticks of the chip in a second of the clock on the wall.
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-"""Ticks of the chip in a second of the clock on the wall."""
 _BEAT = 0.05
+# Ticks that are replayed between two looks.
 _CATCH_UP = 200
-"""Ticks that are replayed between two looks."""
 
 
 class Session:

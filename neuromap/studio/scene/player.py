@@ -340,10 +340,10 @@ def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
     )
 
 
+# Ticks of which spikes are kept.
 HISTORY = 256
-"""Ticks of which spikes are kept."""
+# What the mapper may search for.
 _SECONDS = 60.0
-"""What the mapper may search for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.simulation.stimulus import value_ranges
 
 Kind = Literal["picture", "random", "stimulus"]
+# Values of all pictures together.
 MOST_PIXELS = 2**18
-"""Values of all pictures together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +65,12 @@ def _picture(name: str, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return found
 
 
+# Ticks that a recording holds.
 MOST_TICKS = 100_000
-"""Ticks that a recording holds."""
+# Changes that a recording holds.
 MOST_CHANGES = 5_000
-"""Changes that a recording holds."""
+# Edits that are in force at the same time.
 MOST_EDITS = 100
-"""Edits that are in force at the same time."""
 MOST_RUNS = 2
 
 
@@ -160,10 +160,10 @@ class Scene(Card):
         return next(mine, ())
 
 
+# Booleans; int32 of graded nodes.
 Bits = NDArray[Any]
-"""Booleans; int32 of graded nodes."""
+# Added to ticks where they seed a generator: a frame 0 may be sampled before tick 0.
 _BEFORE = 2**20
-"""Added to ticks where they seed a generator: a frame 0 may be sampled before tick 0."""
 
 
 class World:

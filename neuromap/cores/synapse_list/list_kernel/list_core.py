@@ -265,10 +265,10 @@ def _voltage(image: ListImage, state: ListState, at: int, tick: int, fired: int,
 
 
 _BIT = (1 << 40) - 1
+# Lists whose heads and whose synapses are asked for before they are spread; found by measurement.
 _FAR, _AHEAD = 20, 8
-"""Lists whose heads and whose synapses are asked for before they are spread; found by measurement."""
+# Cache lines of a list that are asked for at most; the processor's own prefetching finds the rest.
 _LINES = 8
-"""Cache lines of a list that are asked for at most; the processor's own prefetching finds the rest."""
 
 
 @inlined

@@ -26,8 +26,8 @@ from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
 # The cores of a program that are not bit-sliced, in the ordinary kernel: a state for each run, tick by tick.
 
 
+# Memory that the states of all runs may take.
 _STATE_BYTES = 1 << 26
-"""Memory that the states of all runs may take."""
 
 
 class OrdinaryCores:
@@ -92,10 +92,10 @@ class OrdinaryCores:
 
 _NAME = "the fast engine for stimuli side by side"
 _TILE = 64
+# Planes of spikes that one call of the kernel may write.
 _KEPT_BYTES = 1 << 21
-"""Planes of spikes that one call of the kernel may write."""
+# What one call of the kernel should take at most, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
 _NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 

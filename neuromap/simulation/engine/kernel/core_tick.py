@@ -212,11 +212,11 @@ def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> A
     return widen(int16, load(width, image.planes8, at))
 
 
+# Width of one group.
 _ONE = (0,)
-"""Width of one group."""
 _UNIFORM, _BYTES, _NOISE, _NOISY_WEIGHTS = Flag.UNIFORM, Flag.BYTES, Flag.NOISE, Flag.NOISY_WEIGHTS
+# Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; those of events are the axons.
 _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
-"""Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; those of events are the axons."""
 
 # Constants of the generator as signed numbers: lanes have no sign of their own, but Python's integers do.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+# Longest loops that are compiled for their length: 2048 neurons, 4096 axons.
 LONGEST = 64
-"""Longest loops that are compiled for their length: 2048 neurons, 4096 axons."""
 
 
 def as_extent(n: int) -> tuple[int, ...] | int:
@@ -29,11 +29,11 @@ def extent(size: tuple[int, ...] | int) -> int:
 
 
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
+# Bytes from which huge pages are asked for.
 _LARGE = 1 << 19
-"""Bytes from which huge pages are asked for."""
 
+# int32 values in the header of a core: one cache line.
 HEADER = 16
-"""int32 values in the header of a core: one cache line."""
 
 # Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).

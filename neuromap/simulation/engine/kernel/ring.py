@@ -18,8 +18,8 @@ from neuromap.simulation.engine.kernel.workspace import Team
 
 inlined = njit(**INLINED)
 
+# Records of an outbox whose words of the ring are asked for before they are set.
 _AHEAD = 64
-"""Records of an outbox whose words of the ring are asked for before they are set."""
 
 
 @inlined

@@ -25,8 +25,8 @@ from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch,
 
 inlined = njit(**INLINED)
 
+# Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick.
 MAX_TEAM = 64
-"""Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick."""
 
 
 def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:

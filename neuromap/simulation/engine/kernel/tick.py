@@ -67,8 +67,8 @@ inlined = njit(**INLINED)
 # Which path a core takes in a tick: 16 bits where that is exact (see ``memory_layout.py``), else the wide one.
 
 
+# Every so many ticks a wide core is asked whether it could be narrow.
 _NARROW_AGAIN = 64
-"""Every so many ticks a wide core is asked whether it could be narrow."""
 
 _WIDE_ONLY = Flag.WIDE_ONLY
 

@@ -131,8 +131,8 @@ def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
     return one_by_one
 
 
+# Set bits of a word of which there are seldom more: they are written without a branch.
 _OFTEN = 16
-"""Set bits of a word of which there are seldom more: they are written without a branch."""
 
 
 @intrinsic
