@@ -174,9 +174,9 @@ def train_for_chip(
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
         patterns = trained if task.learning is not None else task.patterns
-        n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        n_frames = frames_to_measure(task.over_time, done_of, task.options)
         found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
     shown = n_frames if task.options is options else options.frames
     first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)

@@ -31,7 +31,7 @@ from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
-from neuromap.training.torch.gates import GATE_RATE, Learning, Objective, mean_loss
+from neuromap.training.torch.gates import Learning, Objective, mean_loss
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -73,7 +73,9 @@ def train(
     objective = Objective(run.rollouts, run.over_time, options.frames, run.classes, run.learning)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
     if objective.gates is not None:
-        optimiser.add_param_group({"params": [*objective.gates.parameters()], "fixed": GATE_RATE})
+        optimiser.add_param_group(
+            {"params": [*objective.gates.parameters()], "fixed": objective.gate_rate(len(run.batches))}
+        )
     held = Together((model, objective))
     captured = CapturedSteps() if options.graphs else None
     progress = Progress()
