@@ -126,7 +126,6 @@ class SearchOptions(Value):
     @property
     def costs(self) -> tuple[Objective, ...]:
         """What is weighed against accuracy."""
-        # what reads candidates knows graphs, which no help text needs
-        from neuromap.explorer.candidates.asked import read_objectives
+        from neuromap.explorer.candidates.asked import read_objectives  # NumPy comes with it, and help is to be light
 
         return tuple(one for one in read_objectives(self.objectives, "objective") if one != ACCURACY)
