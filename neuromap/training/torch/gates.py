@@ -168,6 +168,12 @@ class Learning:
         return self.weight_time * shares.steps + self.weight_cores * cores
 
 
+def mean_loss(scores: Tensor, labels: Tensor) -> Tensor:
+    """Give the mean cross-entropy of single frames (Fischer, Köhler, Pfeil 2018, section 4)."""
+    # shapes: scores (frames, batch, classes); labels (batch,)
+    return functional.cross_entropy(scores.float().flatten(0, 1), labels.repeat(len(scores)))
+
+
 class Objective(nn.Module):
     """The loss of a run over time, and what is learned with it beside the weights."""
 
@@ -248,7 +254,7 @@ class Objective(nn.Module):
         # shapes: scores (frames, batch, classes); labels (batch,)
         labels = labels.to(scores.device)
         if shares.is_mean:
-            loss = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)))
+            loss = mean_loss(scores, labels)
             return loss, float(loss.detach())
         weights = scores.new_tensor(shares.shares)[:, None].expand(-1, len(labels))
         held = None if shares.held is None else torch.full_like(labels, shares.held)
