@@ -202,7 +202,7 @@ _MOST_GESTURES = 1000
 _HEADER_END = b"#!END-HEADER\r\n"
 _MOST_OF_HEADER = 2**16
 _WORDS = ("size", "offset", "overflow", "capacity", "number", "valid")
-_PACKET = np.dtype([("type", "<u2"), ("source", "<u2"), *((word, "<u4") for word in _WORDS)])
+_BLOCK = np.dtype([("type", "<u2"), ("source", "<u2"), *((word, "<u4") for word in _WORDS)])
 _POLARITY = 1
 
 
@@ -296,22 +296,22 @@ def aedat_events(name: str, data: bytes) -> _Events:
         raise InputError(f"{show(name)}: is {kind or 'not a recording in AEDAT 3.1'}; expected one, with its header")
     place, found = end + len(_HEADER_END), [np.zeros((0, 3), np.int64)]
     while place < len(data):
-        if place + _PACKET.itemsize > len(data):
-            raise InputError(f"{show(name)}: ends within the head of a packet; fetch it again")
-        (packet,) = np.frombuffer(data, _PACKET, 1, place)
-        place += _PACKET.itemsize
-        size, number = int(packet["size"]), int(packet["number"])
+        if place + _BLOCK.itemsize > len(data):
+            raise InputError(f"{show(name)}: ends within the head of a block; fetch it again")
+        (block,) = np.frombuffer(data, _BLOCK, 1, place)
+        place += _BLOCK.itemsize
+        size, number = int(block["size"]), int(block["number"])
         if place + size * number > len(data) or (not size and number):
             raise InputError(
-                f"{show(name)}: a packet at byte {place} has {number} events of {size} bytes, {len(data) - place} "
+                f"{show(name)}: a block at byte {place} has {number} events of {size} bytes, {len(data) - place} "
                 "bytes are left; fetch it again"
             )
-        if packet["type"] == _POLARITY:
+        if block["type"] == _POLARITY:
             if size != 8:
-                raise InputError(f"{show(name)}: a packet at byte {place} has events of {size} bytes; allowed are 8")
+                raise InputError(f"{show(name)}: a block at byte {place} has events of {size} bytes; allowed are 8")
             pairs = np.frombuffer(data, "<u4", 2 * number, place).reshape(-1, 2).astype(np.int64)
             pairs = pairs[pairs[:, 0] & 1 == 1]  # others were taken back
-            late = np.full(len(pairs), int(packet["overflow"]) << 31)
+            late = np.full(len(pairs), int(block["overflow"]) << 31)
             found.append(np.stack([pairs[:, 0], pairs[:, 1], late], axis=1))
         place += size * number
     bits, time, late = np.concatenate(found).T

@@ -11,8 +11,8 @@ from neuromap.errors import NeuromapError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+# Processes of this machine, at most.
 MOST_PROCESSES = 1024
-"""Processes of this machine, at most."""
 
 
 class Ahead(Generic[Job, Result]):

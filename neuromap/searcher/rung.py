@@ -27,7 +27,7 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import not_failed, not_lost
-from neuromap.jobs.fingerprint import fingerprint_of_chip
+from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern

@@ -144,6 +144,12 @@ def train_for_chip(
     require_parts(images)
     task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
+    if options.precision != "float32" or options.graphs:
+        asked = "graphs" if options.graphs else f"precision {options.precision}"
+        raise InputError(
+            f"training: {asked}: for a chip sums of integers are trained, exact in float32 only, and means that go on "
+            f"from step to step; drop {'--graphs' if options.graphs else '--precision'}"
+        )
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
     from neuromap.training.torch.train import Run, take_weights, train
@@ -168,9 +174,9 @@ def train_for_chip(
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
         patterns = trained if task.learning is not None else task.patterns
-        n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        n_frames = frames_to_measure(task.over_time, done_of, task.options)
         found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
     shown = n_frames if task.options is options else options.frames
     first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)
@@ -260,7 +266,7 @@ def _task(
     encoding = _encoding(network, images)
     asked_for = options
     require_onset(images, options)
-    over_time, learning = objective_of(given_rollout, rollouts, options, chip)
+    over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
     asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
     lines = (*choice.lines, *chosen)
@@ -273,6 +279,7 @@ def _task(
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of([one.pattern for one in trained], images["train"], learning)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)
     if network.is_graded:
         if hardware.no_bias:

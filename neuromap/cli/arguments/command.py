@@ -23,8 +23,8 @@ from neuromap.errors import InputError, NetworkError, NeuromapError
 from neuromap.options import COMMON, Option, named, options_of
 
 Asked = TypeVar("Asked")
+# What typer makes of words, by the type of an option; all else is text, which the option itself reads.
 _READ_BY_TYPER = {"bool": bool, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
-"""What typer makes of words, by the type of an option; all else is text, which the option itself reads."""
 
 
 class Given(dict[str, Any], Generic[Asked]):
@@ -160,7 +160,7 @@ def _chips(_: typer.Context) -> Iterable[str]:
 def _patterns(_: typer.Context) -> Iterable[str]:
     """Give the patterns of the network file that was typed before."""
     # nothing is parsed up to an option without its value, so that file is looked for among the words
-    from neuromap.files.toml_file import read_toml
+    from neuromap.files.toml_table import read_toml
     from neuromap.network.network import RESERVED_PATTERNS
     from neuromap.network.network_file import MAX_FILE_BYTES
 
@@ -179,6 +179,7 @@ def _formats(_: typer.Context) -> Iterable[str]:
 
 
 _EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
+# By what stands for the value.
 _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "CHIP": _chips,
     "NAME|PATH": _chips,
@@ -188,12 +189,11 @@ _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "EXECUTIONS": lambda _: _EXECUTIONS,
     "FORMAT": _formats,
 }
-"""By what stands for the value."""
 
 # What is shown: ``--help`` and ``--help-all``.
 
+# Columns of help pages.
 WIDTH = 80
-"""Columns of help pages."""
 
 
 class Command(TyperCommand):

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, EVERY, LIMIT, NETWORK, SOURCES, chip_file_of
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.arguments.options import AS_JSON, EVERY, LIMIT, NETWORK, SOURCES, check_destinations, chip_file_of
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.searcher.options import SearchOptions
