@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, SureAnswers, SureMargin, seconds_of
-from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record_of
+from neuromap.render.document import COUNT, EXECUTION, NUMBER, PART, PATTERN, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain
-from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.table import Column, Table, csv_text
 
 DOCUMENT = document(
@@ -43,8 +42,8 @@ DOCUMENT = document(
     ).optional(at=lambda found: found.sure or None),
     chosen_margin=record_of(SureMargin, wanted=PART, right_when_sure=PART).optional,
 )
+# Give it as plain values; times are since the onset of the stimulus, costs per frame.
 to_dict = DOCUMENT.of
-"""Give it as plain values; times are since the onset of the stimulus, costs per frame."""
 
 
 def to_csv(found: Accuracy) -> str:
@@ -71,8 +70,8 @@ _SURE: tuple[Column[SureAnswers], ...] = (
     ),
     Column("accuracy", lambda one: f"{100 * one.accuracy:.2f} %"),
 )
+# Of a curve that are printed; the JSON document has all.
 _MOST_MARGINS = 12
-"""Of a curve that are printed; the JSON document has all."""
 
 
 def render_text(found: Accuracy, width: int = 100) -> str:

@@ -29,13 +29,13 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
+from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
+# Images over which costs are means, spread evenly over the set.
 _COSTED = 16
-"""Images over which costs are means, spread evenly over the set."""
 
 
 def accuracy_on_chip(
@@ -285,12 +285,12 @@ def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images:
 # Frames of labelled images for a network: which input, which output, which part of the run is decided on.
 
 
+# Neurons times images for which the reference is computed at once: more would not fit the caches.
 _VALUES = 2**21
-"""Neurons times images for which the reference is computed at once: more would not fit the caches."""
+# Images whose frames are in memory at a time; as many as the fast engine takes side by side.
 _AT_ONCE = 512
-"""Images whose frames are in memory at a time; as many as the fast engine takes side by side."""
+# Frames that are decided on, at most; as in training.
 MOST_FRAMES = 1_000
-"""Frames that are decided on, at most; as in training."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from neuromap.errors import InputError
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout

@@ -6,13 +6,21 @@ import re
 from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    DATA,
+    EXECUTION,
+    NETWORK,
+    PATTERN,
+    check_destinations,
+    chosen_chip,
+    read_pattern,
+)
+from neuromap.cli.arguments.run_options import check_run_length
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.options import option

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, LIMIT
+from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, progress_bar, text_console
 from neuromap.options import argument, option
 
 EXAMPLES = """\
