@@ -47,7 +47,8 @@ def test_the_page_has_the_figures_of_the_results(study):
         for pattern in study.PATTERNS:
             points = DONE["by_tick"][f"{name} {pattern}"]
             shown = [
-                f"{points[tick - 1]['accuracy']:.3f} ± {points[tick - 1]['standard_error']:.3f}" for tick in (3, 6, 9, 12)
+                f"{points[tick - 1]['accuracy']:.3f} ± {points[tick - 1]['standard_error']:.3f}"
+                for tick in (3, 6, 9, 12)
             ]
             cores = ", ".join(str(DONE["runs"][f"{name} {pattern} {seed}"]["cores"]) for seed in study.SEEDS)
             row = rf"\| {name}, {pattern} \| {cores} \| " + r" \| ".join(map(re.escape, shown))
