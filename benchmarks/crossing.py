@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import neuromap as nm
-from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.rollout.schedule.tick_seconds import Seconds, seconds_of_ticks
 from neuromap.simulation.cost.frame_work import count_frame_work
 

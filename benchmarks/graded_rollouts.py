@@ -14,9 +14,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from neuromap.report.document import to_dict
+
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
-from neuromap.report.document import to_dict
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "benchmarks" / "results" / "graded_rollouts.json"

@@ -23,7 +23,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.choose_phases import TimedRollout, choose_phases
+from neuromap.mapping.partition.partition_rollout import TimedRollout, choose_phases
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import build_network
 from neuromap.rollout.schedule.cheapest_phases import move_ranges

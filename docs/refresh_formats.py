@@ -51,7 +51,7 @@ output and every spike was equal. [Traces](traces.md) were read back with the ot
 
 ```python
 from neuromap.formats.ranc import read_json
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 
 def outputs_of(config, input_file, n_ticks):

@@ -27,8 +27,8 @@ _HOMES = {
     "check_program": "hardware.checker",
     "explore": "explorer.explore",
     "from_nir": "exchange.nir.import_nir",
-    "from_onnx": "exchange.layers.onnx_file",
-    "from_torch": "exchange.layers.torch_module",
+    "from_onnx": "exchange.layers.take_graph",
+    "from_torch": "exchange.layers.take_graph",
     "latency_report": "report.latency",
     "lift": "proof.lift",
     "list_chips": "hardware.chip.chip_file",
@@ -39,11 +39,12 @@ _HOMES = {
     "load_schema": "render.schemas",
     "load_trace": "simulation.trace.load_trace",
     "map_rollout": "mapping.map_rollout",
-    "measure_activity": "simulation.cost.measure_activity",
+    "measure_activity": "simulation.cost.activity",
     "measure_steady_activity": "simulation.cost.steady_figures",
     "prove": "proof.prove",
     "random_frames": "simulation.stimulus",
     "reference": "simulation.reference_frames",
+    "search": "searcher.race",
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
@@ -70,6 +71,7 @@ _ROOMS = (
     "quantise",
     "report",
     "rollout",
+    "searcher",
     "simulation",
     "sweep",
     "training",
@@ -93,14 +95,15 @@ if TYPE_CHECKING:
     from neuromap import quantise as quantise
     from neuromap import report as report
     from neuromap import rollout as rollout
+    from neuromap import searcher as searcher
     from neuromap import simulation as simulation
     from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
     from neuromap.cores.crossbar.program import Program as Program
     from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
-    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.take_graph import from_onnx as from_onnx
+    from neuromap.exchange.layers.take_graph import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto
@@ -129,7 +132,8 @@ if TYPE_CHECKING:
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
-    from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
+    from neuromap.searcher.race import search as search
+    from neuromap.simulation.cost.activity import measure_activity as measure_activity
     from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.reference_frames import reference as reference
     from neuromap.simulation.run.simulate import simulate as simulate

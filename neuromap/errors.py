@@ -40,8 +40,8 @@ __all__ = [
 ]
 
 
+# Characters of a message, and how many of them are its end, where the remedy stands.
 _LONGEST, _TAIL = 2000, 500
-"""Characters of a message, and how many of them are its end, where the remedy stands."""
 
 
 class NeuromapError(Exception):

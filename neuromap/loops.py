@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 _Int = TypeVar("_Int", bound=np.integer[Any])
 R = TypeVar("R")
+# Items looked at up to which the plain loop is quicker than loading what was compiled.
 INTERPRETED = 30_000
-"""Items looked at up to which the plain loop is quicker than loading what was compiled."""
+# The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond.
 WITHOUT_COMPILER = 1_000_000
-"""The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
 
 
 def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:

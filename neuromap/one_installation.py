@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import sys
 
+# What is installed to get this package.
 DISTRIBUTION = "neuromap-rollouts"
-"""What is installed to get this package."""
 
 _NAMESAKE = "neuromap-"
+# Where our program starts; up to 0.1.0 our own distribution was called neuromap, too.
 _OUR_ENTRY = "neuromap.cli.entry"
-"""Where our program starts; up to 0.1.0 our own distribution was called neuromap, too."""
 
 
 def refuse_namesake() -> None:

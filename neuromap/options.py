@@ -26,14 +26,14 @@ Second = TypeVar("Second")
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
 
+# Flags and what stands for the value, before two spaces; the help.
 _TEXT = re.compile(r"(?:((?:--?[a-z][a-z-]*(?:, ?|/)?)*) ?(\S*)  )?(.+)", re.DOTALL)
-"""Flags and what stands for the value, before two spaces; the help."""
+# By the first word of a field's type.
 _CHECKS: Mapping[str, Callable[..., Any]] = {"int": whole_number, "float": real_number, "bool": yes_or_no}
-"""By the first word of a field's type."""
+# Bounds beyond it are told to nobody.
 _HUGE = 2**53
-"""Bounds beyond it are told to nobody."""
+# The group of options that ``--help`` shows in full.
 COMMON = "common"
-"""The group of options that ``--help`` shows in full."""
 
 
 @dataclass(frozen=True)

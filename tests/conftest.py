@@ -10,6 +10,7 @@ pytest_plugins = [
     "same_examples",
     "imported_once",
     "warm_compile",
+    "kept_readers",
     "small_networks",
     "interleaved_networks",
     "short_streams",

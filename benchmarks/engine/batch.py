@@ -19,9 +19,8 @@ import numpy as np
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
 _CORES, _INPUTS, _OUTPUTS = 64, 784, 40

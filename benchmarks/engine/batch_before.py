@@ -30,7 +30,7 @@ from benchmarks.engine.batch import program_with_ports
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.engine.engine import make_engine
 
 found = {}
 

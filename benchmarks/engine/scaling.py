@@ -18,7 +18,7 @@ from typing import Any
 
 from neuromap.bench.bench import bench
 from neuromap.bench.characterisation import characterisation_program
-from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import progress_bar
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
 from neuromap.simulation.engine.engine_choice import thread_count

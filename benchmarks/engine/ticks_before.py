@@ -35,7 +35,7 @@ import numpy as np
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.engine.engine import make_engine
 
 for line in sys.stdin:
     what = json.loads(line)

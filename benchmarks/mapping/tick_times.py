@@ -24,12 +24,11 @@ from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph
 from benchmarks.mapping.many_targets import groups_of, layers_of
 from neuromap.cores.synapse_list import balance_cores
 from neuromap.cores.synapse_list.balance_cores import Balance, Rates
-from neuromap.cores.synapse_list.block_starts import Layout
 from neuromap.cores.synapse_list.fill_cores import partition_groups
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
-from neuromap.cores.synapse_list.recorded_work import RecordedWork
+from neuromap.cores.synapse_list.recorded_work import Layout, RecordedWork
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.mapping.options.budget import Budget
 
 Ints = NDArray[np.int64]

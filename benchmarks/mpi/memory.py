@@ -56,9 +56,8 @@ def main() -> None:
     sampler.start()
     from neuromap.simulation.engine.engine import HostEvents
     from neuromap.simulation.engine.engine_choice import EngineChoice
-    from neuromap.simulation.mpi.mpi_exchange import MpiExchange
     from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
-    from neuromap.simulation.mpi.start_ranks import load_on_ranks
+    from neuromap.simulation.mpi.start_ranks import MpiExchange, load_on_ranks
 
     exchange, began = MpiExchange(), time.perf_counter()
     chip = RankEngine(load_on_ranks(asked.program, exchange), exchange, EngineChoice(threads=1))

@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.engine.engine import Engine, EngineState, HostEvents
+from neuromap.simulation.engine.engine import Engine, EngineState, HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.mpi.mpi_exchange import MpiExchange
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
+from neuromap.simulation.mpi.start_ranks import MpiExchange
 
 _WARM_UP = 20
 _MICRO = 1e6

@@ -9,9 +9,8 @@ from measure import Stopwatch, arguments, report
 
 import neuromap
 from neuromap.hardware.program_file import load_program
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.fast_engine import FastEngine
 
 

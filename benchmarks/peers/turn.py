@@ -17,9 +17,8 @@ import numpy as np
 
 from benchmarks.peers.catalogue import Peer
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["Failure", "difference", "reference_counts", "ticks_for", "turn"]
 

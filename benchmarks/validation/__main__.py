@@ -31,9 +31,8 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import load_program
 from neuromap.mapping.options.options import Pins
-from neuromap.simulation.cost.activity import energy_counts
+from neuromap.simulation.cost.activity import WorkCounter, energy_counts
 from neuromap.simulation.cost.energy import energy_of
-from neuromap.simulation.cost.measure_activity import WorkCounter
 from neuromap.simulation.cost.tick_times import tick_clock
 from neuromap.simulation.noc.traffic import WireSums
 from neuromap.simulation.run.tick_run import run_ticks

@@ -16,7 +16,7 @@ _STAGES = {
     "importing": ("<frozen importlib._bootstrap>", "_find_and_load"),
     "legalising": ("mapping/legalise/legalise.py", "legalise"),
     "tiling": ("mapping/tile/tile_all.py", "tile_all"),
-    "filling cores": ("mapping/partition/share_cores.py", "share_cores"),
+    "filling cores": ("mapping/partition/partition.py", "share_cores"),
     "packing tiles": ("mapping/partition/partition.py", "pack"),
     "placement": ("mapping/place/place.py", "place"),
     "bounds": ("mapping/bounds/lower_bounds.py", "core_bound"),

@@ -61,6 +61,49 @@ def decide(spikes: NDArray[Any], classes: int, *, summed: bool = False) -> NDArr
     return named
 
 
+def leads_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """Say by how much the class that is named leads, in the sum of all frames up to each.
+
+    Parameters
+    ----------
+    spikes, classes
+        As for :func:`votes_of`; frames are the axis before the last.
+
+    Returns
+    -------
+    ndarray of int64, shape (...)
+        Votes before the next class; 0 where two lead together, and where there is one class all its votes.
+    """
+    votes = votes_of(spikes, classes).cumsum(axis=-2)
+    if classes == 1:
+        return votes[..., 0]
+    second, first = np.moveaxis(np.partition(votes, -2, axis=-1)[..., -2:], -1, 0)
+    found: NDArray[np.int64] = first - second
+    return found
+
+
+def frames_of_answers(leads: NDArray[np.int64], margin: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Give the frame in which every image is answered: the first that leads by the margin, else the last.
+
+    Parameters
+    ----------
+    leads : ndarray of int64, shape (images, frames)
+        Of :func:`leads_of`.
+    margin : int
+        In votes, or values.
+
+    Returns
+    -------
+    frames : ndarray of int64, shape (images,)
+        From 0 on.
+    is_sure : ndarray of bool, shape (images,)
+        Whether the margin was reached at all.
+    """
+    reached: NDArray[np.bool_] = leads >= margin
+    is_sure: NDArray[np.bool_] = np.asarray(reached.any(axis=1))
+    return np.where(is_sure, reached.argmax(axis=1), leads.shape[1] - 1), is_sure
+
+
 @dataclass(frozen=True)
 class FrameAccuracy:
     """One frame of the output.
@@ -100,9 +143,62 @@ def moment_text(moment: float, *, is_timed: bool) -> str:
     return f"after {seconds(moment)}" if is_timed else f"at tick {moment:g}"
 
 
-def seconds_of(frame: FrameAccuracy) -> str:
-    """Write what stands behind the ticks of a frame: their time, where it was measured."""
-    return "" if frame.seconds is None else f" = {seconds(frame.seconds)}"
+def seconds_of(known: FrameAccuracy | SureAnswers) -> str:
+    """Write what stands behind ticks: their time, where it was measured."""
+    return "" if known.seconds is None else f" = {seconds(known.seconds)}"
+
+
+@dataclass(frozen=True)
+class SureAnswers:
+    """Answers that are given as soon as they are sure, and at the last frame where they never are.
+
+    Attributes
+    ----------
+    margin : int
+        By so many votes, or values, the named class leads in the sum of all frames so far.
+    accuracy : float
+        Fraction of all images that are named rightly.
+    tick : float
+        Mean over the images of the tick of their answer, since the onset of the stimulus.
+    update_step : float or None
+        The same in update steps; ``None`` where the schedule is made in ticks.
+    sure : float
+        Fraction of the images whose answer was sure, by the last frame.
+    right_when_sure : float or None
+        Fraction of these that are named rightly; ``None`` where there are none.
+    seconds : float or None
+        The mean tick in seconds, where ticks last as long as their work.
+    """
+
+    margin: int
+    accuracy: float
+    tick: float
+    update_step: float | None
+    sure: float
+    right_when_sure: float | None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SureMargin:
+    """A margin that was chosen on images that nothing else is measured on.
+
+    Attributes
+    ----------
+    wanted : float
+        Fraction of the sure answers that are to be right.
+    margin : int
+        The least with which they are, on these images.
+    right_when_sure : float
+        What it reaches there.
+    images : int
+        Number of these images.
+    """
+
+    wanted: float
+    margin: int
+    right_when_sure: float
+    images: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +229,10 @@ class Accuracy(Documented, Tabled):
         Whether nodes send values, so that ``spikes`` are messages.
     summed : bool
         Whether a frame decides with all before it.
+    sure : tuple of SureAnswers
+        By margin, where answers are to be given as soon as they are sure.
+    chosen_margin : SureMargin or None
+        Where the margin was chosen on training images.
     """
 
     network: str
@@ -155,6 +255,8 @@ class Accuracy(Documented, Tabled):
     joules: float | None
     is_graded: bool = False
     summed: bool = False
+    sure: tuple[SureAnswers, ...] = field(default=(), repr=False)
+    chosen_margin: SureMargin | None = None
 
     _called = "an accuracy"
     _forms = ("neuromap.accuracy.forms",)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, seconds_of
-from neuromap.render.document import COUNT, NUMBER, PART, TEXT, const, document, each, record_of
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, SureAnswers, SureMargin, seconds_of
+from neuromap.render.document import COUNT, EXECUTION, NUMBER, PART, PATTERN, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain
-from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.table import Column, Table, csv_text
 
 DOCUMENT = document(
@@ -30,9 +29,21 @@ DOCUMENT = document(
     images_of_costs=COUNT(at="n_costed"),
     summed=const(True).optional(at=lambda found: found.summed or None),
     frames=each(record_of(FrameAccuracy, update_step=NUMBER.or_null, accuracy=PART, seconds=NUMBER.optional)),
+    sure=each(
+        record_of(
+            SureAnswers,
+            accuracy=PART,
+            tick=NUMBER,
+            update_step=NUMBER.or_null,
+            sure=PART,
+            right_when_sure=PART.or_null,
+            seconds=NUMBER.optional,
+        )
+    ).optional(at=lambda found: found.sure or None),
+    chosen_margin=record_of(SureMargin, wanted=PART, right_when_sure=PART).optional,
 )
+# Give it as plain values; times are since the onset of the stimulus, costs per frame.
 to_dict = DOCUMENT.of
-"""Give it as plain values; times are since the onset of the stimulus, costs per frame."""
 
 
 def to_csv(found: Accuracy) -> str:
@@ -50,6 +61,19 @@ _COLUMNS: tuple[Column[FrameAccuracy], ...] = (
 )
 
 
+_SURE: tuple[Column[SureAnswers], ...] = (
+    Column("lead\n[votes]", lambda one: str(one.margin), left=True),
+    Column("answered at\n[tick, mean]", lambda one: f"{one.tick:.2f}{seconds_of(one)}"),
+    Column("sure", lambda one: f"{100 * one.sure:.2f} %"),
+    Column(
+        "right\nwhen sure", lambda one: "-" if one.right_when_sure is None else f"{100 * one.right_when_sure:.2f} %"
+    ),
+    Column("accuracy", lambda one: f"{100 * one.accuracy:.2f} %"),
+)
+# Of a curve that are printed; the JSON document has all.
+_MOST_MARGINS = 12
+
+
 def render_text(found: Accuracy, width: int = 100) -> str:
     """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
     sent, most = ("messages", "the greatest value") if found.is_graded else ("spikes", "most spikes")
@@ -57,10 +81,35 @@ def render_text(found: Accuracy, width: int = 100) -> str:
     return (
         f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
         f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
+        f"{_sure_text(found, width)}"
         f"cores: {found.cores:,}; first response {found.first_response} ticks{seconds_of(found.frames[0])}; sampling "
         f"frequency {plain(found.sampling_frequency)} Hz\n"
         f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} {sent}, "
         f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
         f"a frame names the class with {most} of {found.output} {where}, the lowest of equals; frame 1 is the first "
         "response; steps and ticks since the onset of the stimulus\n"
+    )
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{100 * part:.2f} %"
+
+
+def _sure_text(found: Accuracy, width: int) -> str:
+    """Write accuracy and time of answers that are given as soon as they are sure, by the lead that they ask for."""
+    if not found.sure:
+        return ""
+    last, few = len(found.sure) - 1, min(len(found.sure), _MOST_MARGINS)
+    rows = [found.sure[round(k * last / max(1, few - 1))] for k in range(few)]
+    shown = "" if few == len(found.sure) else f"; {few} of {len(found.sure)} leads, --json has all"
+    chosen = ""
+    if (one := found.chosen_margin) is not None:
+        chosen = (
+            f"a lead of {one.margin} was chosen on {one.images:,} training images: the least whose sure answers are "
+            f"right to {100 * one.wanted:g} % there ({100 * one.right_when_sure:.2f} %)\n"
+        )
+    return (
+        f"{Table(_SURE, rows).text(width)}\n\n"
+        f"answers as soon as one class leads by so many votes in all frames so far, else at frame "
+        f"{found.frames[-1].frame}{shown}\n{chosen}\n"
     )

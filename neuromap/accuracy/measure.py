@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, decide
+from neuromap.accuracy.accuracy import (
+    Accuracy,
+    FrameAccuracy,
+    SureAnswers,
+    SureMargin,
+    decide,
+    frames_of_answers,
+    leads_of,
+)
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
@@ -21,13 +29,13 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.frame_seconds import ResponseSeconds
 from neuromap.simulation.cost.steady_figures import measure_steady_activity
+from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
+# Images over which costs are means, spread evenly over the set.
 _COSTED = 16
-"""Images over which costs are means, spread evenly over the set."""
 
 
 def accuracy_on_chip(
@@ -38,6 +46,8 @@ def accuracy_on_chip(
     *,
     summed: bool = False,
     at: Sequence[int] | None = None,
+    sure: int | float | str | None = None,
+    training: ImageSet | None = None,
     seed: int = 0,
     engine: str = "fast",
     threads: int | None = None,
@@ -64,6 +74,12 @@ def accuracy_on_chip(
         Whether a frame decides with all before it, from the first response on: for networks whose values are rates.
     at : sequence of int, optional
         Those of the frames that are told, from 1 to ``n_frames``; all by default.
+    sure : int, float or "all", optional
+        Answer as soon as the named class leads by this margin in the sum of all frames so far, else at the last of
+        ``n_frames``; ``"all"`` tries every margin. A fraction below 1 takes the least margin with which sure answers
+        to the images of ``training`` are right that often.
+    training : ImageSet, optional
+        On which a margin is chosen; never the images that are measured.
     seed : int
         Of what the encoding draws: image k has the same frames whatever else is run.
     engine, threads, noise_seed, progress
@@ -90,14 +106,24 @@ def accuracy_on_chip(
         if progress is not None:
             progress(done, n_images)
 
-    batch = simulate_batch(program, shown.portions(), progress=tell, **how)  # type: ignore[arg-type]
-    spikes = batch.frames(shown.output)[:, shown.first :]
+    def answers(to: ImageFrames) -> NDArray[Any]:
+        batch = simulate_batch(program, to.portions(), progress=tell, **how)  # type: ignore[arg-type]
+        return batch.frames(to.output)[:, to.first :]
+
+    require_margin(sure, n_frames, images, training)
+    asked, chosen = sure, None
+    if isinstance(asked, float) and training is not None:
+        chosen = _chosen_margin(asked, answers(ImageFrames.of(rollout, training, n_frames, seed)), training)
+        asked = chosen.margin
+    spikes = answers(shown)
     costed = np.unique(np.linspace(0, n_images - 1, min(_COSTED, n_images)).astype(np.int64))
     stimuli = shown.stimuli(costed)
     each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
     costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
     times, clock = _times(rollout, program, shown), ResponseSeconds(program, costs.seconds)
     found = _by_frame(times, _correct(spikes, images, summed=summed), n_images)
+    seconds = [clock.of(tick) for _, tick in times] if program.chip.is_timed else None
+    early = () if asked is None else _sure_answers(asked, spikes, images, times, seconds)
     frames = tuple(found[number - 1] for number in told)
     if program.chip.is_timed:
         frames = tuple(replace(frame, seconds=clock.of(frame.tick)) for frame in frames)
@@ -122,7 +148,74 @@ def accuracy_on_chip(
         joules=costs.joules_per_frame,
         is_graded=rollout.network.is_graded,
         summed=summed,
+        sure=early,
+        chosen_margin=chosen,
     )
+
+
+# Sure answers: by a margin that is given, by all of them, or by one that training images choose.
+
+
+def require_margin(sure: int | float | str | None, n_frames: int, images: ImageSet, training: ImageSet | None) -> None:
+    """Refuse what is no margin, or nothing to choose one by."""
+    if sure is None:
+        return
+    if n_frames == 1:
+        raise InputError(f"sure {sure}: of 1 frame every answer is the first; ask for more frames (--frames)")
+    if isinstance(sure, float) and 0 < sure < 1:
+        if training is None or (training.part, training.name) == (images.part, images.name):
+            given = "none are given" if training is None else f"part {images.part} is what is measured"
+            raise InputError(
+                f"sure {sure:.6g}: a margin is chosen on training images, and {given}; give others, or a lead in votes"
+            )
+    elif sure != "all" and (isinstance(sure, str) or whole_number("sure", sure) < 0):
+        raise InputError(f"sure {show(sure)}: must be votes, 0 or more, all, or a fraction below 1 such as 0.95")
+
+
+def _chosen_margin(wanted: float, spikes: NDArray[Any], images: ImageSet) -> SureMargin:
+    """Choose the least margin with which sure answers are right so often."""
+    found = _sure_answers("all", spikes, images, [(None, 0)] * spikes.shape[1])
+    rated = [(one.right_when_sure, one.margin) for one in found if one.right_when_sure is not None]
+    enough = [(right, margin) for right, margin in rated if right >= wanted]
+    if not enough:
+        right, margin = max(rated)
+        raise InputError(
+            f"sure = {100 * wanted:g} %: no lead makes sure answers to the {len(images.images):,} {images.part} images "
+            f"right so often; the most is {100 * right:.2f} %, by {margin} votes; ask for less, or for more frames"
+        )
+    right, margin = min(enough, key=lambda one: one[1])
+    return SureMargin(wanted, margin, right, len(images.images))
+
+
+def _sure_answers(
+    asked: int | float | str,
+    spikes: NDArray[Any],
+    images: ImageSet,
+    times: Sequence[tuple[int | None, int]],
+    seconds: Sequence[float | None] | None = None,
+) -> tuple[SureAnswers, ...]:
+    """Answer by one margin, or by all that differ: from the first frame always to the last frame always."""
+    classes = len(images.classes)
+    named, leads = decide(spikes, classes, summed=True), leads_of(spikes, classes)
+    margins = [0, *(np.unique(leads[:, :-1]) + 1).tolist()] if asked == "all" else [int(asked)]
+    steps = None if times[0][0] is None else np.array([step for step, _ in times], float)
+    ticks, each = np.array([tick for _, tick in times], float), np.arange(len(leads))
+    found = []
+    for margin in margins:
+        frames, is_sure = frames_of_answers(leads, margin)
+        right = named[each, frames] == images.labels
+        found.append(
+            SureAnswers(
+                margin=margin,
+                accuracy=float(right.mean()),
+                tick=float(ticks[frames].mean()),
+                update_step=None if steps is None else float(steps[frames].mean()),
+                sure=float(is_sure.mean()),
+                right_when_sure=float(right[is_sure].mean()) if is_sure.any() else None,
+                seconds=None if seconds is None else float(np.array(seconds, float)[frames].mean()),
+            )
+        )
+    return tuple(found)
 
 
 def _told(at: Sequence[int] | None, n_frames: int) -> list[int]:
@@ -192,12 +285,12 @@ def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images:
 # Frames of labelled images for a network: which input, which output, which part of the run is decided on.
 
 
+# Neurons times images for which the reference is computed at once: more would not fit the caches.
 _VALUES = 2**21
-"""Neurons times images for which the reference is computed at once: more would not fit the caches."""
+# Images whose frames are in memory at a time; as many as the fast engine takes side by side.
 _AT_ONCE = 512
-"""Images whose frames are in memory at a time; as many as the fast engine takes side by side."""
+# Frames that are decided on, at most; as in training.
 MOST_FRAMES = 1_000
-"""Frames that are decided on, at most; as in training."""
 
 
 @dataclass(frozen=True)

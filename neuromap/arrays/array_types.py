@@ -10,5 +10,5 @@ from numpy.typing import NDArray
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+# Words of bits.
 Words: TypeAlias = NDArray[np.uint64]
-"""Words of bits."""

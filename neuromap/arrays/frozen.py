@@ -13,8 +13,8 @@ from neuromap.errors import InputError, NeuromapError
 
 _T = TypeVar("_T", bound=np.generic)
 
+# Bytes up to which a copy lies in ``bytes``, which nobody can write to: quicker to make than an owner.
 _SMALL = 2**16
-"""Bytes up to which a copy lies in ``bytes``, which nobody can write to: quicker to make than an owner."""
 
 
 class _Owner:
@@ -32,10 +32,10 @@ class _Owner:
         self.__array_interface__ = interface
 
 
+# Whose memory NumPy lends read-only: an array that lies there can be unlocked by nobody.
 _LOCKS = (_Owner, bytes)
-"""Whose memory NumPy lends read-only: an array that lies there can be unlocked by nobody."""
+# What holds no array.
 _PLAIN = (int, float, str, bool, type(None))
-"""What holds no array."""
 
 
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:

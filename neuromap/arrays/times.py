@@ -10,8 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TypeAlias
 
+# Ticks or update steps, exact.
 Time: TypeAlias = int | Fraction
-"""Ticks or update steps, exact."""
 
 
 def whole(time: Time) -> Time:

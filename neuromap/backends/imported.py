@@ -9,10 +9,10 @@ from typing import Any
 from neuromap.arrays.value import Value
 from neuromap.network.network import Network
 from neuromap.quantise import forms as quantise_forms
-from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, const, document, each, record
-from neuromap.render.parts import another
+from neuromap.render.document import COUNT, FLAG, NUMBER, TEXT, another, const, document, each, record
 
 _QUANTISATION = another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.")
+# Stands here because it is described where Brian2 is not installed, too.
 BRIAN2_REPORT = document(
     "brian2-report",
     format=const("neuromap brian2 report 1"),
@@ -34,7 +34,6 @@ BRIAN2_REPORT = document(
     quantisation=_QUANTISATION.by(quantise_forms.to_dict),
     is_exact=FLAG,
 )
-"""Stands here because it is described where Brian2 is not installed, too."""
 
 
 @dataclass(frozen=True, eq=False)

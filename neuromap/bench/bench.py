@@ -18,33 +18,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.bench.bench_report import (
-    Activity,
-    Bandwidth,
-    BenchReport,
-    BenchRun,
-    Caches,
-    InCache,
-    Spread,
-    Stream,
-    Timing,
-    measure_caches,
-    this_machine,
-)
+from neuromap.bench import bench_report
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.program.structure import program_tensors
-from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals
+from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__
 
+# Days of work.
 _MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4
-"""Days of work."""
+# An engine is asked for so much at a time: an interrupt need not wait longer.
 _BLOCK_SECONDS = 0.25
-"""An engine is asked for so much at a time: an interrupt need not wait longer."""
 
 
 def bench(
@@ -59,7 +46,7 @@ def bench(
     settings: Sequence[Sequence[tuple[str, object]]] | None = None,
     same_kind: Sequence[Callable[[int], Program]] | None = None,
     progress: Callable[[str, int, int], object] | None = None,
-) -> BenchReport:
+) -> bench_report.BenchReport:
     """Measure the ticks of programs, each on every number of threads.
 
     Parameters
@@ -100,10 +87,10 @@ def bench(
         If two numbers of threads do not give equal totals: a defect of the engine.
     """
     rounds = _checked(programs, engine, threads, ticks, seconds, rounds)
-    machine = this_machine()
+    machine = bench_report.this_machine()
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    stream = Stream(machine)
-    caches = measure_caches() if EngineChoice(engine).kind.is_compiled else None
+    stream = bench_report.Stream(machine)
+    caches = bench_report.measure_caches() if EngineChoice(engine).kind.is_compiled else None
     makers = same_kind if same_kind is not None and caches is not None else [None] * len(programs)
     total = (len(programs) * len(threads) + sum(make is not None for make in makers)) * (rounds + 1)
     step = 0
@@ -134,7 +121,7 @@ def bench(
             small[-1] = session = open_session(make(_cores_within(caches, group[0])), engine, 1)
             session.calibrate(rounds, ticks, seconds, _BLOCK_SECONDS)
 
-    streams: dict[int, list[Bandwidth]] = {count: [] for count in threads}
+    streams: dict[int, list[bench_report.Bandwidth]] = {count: [] for count in threads}
     for _ in range(rounds):
         for group, smaller in zip(groups, small, strict=True):
             for session in [*group, *([] if smaller is None else [smaller])]:
@@ -144,7 +131,7 @@ def bench(
             streams[count].append(stream.measure(count))
     tell("measuring")
     bandwidths = {
-        count: Bandwidth(
+        count: bench_report.Bandwidth(
             float(np.median([b.read for b in found])),
             float(np.median([b.update for b in found])),
         )
@@ -155,22 +142,24 @@ def bench(
         _run(group, bandwidths, tuple(label), _in_cache(smaller))
         for group, label, smaller in zip(groups, labels, small, strict=True)
     )
-    return BenchReport(__version__, date, machine, caches, engine, rounds, scaling, runs)
+    return bench_report.BenchReport(__version__, date, machine, caches, engine, rounds, scaling, runs)
 
 
-def _cores_within(caches: Caches, session: Session) -> int:
+def _cores_within(caches: bench_report.Caches, session: Session) -> int:
     """How many cores like those of a program stay in half of the near cache; the rest is for what else is touched."""
     assert session.footprint is not None
     per_core = max(1, session.footprint.hot_bytes // session.program.n_cores)
     return max(1, min(session.program.n_cores, caches.near_bytes // 2 // per_core))
 
 
-def _in_cache(session: Session | None) -> InCache | None:
+def _in_cache(session: Session | None) -> bench_report.InCache | None:
     if session is None or session.footprint is None or not session.measured_visits:
         return None
     visits = session.measured_visits / session.ticks_measured
-    return InCache(
-        session.program.n_cores, session.footprint.hot_bytes, Spread.of([seconds / visits for seconds in session.wall])
+    return bench_report.InCache(
+        session.program.n_cores,
+        session.footprint.hot_bytes,
+        bench_report.Spread.of([seconds / visits for seconds in session.wall]),
     )
 
 
@@ -196,10 +185,10 @@ def _checked(
 
 def _run(
     group: Sequence[Session],
-    bandwidths: dict[int, Bandwidth],
+    bandwidths: dict[int, bench_report.Bandwidth],
     settings: tuple[tuple[str, object], ...],
-    in_cache: InCache | None,
-) -> BenchRun:
+    in_cache: bench_report.InCache | None,
+) -> bench_report.BenchRun:
     first = group[0]
     require_equal_totals(group)
     program, ticks = first.program, first.ticks_measured
@@ -214,7 +203,7 @@ def _run(
             footprint.spike_bytes * per_tick[0],
         )
         moved = float(sum(parts))
-    return BenchRun(
+    return bench_report.BenchRun(
         name=program.name,
         chip=program.chip.name,
         settings=settings,
@@ -223,16 +212,16 @@ def _run(
         synapses=sum(int(np.bitwise_count(core).sum()) for core in program.crossbar),
         tick_seconds=program.chip.tick_seconds,
         ticks_per_round=first.ticks_per_round,
-        activity=Activity(per_tick[0], per_tick[1], per_tick[2], visits),
+        activity=bench_report.Activity(per_tick[0], per_tick[1], per_tick[2], visits),
         program_bytes=sum(array.nbytes for array in program_tensors(program).values()),
         hot_bytes=None if footprint is None else footprint.hot_bytes,
         bytes_per_tick=moved,
         in_cache=in_cache,
         timings=tuple(
-            Timing(
+            bench_report.Timing(
                 threads=session.threads,
-                tick=Spread.of(session.wall),
-                cpu=Spread.of(session.cpu),
+                tick=bench_report.Spread.of(session.wall),
+                cpu=bench_report.Spread.of(session.cpu),
                 bandwidth=bandwidths[session.threads],
                 load_seconds=session.load_seconds,
                 compile_seconds=session.compile_seconds,
@@ -245,10 +234,10 @@ def _run(
 # A session: one engine that is loaded, warmed up and timed round by round.
 
 
+# Host rows times turns that are laid out at once.
 _HOST_VALUES = 2**24
-"""Host rows times turns that are laid out at once."""
+# The calibration doubles its ticks until they take so long.
 _WARM_SECONDS = 0.02
-"""The calibration doubles its ticks until they take so long."""
 
 
 class Session:

@@ -21,8 +21,8 @@ from neuromap.render.value import Card, Documented, Printed
 # The machine that a bench ran on, and how fast its memory streams.
 
 _LEAST_BUFFER = 2**28
+# A buffer is at least so many times the last-level cache, so that streams come from memory.
 _CACHES = 4
-"""A buffer is at least so many times the last-level cache, so that streams come from memory."""
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_FILE = Path("/proc/cpuinfo")
 
@@ -158,12 +158,12 @@ def _last_level_cache() -> int | None:
 #
 # A chain of reads at random places, each of which says where the next one is, takes as long as one read takes. While
 # the places fit a cache that time hardly grows with their number.
+# Words of 64 bits in a cache line, of which one is read.
 _LINE = 8
-"""Words of 64 bits in a cache line, of which one is read."""
 _LEAST, _MOST = 1 << 14, 1 << 26
 _READS, _REPEATS = 4000, 9
+# How many times as long as in the smallest buffer a read may take, and how long beside one of the largest.
 _NEAR, _LAST = 4.0, 0.5
-"""How many times as long as in the smallest buffer a read may take, and how long beside one of the largest."""
 
 
 @dataclass(frozen=True)
@@ -225,12 +225,12 @@ def _follow() -> Any:
     return cached(follow_chain)
 
 
+# The times that a bench speaks of.
 TIME_AXIS = {
     "tick_seconds": "network time: the length of a tick on the chip",
     "wall": "wall-clock time on this machine",
     "cpu": "time of all threads on this machine's CPUs together",
 }
-"""The times that a bench speaks of."""
 
 
 @dataclass(frozen=True)

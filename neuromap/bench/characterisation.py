@@ -30,8 +30,8 @@ from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
 # The drive of the characterisation network: leak and threshold that make a neuron fire at a rate.
+# Least threshold: far above what the noise adds in one tick, so that the leak sets the rate.
 _THRESHOLD = 50
-"""Least threshold: far above what the noise adds in one tick, so that the leak sets the rate."""
 
 
 class Drive(NamedTuple):
@@ -65,12 +65,12 @@ def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
 
 
 _T = TypeVar("_T", bound=np.generic)
+# Crossbar rows that are drawn at once; bounds the memory beside the program itself.
 _ROWS = 1 << 14
-"""Crossbar rows that are drawn at once; bounds the memory beside the program itself."""
+# Bytes of a cache line; a crossbar that starts on one is read in whole lines.
 _LINE = 64
-"""Bytes of a cache line; a crossbar that starts on one is read in whole lines."""
+# Streams of random bits: what one of them draws does not depend on how much the others take.
 _CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
-"""Streams of random bits: what one of them draws does not depend on how much the others take."""
 
 
 @dataclass(frozen=True)

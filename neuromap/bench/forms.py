@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neuromap.bench.bench_report import (
-    TIME_AXIS,
-    Activity,
-    BenchReport,
-    BenchRun,
-    Caches,
-    InCache,
-    Machine,
-    Spread,
-    Timing,
-)
+from neuromap.bench import bench_report
 from neuromap.files.messages import counted
 from neuromap.render.document import (
     AMOUNT,
@@ -42,15 +32,15 @@ if TYPE_CHECKING:
 class _Timed(NamedTuple):
     """A timing with its run."""
 
-    run: BenchRun
-    timing: Timing
+    run: bench_report.BenchRun
+    timing: bench_report.Timing
 
 
-def _timed(run: BenchRun) -> list[_Timed]:
+def _timed(run: bench_report.BenchRun) -> list[_Timed]:
     return [_Timed(run, timing) for timing in run.timings]
 
 
-_SPREAD = define("spread", record_of(Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
+_SPREAD = define("spread", record_of(bench_report.Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
 _LIMIT = AMOUNT.or_null
 _DISTANCE = AMOUNT.or_null
 _TIMING = record(
@@ -78,9 +68,9 @@ _RUN = record(
     tick_seconds=RATE,
     rate_hz=AMOUNT,
     ticks_per_round=POSITIVE,
-    per_tick=record_of(Activity, spikes=AMOUNT, axon_events=AMOUNT, synaptic_events=AMOUNT, visits=AMOUNT.or_null)(
-        at="activity"
-    ),
+    per_tick=record_of(
+        bench_report.Activity, spikes=AMOUNT, axon_events=AMOUNT, synaptic_events=AMOUNT, visits=AMOUNT.or_null
+    )(at="activity"),
     program_bytes=POSITIVE,
     hot_bytes=COUNT.or_null,
     hot_bytes_per_core=AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
@@ -93,16 +83,16 @@ DOCUMENT = document(
     format=const("neuromap-bench-1"),
     neuromap_version=TEXT(at="version"),
     date=TEXT,
-    machine=record_of(Machine, cpus=POSITIVE, memory_bytes=INTEGER.or_null, cache_bytes=INTEGER.or_null),
-    caches=record_of(Caches).or_null,
+    machine=record_of(bench_report.Machine, cpus=POSITIVE, memory_bytes=INTEGER.or_null, cache_bytes=INTEGER.or_null),
+    caches=record_of(bench_report.Caches).or_null,
     engine=TEXT,
     rounds=POSITIVE,
     scaling=TEXT.or_null,
-    time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: TIME_AXIS),
+    time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: bench_report.TIME_AXIS),
     runs=each(define("run", _RUN), minItems=1),
 )
+# Give it as plain values.
 to_dict = DOCUMENT.of
-"""Give it as plain values."""
 
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -135,22 +125,22 @@ def _ratio(value: float | None) -> str:
     return _NOT_KNOWN if value is None else f"{value:.3g}"
 
 
-def _once(spent: float, timing: Timing) -> str:
+def _once(spent: float, timing: bench_report.Timing) -> str:
     """Write a time that is spent once, with the number of ticks that it is worth."""
     return f"{spent:.3g} = {_count(spent / timing.tick.median)} ticks"
 
 
-def _compiled(timing: Timing) -> str:
+def _compiled(timing: bench_report.Timing) -> str:
     if timing.compile_seconds is None:
         return _NOT_KNOWN
     return "from cache" if timing.compile_seconds == 0 else _once(timing.compile_seconds, timing)
 
 
-def _quartiles(spread: Spread) -> str:
+def _quartiles(spread: bench_report.Spread) -> str:
     return f"{_milliseconds(spread.low)} to {_milliseconds(spread.high)}"
 
 
-def _figures(run: BenchRun) -> list[tuple[str, str, Callable[[Timing], str]]]:
+def _figures(run: bench_report.BenchRun) -> list[tuple[str, str, Callable[[bench_report.Timing], str]]]:
     """Name, unit and how to write it, of every figure of a timing."""
     first = counted(run.timings[0].threads, "thread")
     return [
@@ -171,7 +161,7 @@ def _figures(run: BenchRun) -> list[tuple[str, str, Callable[[Timing], str]]]:
     ]
 
 
-def _run_table(run: BenchRun) -> Table[tuple[str, str, Callable[[Timing], str]]]:
+def _run_table(run: bench_report.BenchRun) -> Table[tuple[str, str, Callable[[bench_report.Timing], str]]]:
     named = (
         Column[Any]("figure", lambda figure: figure[0], left=True),
         Column[Any]("unit", lambda figure: figure[1], left=True),
@@ -179,12 +169,12 @@ def _run_table(run: BenchRun) -> Table[tuple[str, str, Callable[[Timing], str]]]
     return Table([*named, *(_column(timing) for timing in run.timings)], _figures(run))
 
 
-def _column(timing: Timing) -> Column[Any]:
+def _column(timing: bench_report.Timing) -> Column[Any]:
     return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
 
 
+# Numbers of threads whose figures stand in columns of their own, where the table is brief.
 _SIDE_BY_SIDE = 2
-"""Numbers of threads whose figures stand in columns of their own, where the table is brief."""
 _SCALING: tuple[Column[_Timed], ...] = (
     Column("cores", lambda of: f"{of.run.cores}"),
     Column("rate\n[Hz]", lambda of: f"{of.run.rate_hz:.3g}"),
@@ -210,17 +200,17 @@ _SCALING: tuple[Column[_Timed], ...] = (
 )
 
 
-def scaling_table(report: BenchReport) -> Table[_Timed]:
+def scaling_table(report: bench_report.BenchReport) -> Table[_Timed]:
     """Give one row for every program and number of threads; times are wall clock."""
     return Table(_SCALING, [of for run in report.runs for of in _timed(run)], repeated=(0, 1, 3))
 
 
-def to_notebook(report: BenchReport) -> str:
+def to_notebook(report: bench_report.BenchReport) -> str:
     """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock."""
     return scaling_table(report).html(f"engine {report.engine}; {machine_line(report.machine)}; {report.date}", names=0)
 
 
-def machine_line(machine: Machine) -> str:
+def machine_line(machine: bench_report.Machine) -> str:
     """Say in one line what figures were taken on."""
     parts = [f"{machine.cpu}, {machine.cpus} CPU{'s' if machine.cpus != 1 else ''}"]
     if machine.memory_bytes is not None:
@@ -231,20 +221,20 @@ def machine_line(machine: Machine) -> str:
     return "; ".join(parts)
 
 
-def _caches_line(caches: Caches) -> str:
+def _caches_line(caches: bench_report.Caches) -> str:
     """Say what was measured of the caches."""
     near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
     return f"caches, measured on 1 thread: {near} near, {last} in all"
 
 
-def _in_cache_line(found: InCache) -> str:
+def _in_cache_line(found: bench_report.InCache) -> str:
     return (
         f"in cache: {counted(found.cores, 'core')} of this kind, {_bytes(found.hot_bytes)} hot, take "
         f"{found.visit.median * 1e9:.3g} ns of wall clock per core and tick on 1 thread"
     )
 
 
-def _run_lines(run: BenchRun) -> list[str]:
+def _run_lines(run: bench_report.BenchRun) -> list[str]:
     done = run.activity
     visited = "" if done.visits is None else f", {plain(round(done.visits, 1))} of {counted(run.cores, 'core')} visited"
     moved = f"bytes moved per tick: {_bytes(run.bytes_per_tick)}"
@@ -260,7 +250,7 @@ def _run_lines(run: BenchRun) -> list[str]:
     ]
 
 
-def _notes(report: BenchReport) -> list[str]:
+def _notes(report: bench_report.BenchReport) -> list[str]:
     notes = []
     cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
     load = report.machine.load_average
@@ -272,7 +262,7 @@ def _notes(report: BenchReport) -> list[str]:
     return notes
 
 
-def print_bench(report: BenchReport, console: Console, *, every: bool = True) -> None:
+def print_bench(report: bench_report.BenchReport, console: Console, *, every: bool = True) -> None:
     """Print the tables with what they hold for; or what is read first of them."""
     from rich.text import Text
 
@@ -301,6 +291,6 @@ def print_bench(report: BenchReport, console: Console, *, every: bool = True) ->
         line(text)
 
 
-def render_text(report: BenchReport, width: int = 160) -> str:
+def render_text(report: bench_report.BenchReport, width: int = 160) -> str:
     """Print a bench into a string."""
     return printed(lambda console: print_bench(report, console), width)

@@ -58,6 +58,7 @@ def _program(
     """Map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove their latency."""
 
 
+# What the help of the program says of each; the module of a command is called as it is.
 COMMANDS = {
     "rollouts": "Count and list rollout patterns, with times.",
     "chips": "List packaged chips, or show one in full.",
@@ -68,6 +69,7 @@ COMMANDS = {
     "prove": "Prove a program for every input.",
     "report": "Compare patterns: responses, cores, energy.",
     "explore": "Find the best rollouts: Pareto fronts.",
+    "search": "Train patterns and weights together: which is right most often.",
     "sweep": "Run many combinations into one store.",
     "accuracy": "Accuracy over ticks.",
     "faults": "Measure the effect of faults.",
@@ -80,9 +82,8 @@ COMMANDS = {
     "lift": "Turn a program back into a network.",
     "new": "Write a chip, network or sweep file to start from.",
 }
-"""What the help of the program says of each; the module of a command is called as it is."""
+# But for words that are Python's.
 _MODULES = {"import": "import_command", "export": "export_command"}
-"""But for words that are Python's."""
 
 
 class _Commands(TyperGroup):

@@ -36,19 +36,18 @@ if TYPE_CHECKING:
     from neuromap.mapping.tile.tilings import MappingContext
     from neuromap.network.spiking_neuron import IntegerNeuron
     from neuromap.rollout.schedule.rollout import Rollout
-    from neuromap.simulation.cost.measure_activity import CoreShares
+    from neuromap.simulation.cost.activity import CoreShares
     from neuromap.simulation.engine.engine import Engine
     from neuromap.simulation.engine.engine_choice import EngineChoice
-    from neuromap.simulation.mpi.exchange import Exchange
-    from neuromap.simulation.mpi.rank_engine import RemoteWires
+    from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
     from neuromap.verification.wave import Wiring
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
 
+# Kind of the cores of a chip file that names none.
 DEFAULT = "crossbar"
-"""Kind of the cores of a chip file that names none."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, uniform
 from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show
-from neuromap.files.npz import read_npz
+from neuromap.files.unpacked import read_npz
 
 _MOST_BYTES = 2**30
 _MOST_CLASSES = 2**16

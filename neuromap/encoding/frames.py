@@ -20,8 +20,8 @@ from neuromap.network.weights import as_pair, output_length, show_shape
 from neuromap.render.value import Card
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_] | NDArray[np.int32]
+# Entries that patches of a layer hold at once.
 _CHUNK = 2**22
-"""Entries that patches of a layer hold at once."""
 
 
 def encode(
@@ -255,15 +255,15 @@ def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
 
 
 Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer", "value", "rate"]
+# Codes by which intensities become frames; ``real`` and ``value`` give no spikes.
 CODES: tuple[str, ...] = get_args(Code)
-"""Codes by which intensities become frames; ``real`` and ``value`` give no spikes."""
 Shown: TypeAlias = Literal["still", "track"]
+# What frames show: one picture, or consecutive pictures of one track.
 SHOWN: tuple[str, ...] = get_args(Shown)
-"""What frames show: one picture, or consecutive pictures of one track."""
+# Greatest standard deviation of the noise; intensities are 0 to 1.
 MAX_NOISE = 100.0
-"""Greatest standard deviation of the noise; intensities are 0 to 1."""
+# Most levels: an intensity has no more values.
 MAX_LEVELS = 256
-"""Most levels: an intensity has no more values."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ _HOMES = {
     "Note": "imported",
     "export_file": "formats",
     "from_nir": "nir.import_nir",
-    "from_onnx": "layers.onnx_file",
-    "from_torch": "layers.torch_module",
+    "from_onnx": "layers.take_graph",
+    "from_torch": "layers.take_graph",
     "import_file": "formats",
     "to_neo": "spike_traces",
     "to_nir": "nir.export_nir",
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
     from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
-    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.take_graph import from_onnx as from_onnx
+    from neuromap.exchange.layers.take_graph import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.perfetto_trace import to_perfetto as to_perfetto

@@ -130,8 +130,8 @@ def export_file(
     return found
 
 
+# Stands in every README.md of an export.
 _SIGN = b"\nWritten by neuromap: "
-"""Stands in every README.md of an export."""
 
 
 def _require_no_others(folder: Path, found: Exported) -> None:
@@ -216,6 +216,7 @@ class Format:
         return imported(f"format {self.called}", "neuromap.{}:{}".format(*self.function.rsplit(".", 1)), InputError)
 
 
+# Formats that can be read, by the name that commands take.
 IMPORT_FORMATS: Registry[Format] = Registry(
     "format",
     "neuromap.import_formats",
@@ -275,7 +276,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
     InputError,
     Format,
 )
-"""Formats that can be read, by the name that commands take."""
+# Formats that can be written, by the name that commands take.
 EXPORT_FORMATS: Registry[Format] = Registry(
     "format",
     "neuromap.export_formats",
@@ -373,4 +374,3 @@ EXPORT_FORMATS: Registry[Format] = Registry(
     InputError,
     Format,
 )
-"""Formats that can be written, by the name that commands take."""

@@ -17,8 +17,8 @@ from neuromap.network.network_file import load_network
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.quantise.rate import RateNetwork, to_rates
 
+# Images of the training part on which values are found.
 _SHOWN = 1_000
-"""Images of the training part on which values are found."""
 
 
 def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, data: str | None = None) -> Imported:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.argument_checks import path_given
@@ -29,18 +29,16 @@ from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import StoredWeights
 from neuromap.registry import require_package
 
+# Steps of a potential in a unit.
 STEPS = 64
-"""Steps of a potential in a unit."""
 _DEFAULTS = {
     "threshold": 0.0, "reset": 0.0, "leak_decay": 1.0, "input_decay": 0.0, "bias": 0.0, "potential": 0.0,
     "refractory_delay": 0.0, "reverse_threshold": 0.0, "reverse_reset": 0.0,
 }  # fmt: skip
+# Modes that are taken over, the default first.
 _MODES = {"reset_mode": ("hard", "soft"), "reverse_reset_mode": ("none", "saturate")}
-"""Modes that are taken over, the default first."""
+# Attributes of neurons whose spikes come from outside.
 _FED = ("spikes", "rate", "poisson")
-"""Attributes of neurons whose spikes come from outside."""
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) -> Imported:

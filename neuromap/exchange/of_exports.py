@@ -26,8 +26,8 @@ DOCUMENT = document(
     refused=NOTES,
     written_to=TEXT.elsewhere,
 )
+# Give it as plain values, without the contents of its files.
 to_dict = DOCUMENT.of
-"""Give it as plain values, without the contents of its files."""
 
 
 def render_text(found: Exported, width: int = 100) -> str:

@@ -11,8 +11,11 @@ from neuromap.network.network import Network
 from neuromap.quantise import forms as quantise_forms
 from neuromap.render.document import (
     COUNT,
+    EDGE,
+    FILE,
     NULL,
     TEXT,
+    another,
     any_of,
     by_name,
     const,
@@ -23,7 +26,6 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import plain
-from neuromap.render.parts import EDGE, FILE, another
 from neuromap.render.table import Column, Table, print_findings, print_rest, print_text
 
 if TYPE_CHECKING:
@@ -69,8 +71,8 @@ DOCUMENT = document(
     "import",
     any_of(_NETWORK, _SCRIPT).by(_NETWORK.write),
 )
+# Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``.
 to_dict = DOCUMENT.of
-"""Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``."""
 
 
 def error_text(note: Note) -> str:

@@ -2,21 +2,245 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from neuromap.exchange.draw_errors import MOST_ROWS, draw_errors
-from neuromap.exchange.findings import findings, is_exact
 from neuromap.exchange.imported import Imported, Note
-from neuromap.exchange.of_imports import NOTES, error_text, to_dict
+from neuromap.exchange.of_imports import NOTES, error_text, note_text, to_dict
 from neuromap.files.messages import counted
-from neuromap.quantise.forms import quantisation_tables
-from neuromap.quantise.quantisation import NodeErrors
+from neuromap.quantise.forms import error_percent, quantisation_tables
+from neuromap.quantise.forms import error_percent as percent
+from neuromap.quantise.quantisation import NodeErrors, Quantisation, TrainDistance
+from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import data_block, page_script, render_page
-from neuromap.render.svg import drawing, element, inline_image, label, shorten, standalone
+from neuromap.render.svg import drawing, element, inline_image, label, number, shorten, standalone
 from neuromap.render.table import Column, Table, csv_text, fact_table
 from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
+
+# Notes that are told in sentences; of more it says how many.
+_MOST_NOTES = 3
+
+
+def is_exact(found: Imported) -> bool:
+    """Whether nothing was approximated, put into integers or left out."""
+    return not found.approximated and not found.refused and found.quantisation is None
+
+
+def findings(found: Imported) -> dict[str, tuple[str, ...]]:
+    """Say what became of an import."""
+    said = {"Taken over": _sentences(_taken(found), *_work_said(found))}
+    if found.quantisation is not None:
+        said[f"In the integers of {found.quantisation.chip}"] = _sentences(*_price(found.quantisation))
+    if found.approximated:
+        said["Approximated"] = _told(found.approximated)
+    if found.refused:
+        said["Left out"] = _told(found.refused)
+    return said
+
+
+def _sentences(*texts: str) -> tuple[str, ...]:
+    return tuple(f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" for text in texts)
+
+
+def _taken(found: Imported) -> str:
+    network = found.network
+    if network.is_spiking:
+        kind = "a spiking network"
+    elif network.is_graded and all(edge.transform is not None for edge in network.edges.values()):
+        kind = "a graded network, with integer weights"
+    elif all(edge.transform is not None for edge in network.edges.values()):
+        kind = "a network in frame code, with weights and thresholds"
+    elif any(node.shape is not None for node in network.nodes.values()):
+        kind = "a structure with shapes, without weights: patterns and times hold, nothing of it can be mapped"
+    else:
+        kind = "a structure without shapes: patterns and times hold, nothing of it can be mapped"
+    neurons = sum(node.size for node in network.nodes.values() if node.shape is not None)
+    size = f" of {_many(neurons, 'neuron')}" if neurons else ""
+    return f"{counted(len(network.nodes), 'node')}{size} and {counted(len(network.edges), 'edge')} became {kind}"
+
+
+def _many(number: int, what: str) -> str:
+    return counted(number, what).replace(str(number), f"{number:,}")
+
+
+def _work_said(found: Imported) -> tuple[str, ...]:
+    total = sum(found.work.values())
+    if not total:
+        return ()
+    most = max(found.work, key=lambda name: found.work[name])
+    text = f"a frame takes {total:,} multiply-accumulates"
+    if len(found.work) > 1:
+        text += f"; {most} does most, {percent(found.work[most] / total)} of them"
+    return (text,)
+
+
+def _price(price: Quantisation) -> tuple[str, ...]:
+    said = []
+    errors = []
+    if price.edges:
+        worst = max(price.edges, key=lambda edge: edge.weight_error)
+        errors.append(f"weights are off by {percent(worst.weight_error)} at most ({worst.edge}, sums over the edge)")
+    if price.nodes:
+        for word, value in (("time constants", "tau_error"), ("thresholds", "threshold_error")):
+            node = max(price.nodes, key=lambda row: float(getattr(row, value)))
+            errors.append(f"{word} by {percent(getattr(node, value))} ({node.node})")
+    if errors:
+        said.append(", ".join(errors))
+    synapses, lost = sum(edge.synapses for edge in price.edges), sum(edge.lost for edge in price.edges)
+    if synapses:
+        which = f"{_many(lost, 'weight')} became 0" if lost else "no weight became 0"
+        said.append(f"of {_many(synapses, 'synapse')} {which}")
+    said += [_train(row) for row in _worst(price.distances)]
+    said += list(price.notes)
+    return tuple(said)
+
+
+def _worst(rows: Sequence[TrainDistance]) -> list[TrainDistance]:
+    """Give the node whose trains are farthest from the original's, by what silence would be."""
+    heard = [row for row in rows if row.of_silence > 0]
+    return [max(heard, key=lambda row: row.distance / row.of_silence)] if heard else []
+
+
+def _train(row: TrainDistance) -> str:
+    if row.distance == 0:
+        return "all spike trains that were compared are those of the float original"
+    return (
+        f"spike trains differ most in {row.node}: {row.spikes:,} spikes, {row.original_spikes:,} in the float "
+        f"original; their distance is {plain(row.distance)} where silence has {plain(row.of_silence)} (van Rossum’s, "
+        f"time constant {seconds(row.time_constant)} of the model)"
+    )
+
+
+def _told(notes: Sequence[Note]) -> tuple[str, ...]:
+    """Tell the first notes, ways out with them; say how many more there are."""
+    said = []
+    for note in notes[:_MOST_NOTES]:
+        said.append(f"{note_text(note)}.")
+    if len(notes) > _MOST_NOTES:
+        said.append(f"And {len(notes) - _MOST_NOTES} more.")
+    return tuple(said)
+
+
+# Nodes that are drawn; of more those with the greatest errors.
+MOST_ROWS = 30
+
+_LEFT, _ROW, _WIDTH, _EXACT = 150.0, 34.0, 520.0, 84.0
+# Distance of the bars right of the plot, and what stands for the distance of silence.
+_TRAINS, _BAR = 44.0, 130.0
+_MOST_DECADES = 8
+
+
+class _Kind(NamedTuple):
+    """One kind of error: its name, the class of its mark, and whether the mark is a circle or a polygon."""
+
+    name: str
+    class_: str
+    points: tuple[tuple[float, float], ...]
+
+
+_KINDS = (
+    _Kind("weights that it reads", "dot0", ()),
+    _Kind("time constant", "dot1", ((-5, -5), (5, -5), (5, 5), (-5, 5))),
+    _Kind("time constants of currents", "dot2", ((0, -6.5), (6.5, 0), (0, 6.5), (-6.5, 0))),
+    _Kind("threshold", "dot3", ((0, -6), (6, 5), (-6, 5))),
+)
+
+
+def draw_errors(found: Quantisation) -> str:
+    """Draw errors of every node on a logarithmic axis, and how far its spike trains are from the float original's."""
+    # found: of a network with one node at least
+    rows = _rows(found)
+    low, high = _decades([value for _, values in rows for value in values if value])
+    trains = {distance.node: distance for distance in found.distances if distance.of_silence > 0}
+    top = 62.0
+    floor = top + _ROW * len(rows)
+    scale = _WIDTH / (high - low)
+    parts = [*_key(), *_axis(low, high, scale, top, floor)]
+    at = _LEFT + _EXACT + _WIDTH + _TRAINS
+    if trains:
+        parts.append(label(at, 44, "spike trains: distance, of silence", "small", anchor="start"))
+    for k, (node, values) in enumerate(rows):
+        y = top + _ROW * (k + 0.5)
+        parts.append(label(_LEFT - 12, y + 4.5, shorten(node, 14), "name", "end", node))
+        for kind, value in zip(_KINDS, values, strict=True):
+            if value is not None:
+                place = math.log10(max(100 * value, 10.0**low)) - low
+                x = _LEFT + 14 if value == 0 else _LEFT + _EXACT + scale * place
+                parts.append(_mark(kind, x, y, f"{node}, {kind.name}: {error_percent(value)}"))
+        if node in trains:
+            row = trains[node]
+            share = row.distance / row.of_silence
+            tip = f"{node}: {row.spikes} spikes, {row.original_spikes} in the original"
+            parts.append(element("rect", x=at, y=y - 6, width=_BAR, height=12, class_="band", title=tip))
+            length = max(1.5, _BAR * min(1.0, share)) if share else 0
+            parts.append(element("rect", x=at, y=y - 6, width=length, height=12, class_="bar", title=tip))
+            text = f"{plain(row.distance)} of {plain(row.of_silence)}"
+            parts.append(label(at + _BAR + 8, y + 4.5, text, "figure", anchor="start"))
+    width = at + (_BAR + 150 if trains else -_TRAINS + 24)
+    return drawing(width, floor + 12, parts, f"Errors of {len(rows)} nodes in the integers of {found.chip}")
+
+
+def _rows(found: Quantisation) -> list[tuple[str, tuple[float | None, ...]]]:
+    """Give errors of every node in the order of kinds; None where a node has nothing of the kind."""
+    worst: dict[str, float] = {}
+    for edge in found.edges:
+        target = edge.edge.rpartition(" -> ")[2]
+        worst[target] = max(worst.get(target, 0.0), edge.weight_error)
+    rows: list[tuple[str, tuple[float | None, ...]]] = [
+        (
+            node.node,
+            (
+                worst.get(node.node),
+                node.tau_error,
+                max(node.synapse_tau_errors, default=None),
+                node.threshold_error,
+            ),
+        )
+        for node in found.nodes
+    ]
+    if len(rows) <= MOST_ROWS:
+        return rows
+    greatest = sorted(rows, key=lambda row: -max(value or 0.0 for value in row[1]))[:MOST_ROWS]
+    return [row for row in rows if row in greatest]
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    """Choose whole decades of % around errors; what lies below stands at the lower end."""
+    if not values:
+        return -3, 0
+    high = math.ceil(math.log10(100 * max(values)) - 1e-9)
+    low = math.floor(math.log10(100 * min(values)) + 1e-9)
+    low = max(low, high - _MOST_DECADES)
+    return min(low, high - 1), high
+
+
+def _axis(low: int, high: int, scale: float, top: float, floor: float) -> list[str]:
+    parts = [label(_LEFT - 12, 44, "error", "small", anchor="end"), label(_LEFT + 14, 44, "exact", "small")]
+    for decade in range(low, high + 1):
+        x = _LEFT + _EXACT + scale * (decade - low)
+        parts.append(label(x, 44, f"{10.0**decade:.{max(0, -decade)}f} %", "small"))
+        parts.append(element("path", d=f"M{number(x)} {number(top - 10)}V{number(floor)}", class_="grid"))
+    x = _LEFT + 14
+    parts.append(element("path", d=f"M{number(x)} {number(top - 10)}V{number(floor)}", class_="grid"))
+    return parts
+
+
+def _key() -> list[str]:
+    parts, x = [], _LEFT
+    for kind in _KINDS:
+        parts.append(_mark(kind, x + 6, 12, ""))
+        parts.append(label(x + 18, 16.5, kind.name, "small", anchor="start"))
+        x += 40 + 6.6 * len(kind.name)
+    return parts
+
+
+def _mark(kind: _Kind, x: float, y: float, title: str) -> str:
+    if not kind.points:
+        return element("circle", cx=x, cy=y, r=5.5, class_=kind.class_, title=title)
+    points = " ".join(f"{number(x + a)},{number(y + b)}" for a, b in kind.points)
+    return element("polygon", points=points, class_=kind.class_, title=title)
 
 
 def to_html(found: Imported) -> str:
@@ -66,8 +290,8 @@ def _errors(found: Imported) -> str | None:
 
 
 # What every node of an imported network computes in a frame, as a picture.
+# Nodes that are drawn; of more those with most work.
 _MOST_BARS = 24
-"""Nodes that are drawn; of more those with most work."""
 _LEFT, _ROW, _WIDTH = 214.0, 24.0, 520.0
 
 

@@ -24,8 +24,8 @@ from neuromap.hardware.program_file import load_program
 from neuromap.simulation.trace.trace import Trace
 
 Event = dict[str, Any]
+# Of times after the point: viewers count in nanoseconds.
 _DIGITS = 3
-"""Of times after the point: viewers count in nanoseconds."""
 
 
 class Clock(NamedTuple):
@@ -211,12 +211,12 @@ def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[No
 # What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.
 
 
+# Events of a file: about 70 MB, which a browser still opens.
 MAX_EVENTS = 500_000
-"""Events of a file: about 70 MB, which a browser still opens."""
+# Neurons that a slice names; it counts them all.
 _NEURONS_NAMED = 32
-"""Neurons that a slice names; it counts them all."""
+# Number of the process of nodes; those of chips follow.
 _NODES = 1
-"""Number of the process of nodes; those of chips follow."""
 
 
 class Shown(NamedTuple):

@@ -25,10 +25,10 @@ from neuromap.version import __version__
 if TYPE_CHECKING:
     import neo
 
+# Spike trains of a block: an object of Neo each.
 MAX_NEURONS = 2**16
-"""Spike trains of a block: an object of Neo each."""
+# Spike times and potentials of a file; its format has 2 GiB.
 _MAX_BYTES = 2**30
-"""Spike times and potentials of a file; its format has 2 GiB."""
 
 
 def to_neo(trace: Trace) -> neo.Block:

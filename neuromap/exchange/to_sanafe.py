@@ -14,7 +14,6 @@ from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.exchange.imported import Exported, Note
 from neuromap.exchange.to_ranc import ProgramRun, program_run
 from neuromap.files.messages import counted, show_name
-from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
 from neuromap.formats.sanafe.list_program import (
     FIGURES_OF_LISTS,
     ListCells,
@@ -23,7 +22,15 @@ from neuromap.formats.sanafe.list_program import (
     list_figure,
     list_network_text,
 )
-from neuromap.formats.sanafe.network import FIGURES_USED, LEAD, known_figure, sanafe_architecture, sanafe_network
+from neuromap.formats.sanafe.network import (
+    FIGURES_USED,
+    LEAD,
+    SanafeCells,
+    known_figure,
+    sanafe_architecture,
+    sanafe_cells,
+    sanafe_network,
+)
 from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.table import csv_cells
@@ -92,8 +99,8 @@ def runner_script(steps: int, timing: str = "simple") -> str:
     return _SCRIPT.format(steps=steps, timing=timing)
 
 
+# Figures of a chip's energy that SANA-FE's architecture has no place for.
 _NO_PLACE = ("static_watts", "tick_joules", "off_chip_bit_joules")
-"""Figures of a chip's energy that SANA-FE's architecture has no place for."""
 
 
 def export_sanafe(

@@ -13,8 +13,7 @@ from neuromap.errors import InputError
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.rollout.schedule.rollout import Rollout
@@ -39,7 +38,8 @@ def load_experiment(name: str | Path) -> Experiment:
     Parameters
     ----------
     name : str or Path
-        A file, or a name of :func:`list_experiments`, such as ``"paper/mnist-sr"``.
+        A file, or a name of :func:`list_experiments`, such as ``"paper/mnist-sr"``, or the beginning of just one, such
+        as ``"paper/gtsrb"``.
 
     Returns
     -------
@@ -53,15 +53,16 @@ def load_experiment(name: str | Path) -> Experiment:
     NetworkError, PatternError
         If a network or a pattern of it is.
     """
-    text = str(name)
-    if text in list_experiments():
+    known = list_experiments()
+    begun = [one for one in known if one.startswith(str(name))]
+    text = begun[0] if len(begun) == 1 and not Path(name).exists() else str(name)
+    if text in known:
         path = Path(str(files("neuromap.experiments"))) / f"{text}.toml"
     else:
         path = path_given("load_experiment", name)
         if not path.exists():
-            known = list_experiments()
             raise InputError(
-                f"experiment {text}: there is no such file, nor an experiment of this name; there are "
+                f"experiment {text}: there is no such file, nor one experiment of this name; there are "
                 f"{', '.join(known)}{did_you_mean(text, known)}"
             )
         text = path.stem

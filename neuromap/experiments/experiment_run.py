@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -14,7 +14,7 @@ from typing import Any
 from neuromap.datasets.sources import load_images, name_of_source
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
-from neuromap.experiments.experiment import Experiment
+from neuromap.experiments.experiment import Curve, Experiment
 from neuromap.experiments.experiment_result import (
     CurveResult,
     CurveRun,
@@ -24,11 +24,13 @@ from neuromap.experiments.experiment_result import (
     run_curve,
 )
 from neuromap.files.argument_checks import needs, path_given, whole_number
+from neuromap.files.messages import did_you_mean, show_name
 from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.runners import Workers, check_processes, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.training.network_training import encoding_given, network_digest
+from neuromap.training.options.training_options import require_device, require_torch
 
 _POLL_SECONDS = 2.0
 
@@ -42,6 +44,10 @@ def run_experiment(
     repetitions: int | None = None,
     epochs: int | None = None,
     limit: int | None = None,
+    only: Sequence[str] = (),
+    device: str | None = None,
+    precision: str | None = None,
+    graphs: bool = False,
     progress: Callable[[str, float, float], None] = silent,
 ) -> ExperimentResult:
     """Train every curve as often as the experiment asks for, and measure each run on the test images.
@@ -59,6 +65,10 @@ def run_experiment(
         Runs at the same time, each on one thread.
     repetitions, epochs, limit : int, optional
         Other numbers of runs of every curve and of epochs, only so many images of every part: for a first look.
+    only : sequence of str
+        Names of curves, or of networks for all curves of theirs; all by default.
+    device, precision, graphs : optional
+        Other ones than the experiment's, as in :class:`~neuromap.training.TrainingOptions`.
     progress : callable
         ``progress(text, epochs done, epochs)``, over all runs.
 
@@ -85,7 +95,13 @@ def run_experiment(
         raise InputError(f"repetitions = {repetitions}: must be 1 or more runs of every curve; leave it out for all")
     if limit is not None and whole_number("limit", limit) < 1:
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
-    chosen = replace(experiment.options, threads=1, epochs=experiment.options.epochs if epochs is None else epochs)
+    experiment = replace(experiment, curves=_only(experiment, only))
+    named: dict[str, Any] = {"epochs": epochs, "device": device, "precision": precision, "graphs": graphs or None}
+    chosen = replace(
+        experiment.options, threads=1, **{name: value for name, value in named.items() if value is not None}
+    )
+    require_torch("training")
+    require_device(chosen)
     if not path_given("run_experiment: folder", folder).exists():
         load_images(data, "test", limit=1)  # where there are none, no folder is left behind
     folder = _made(folder)
@@ -105,6 +121,18 @@ def run_experiment(
         for key, found in (done for batch in runner.results(to_do) for done in batch):
             results.add(key, not_lost(found))
     return gather(experiment, tuple(result for key in runs if (result := results.get(key)) is not None))
+
+
+def _only(experiment: Experiment, only: Sequence[str]) -> tuple[Curve, ...]:
+    """Choose curves by their names, or by those of their networks."""
+    known = [*dict.fromkeys(curve.network.name for curve in experiment.curves), *(c.name for c in experiment.curves)]
+    for name in only:
+        if name not in known:
+            raise InputError(
+                f"experiment {experiment.name}: has no curve {show_name(str(name))}; there are "
+                f"{', '.join(known)}{did_you_mean(str(name), known)}"
+            )
+    return tuple(c for c in experiment.curves if not only or {c.name, c.network.name} & {*only})
 
 
 def _run_of(runs: Mapping[str, CurveRun], key: str) -> CurveResult:

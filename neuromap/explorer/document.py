@@ -14,15 +14,19 @@ from neuromap.render.document import (
     ABSENT,
     AMOUNT,
     BIG_COUNT,
+    CHIP,
     COUNT,
     FLAG,
     INTEGER,
+    INTERVALS,
+    NETWORK,
     NULL,
     NUMBER,
     PART,
     POSITIVE,
     RATE,
     TEXT,
+    TIME_AXIS,
     Shape,
     any_of,
     define,
@@ -33,7 +37,6 @@ from neuromap.render.document import (
     record,
     record_of,
 )
-from neuromap.render.parts import CHIP, INTERVALS, NETWORK, TIME_AXIS
 from neuromap.render.table import csv_text, data_frame
 from neuromap.rollout.schedule.execution import time_axes
 from neuromap.version import __version__

@@ -24,7 +24,7 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.hardware.chip.tick_costs import tick_words
+from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import PHONE, drawing, element, label, number, shorten, standalone
 from neuromap.rollout.schedule.execution import execution_kind

@@ -25,7 +25,7 @@ from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, 
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import draw_front, times_from, to_svg
 from neuromap.files.messages import counted
-from neuromap.hardware.chip.tick_costs import tick_words
+from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
 from neuromap.render.quantities import figure, scale_for, with_unit

@@ -18,10 +18,9 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import StimulusError
-from neuromap.faults.confidence import Estimate, mean_of, share_of
+from neuromap.faults.edited_program import strike, without_ways
 from neuromap.faults.options import Faults
 from neuromap.faults.output_frames import ON_THE_WAY, StruckFrames, frames_of, output_frames
-from neuromap.faults.struck_program import strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.jobs.results_file import ResultKind
@@ -31,6 +30,50 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.wave import measure
 from neuromap.version import __version__
+
+# Confidence of all intervals.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate(Card):
+    """A figure and the interval in which it lies with 95 % confidence.
+
+    Attributes
+    ----------
+    value : float
+        A part, 0 to 1.
+    low, high : float or None
+        Ends of the interval; ``None`` where there are too few values.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
+    """Give the mean with Student's t interval, cut off at 0 and at the most that a value can be."""
+    from scipy.special import stdtrit  # takes a while to import
+
+    n, mean = len(values), math.fsum(values) / len(values)
+    if n < 2:
+        return Estimate(mean, None, None)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(n)
+    return Estimate(mean, max(0.0, mean - half), min(most, mean + half))
+
+
+def share_of(count: int, n: int) -> Estimate:
+    """Give a share of seeds with Wilson's interval (JASA 22, 1927), which holds for few seeds, and at 0 and 1 too."""
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + LEVEL) / 2))
+    share, weight = count / n, 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / weight
+    half = z / weight * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half))
+
 
 # One chip with faults, measured: output error, first response, accuracy.
 
@@ -154,8 +197,8 @@ def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
         return None
 
 
+# How runs are kept in a file.
 RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
-"""How runs are kept in a file."""
 # What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
 Frames = Mapping[str, NDArray[Any]]
 
@@ -314,7 +357,7 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
 
     _called = "a study of faults"
     _forms = (
-        "neuromap.faults.forms",
+        "neuromap.faults.page",
         "neuromap.faults.page",
     )
 

@@ -16,9 +16,8 @@ from neuromap.jobs.silent import silent
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.options import COMMON, check_options, option
 from neuromap.render.value import Card
-from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import DEFAULT_STIMULI, RandomFrames
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +38,7 @@ class FaultKind(NamedTuple):
     effect: str  # what one fault does
 
 
+# Kinds of faults that any chip may have, by name.
 KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         "dead-cores": FaultKind(1, "cores", "none of its neurons ever fires; its router still forwards"),
@@ -51,7 +51,7 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         ),
     }
 )
-"""Kinds of faults that any chip may have, by name."""
+# Those of graded cores too.
 EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         **KINDS,
@@ -60,7 +60,6 @@ EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
         ),
     }
 )
-"""Those of graded cores too."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ def check_rates(rates: Sequence[float], name: str = "rate") -> tuple[float, ...]
     return found
 
 
+# Chips of a point, at most.
 MOST_SEEDS = 1000
-"""Chips of a point, at most."""
 
 
 class ShownImages(NamedTuple):

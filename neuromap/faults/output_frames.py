@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError
+from neuromap.faults.edited_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.faults.options import KINDS, Faults
-from neuromap.faults.struck_program import Count, Struck, draws, fails, strike, without_ways
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import HostEvents, Sent, joined, sent_of, values_of
+from neuromap.simulation.engine.engine import HostEvents, Sent, joined, make_engine, sent_of, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.engine.noise import core_numbers
+from neuromap.simulation.engine.numpy_engine import core_numbers
 from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 Frames = Mapping[str, NDArray[Any]]
+# Kinds of faults that are not the program's: they happen to what is on its way.
 ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
-"""Kinds of faults that are not the program's: they happen to what is on its way."""
 
 
 class StruckFrames(NamedTuple):

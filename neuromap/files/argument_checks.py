@@ -11,6 +11,7 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 
+# What makes the wanted class of what was given instead.
 _REMEDIES = {
     ("Rollout", "Network"): "Rollout(network, 'streaming')",
     ("Rollout", "RolloutPattern"): "Rollout(pattern.network, pattern)",
@@ -42,10 +43,9 @@ _REMEDIES = {
     ("Limits", "str"): "Limits.parse(text)",
     ("Limits", "dict"): "Limits(**bounds)",
 }
-"""What makes the wanted class of what was given instead."""
 
+# What classes are called in messages: a program is one, whatever its cores.
 _SPOKEN = {"ChipProgram": "Program"}
-"""What classes are called in messages: a program is one, whatever its cores."""
 
 
 def needs(where: str, value: object, wanted: type[Any], error: type[InputError] = InputError) -> None:

@@ -27,23 +27,23 @@ from numpy.typing import NDArray
 from neuromap import errors
 from neuromap.errors import InputError, NeuromapError
 
+# What a reader gives: what JSON can hold, and arrays.
 Answer = tuple[Any, Mapping[str, NDArray[Any]]]
-"""What a reader gives: what JSON can hold, and arrays."""
 
+# Bytes of address space that a reader may take beside what it begins with, if nothing else is said.
 MEMORY = 2**30
-"""Bytes of address space that a reader may take beside what it begins with, if nothing else is said."""
+# Time that a reader has, if nothing else is said.
 SECONDS = 60.0
-"""Time that a reader has, if nothing else is said."""
+# Signal that ends a child whose work takes too long.
 _TOO_LONG = getattr(signal, "SIGXCPU", 0)
-"""Signal that ends a child whose work takes too long."""
+# Files after which a child that is kept is replaced, as memory that was taken by many pieces is not given back.
 _MOST_ANSWERS = 200
-"""Files after which a child that is kept is replaced, as memory that was taken by many pieces is not given back."""
+# Seconds in which a child ends whose input has ended.
 _FAREWELL = 10.0
-"""Seconds in which a child ends whose input has ended."""
+# Bytes that libraries may print about one file.
 _MOST_NOISE = 2**20
-"""Bytes that libraries may print about one file."""
+# Bytes of what it said last that are looked at.
 _END = 4096
-"""Bytes of what it said last that are looked at."""
 
 
 def confined(
@@ -163,9 +163,9 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+# Children that wait for the next file, by the process that began them (one that it forks has its own), the memory that
+# they may take, and where they look for modules.
 _kept: dict[tuple[int, int, tuple[str, ...]], _Child] = {}
-"""Children that wait for the next file, by the process that began them (one that it forks has its own), the memory that
-they may take, and where they look for modules."""
 
 
 @atexit.register

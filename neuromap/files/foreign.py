@@ -10,8 +10,8 @@ from pathlib import Path
 
 from neuromap.errors import InputError, NeuromapError
 
+# Bytes that are looked at.
 HEAD = 1024
-"""Bytes that are looked at."""
 _STARTS = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
@@ -22,21 +22,21 @@ _STARTS = (
     (b"\x1f\x8b", "a gzip archive"),
     (b"\x7fELF", "a program of Linux"),
 )
+# Names of members that stand at the beginning of a zip archive.
 _IN_ARCHIVES = (
     (b"/data.pkl", "a PyTorch file"),
     (b".npy", "a NumPy archive"),
     (b"metadata.json", "a Keras file"),
     (b"[Content_Types].xml", "an Office document"),
 )
-"""Names of members that stand at the beginning of a zip archive."""
+# Lines of network files.
 _OF_NETWORKS = (b"[nodes", b"[edges", b"[[nodes", b"[[edges")
-"""Lines of network files."""
+# What stands in the metadata of safetensors files of this package.
 _OWN = (
     (b'"neuromap":"program"', "a program file of neuromap"),
     (b'"neuromap trace"', "a trace of neuromap"),
     (b'"neuromap frames"', "a file of frames of neuromap"),
 )
-"""What stands in the metadata of safetensors files of this package."""
 
 
 def file_kind(head: bytes) -> str | None:

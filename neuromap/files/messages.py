@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from fractions import Fraction
 from itertools import islice
 
+# Among more, looking for the closest takes longer than whoever mistyped it.
 _MOST_WORDS = 5000
-"""Among more, looking for the closest takes longer than whoever mistyped it."""
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
+# Member of the metadata that says what a sealed file is.
 KIND_KEY = "neuromap"
-"""Member of the metadata that says what a sealed file is."""
+# Member of the metadata that holds the digest.
 DIGEST_KEY = "digest"
-"""Member of the metadata that holds the digest."""
 
+# What the container calls a dtype of NumPy.
 DTYPES: Mapping[str, str] = ReadOnlyMapping(
     {
         "bool": "BOOL",
@@ -39,14 +40,13 @@ DTYPES: Mapping[str, str] = ReadOnlyMapping(
         "float64": "F64",
     }
 )
-"""What the container calls a dtype of NumPy."""
 
 _ALGORITHM = "blake2b-128:"
 _BYTES = 16
+# Stands in place of the digest while it is computed.
 _BLANK = _ALGORITHM + "0" * (2 * _BYTES)
-"""Stands in place of the digest while it is computed."""
+# The limit of the safetensors library.
 _LONGEST_HEADER = 10**8
-"""The limit of the safetensors library."""
 
 
 class Seal(Enum):

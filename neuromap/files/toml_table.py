@@ -7,11 +7,134 @@ put before it by the caller.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
+from neuromap.files.foreign import read_bytes, refuse_foreign
 from neuromap.files.messages import did_you_mean, show
+
+# Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one.
+_KINDS = {"network file": "nodes", "chip file": "core", "sweep file": "networks", "experiment file": "curves"}
+
+
+def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
+    """Read a TOML file."""
+    refuse_foreign(path, f"{kind} (TOML)", error)
+    found = parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
+    others = [other for other, key in _KINDS.items() if key in found]
+    if others and kind in _KINDS and kind not in others:
+        raise error(f"is {_an(others[0])}; expected {_an(kind)} (TOML)")
+    return found
+
+
+def _an(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def parse_toml(data: bytes, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
+    """Read the bytes of a TOML file."""
+
+    def parse(text: str) -> dict[str, Any]:
+        deep = line_of_deep_key(text)
+        if deep is not None:
+            raise error(
+                f"line {deep}: has a key of more than {MAX_KEY_PARTS} parts; no file needs more than 4, shorten it"
+            )
+        return tomllib.loads(text)
+
+    try:
+        text = data.decode().replace("\r\n", "\n")
+        return parse_with_empty_tables(text, long_table, parse) if long_table else parse(text)
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error(f"line {line}: byte 0x{data[reason.start]:02x} is not UTF-8; expected a TOML file") from None
+    except tomllib.TOMLDecodeError as reason:
+        raise error(_with_line_first(str(reason))) from None
+    except (ValueError, RecursionError):
+        raise error(
+            "holds a number of too many digits, or tables nested too deep; expected a TOML file of short ones"
+        ) from None
+
+
+def _with_line_first(message: str) -> str:
+    message = " ".join(message.split())
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place is None:
+        return f"is not TOML: {message[:200]}"
+    return f"line {place[1]}, column {place[2]}: is not TOML: {message[: place.start()][:200]}"
+
+
+# Keys of too many parts in TOML: found before the file is parsed, which would take the square of their number.
+# Most parts that a key may have; the deepest that any file of ours takes has four.
+MAX_KEY_PARTS = 16
+# a cheap look at first: hardly any file has so many dots in a line, in texts and comments or not
+_MANY_DOTS = re.compile(rf"^(?:[^.\n]*+\.){{{MAX_KEY_PARTS}}}", re.MULTILINE)
+_TEXT_OR_COMMENT = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:[^"\\\n]|\\.)*+"?|\'[^\'\n]*+\'?|#[^\n]*+', re.DOTALL
+)
+_PART = r"[ \t]*+[A-Za-z0-9_-]++[ \t]*+"
+_DEEP = re.compile(rf"(?:\.{_PART}){{{MAX_KEY_PARTS}}}")
+
+
+def line_of_deep_key(text: str) -> int | None:
+    """Find the first key of more than :data:`MAX_KEY_PARTS` parts."""
+    # gives its line, from 1; ``None`` where there is none
+    if _MANY_DOTS.search(text) is None:
+        return None
+    bare = _TEXT_OR_COMMENT.sub(lambda found: "_" + "\n" * found[0].count("\n"), text)
+    deep = _DEEP.search(bare)
+    return None if deep is None else bare.count("\n", 0, deep.start()) + 1
+
+
+# Long lists of empty tables in TOML, such as a million edges of structure: read by one expression, not key by key.
+
+
+_PLAIN = r"[^\x00-\x08\x0a-\x1f\x7f]"
+_KEY = r'"([^"\\\x00-\x1f\x7f]*+)"'
+_COMMENT = rf"(?:#{_PLAIN}*+)?+"
+_END = rf"[ \t]*+{_COMMENT}(?:\n|\Z)"
+_LINE = rf"[ \t]*+{_KEY}[ \t]*+=[ \t]*+\{{[ \t]*+\}}{_END}"
+_LINES = re.compile(rf"(?:{_LINE}|[ \t]*+{_COMMENT}\n)*+")
+_KEYS = re.compile(rf"^[ \t]*+{_KEY}", re.MULTILINE)
+
+
+def parse_with_empty_tables(
+    text: str, name: str, parse: Callable[[str], dict[str, Any]] = tomllib.loads
+) -> dict[str, Any]:
+    r"""Parse TOML of which one table holds a long list of ``"key" = {}``."""
+    # The lines that follow ``[name]`` are taken out and read in bulk, the rest is parsed as ever. Whatever is not as
+    # simple as that (a key given twice, the table opened twice, texts of many lines, any error) is parsed as a whole,
+    # so that what is read, and what is refused, is what ``parse`` makes of it.
+    found = _cut(text, name)
+    if found is None:
+        return parse(text)
+    rest, keys = found
+    try:
+        values = parse(rest)
+    except (ValueError, RecursionError, InputError):  # said anew, with the lines of the whole text
+        return parse(text)
+    table = values[name]
+    empty: dict[str, Any] = {key: {} for key in keys}
+    if len(empty) < len(keys) or not empty.keys().isdisjoint(table):
+        return parse(text)
+    values[name] = empty | table
+    return values
+
+
+def _cut(text: str, name: str) -> tuple[str, list[str]] | None:
+    """Give the text without the lines after the table's header, and their keys; ``None`` where that may be wrong."""
+    header = re.search(rf"^\[{name}\]{_END}", text, re.MULTILINE)
+    if header is None or '"""' in text or "'''" in text:
+        return None
+    before, lines = text[: header.start()], _LINES.match(text, header.end())
+    # opened before, perhaps under a name in quotes or escapes: its order would be another
+    if lines is None or "\\" in before or re.search(rf"^[ \t]*\[[ \t]*[\"']?{name}", before, re.MULTILINE):
+        return None
+    return text[: lines.start()] + text[lines.end() :], _KEYS.findall(text, lines.start(), lines.end())
+
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

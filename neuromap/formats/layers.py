@@ -58,6 +58,7 @@ class PointFunction:
     linear: bool = False  # whether it only scales and shifts
 
 
+# By the name that operators give them. Truth values are 0 and 1; ``where`` takes them.
 FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
     {
         "same": PointFunction(lambda x: x, _rising, linear=True),
@@ -88,11 +89,11 @@ FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
         "tanh": PointFunction(np.tanh, _rising),
     }
 )
-"""By the name that operators give them. Truth values are 0 and 1; ``where`` takes them."""
 
 
 TensorShape = tuple[int, ...]
 
+# What operators do. Functions with a name of :data:`~neuromap.formats.layers.FUNCTIONS` can be computed.
 KINDS: Mapping[str, str] = ReadOnlyMapping(
     {
         "conv": "a convolution, with weights (features, features / groups, kernel) and perhaps a bias",
@@ -114,7 +115,6 @@ KINDS: Mapping[str, str] = ReadOnlyMapping(
         "other": "anything else",
     }
 )
-"""What operators do. Functions with a name of :data:`~neuromap.formats.layers.FUNCTIONS` can be computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +204,8 @@ def dense_work(target: Shape, summed: int | None) -> int | None:
 
 
 _JOINS = ("add", "multiply")
+# Operators of one tensor of which functions are composed; others move or weigh elements.
 _WITHIN = ("function", "average")
-"""Operators of one tensor of which functions are composed; others move or weigh elements."""
 
 
 def simplified(graph: OperatorGraph) -> OperatorGraph:
@@ -287,8 +287,8 @@ def _fused(graph: OperatorGraph) -> OperatorGraph:
 # A network as its source computes it: a graph of operators with shapes and multiply-accumulates.
 
 
+# Most operators of one graph.
 MAX_OPERATORS = 100_000
-"""Most operators of one graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,8 +378,8 @@ def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[O
 
 # What is known while a source is read, one call of its operators after the other.
 
+# Integers and the scale that they are multiplied by.
 Exact = tuple[NDArray[Any], NDArray[Any]] | None
-"""Integers and the scale that they are multiplied by."""
 
 
 class GraphReading:

@@ -21,16 +21,16 @@ from neuromap.files.whole_file import write_whole
 from neuromap.registry import require_package
 from neuromap.render.value import Card
 
+# Graphs within each other.
 MAX_DEPTH = 16
-"""Graphs within each other."""
+# Nodes of all graphs together.
 MAX_NODES = 2**16
-"""Nodes of all graphs together."""
+# Edges of all graphs together.
 MAX_EDGES = 2**18
-"""Edges of all graphs together."""
+# Numbers of one parameter.
 MAX_VALUES = 2**26
-"""Numbers of one parameter."""
+# Characters of a name.
 MAX_NAME = 300
-"""Characters of a name."""
 _PADDINGS = ("same", "valid")
 _GRAPH = "NIRGraph"
 
@@ -181,8 +181,8 @@ def _metadata(table: Any) -> dict[str, MetaValue]:
 
 
 # The primitives of NIR 1.0: what each has, and which numbers it allows.
+# Bounds of numbers that must be above 0, and of all: those of float32, so that products of some stay in float64.
 LEAST, GREATEST = 1e-40, 1e40
-"""Bounds of numbers that must be above 0, and of all: those of float32, so that products of some stay in float64."""
 
 
 class Primitive(NamedTuple):
@@ -204,6 +204,7 @@ _POOL = Primitive(
     ("kernel_size", "stride", "padding"), (), ("kernel_size", "stride"), ("kernel_size", "stride", "padding")
 )
 _SHAPE = Primitive(("shape",), (), ("shape",), ("shape",))
+# All of them but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io).
 PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
     {
         "Affine": Primitive(("weight", "bias")),
@@ -228,14 +229,13 @@ PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
         "Threshold": Primitive(("threshold",)),
     }
 )
-"""All of them but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io)."""
 
 
 # A NIR graph as plain values, whatever file or object it came from.
 
 
+# What a key of metadata holds: a text, or numbers of any shape.
 MetaValue: TypeAlias = "str | NDArray[np.float64]"
-"""What a key of metadata holds: a text, or numbers of any shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,21 +361,21 @@ def _metadata_tree(metadata: Mapping[str, MetaValue]) -> dict[str, Any]:
     return {"metadata": dict(metadata)} if metadata else {}
 
 
+# Bytes of a file.
 MAX_FILE = 2**30
-"""Bytes of a file."""
+# Bytes of all its numbers, unpacked.
 MAX_BYTES = 2**31
-"""Bytes of all its numbers, unpacked."""
 _MAX_TEXT = 2**24
+# Characters of a text, and of all texts: many references may lead to one.
 _MOST_TEXT = 2**26
-"""Characters of a text, and of all texts: many references may lead to one."""
+# Times that gzip, the tightest of the filters, packs numbers at most.
 _TIGHTEST = 1100
-"""Times that gzip, the tightest of the filters, packs numbers at most."""
+# Bytes that the library and its caches, and texts, may take beside the numbers.
 _BESIDE = 2**28
-"""Bytes that the library and its caches, and texts, may take beside the numbers."""
+# Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py.
 _SECONDS, _BYTES_A_SECOND = 5.0, 10**6
-"""Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py."""
+# Stands in a table for an array, with its name; no group of a file holds an empty name.
 _ARRAY = ""
-"""Stands in a table for an array, with its name; no group of a file holds an empty name."""
 _MAX_OBJECTS = 16 * MAX_NODES
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"

@@ -55,7 +55,7 @@ def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -
     Returns
     -------
     Program
-        By hand, to be run with :func:`neuromap.simulation.run.run_events.run_events`. A node for every port, called
+        By hand, to be run with :func:`neuromap.simulation.run.simulate.run_events`. A node for every port, called
         ``port -32`` and so on, has the lines that leave there.
 
     Raises
@@ -170,6 +170,7 @@ class _Neurons:
 
 
 _FLAGS = ("b0", "b1", "b2", "b3", "c_lambda", "epsilon", "kappa")
+# Least and greatest of every parameter of a neuron type.
 _BOUNDS = {
     **{f"sigma{g}": _SIGNS for g in range(4)},
     **{f"s{g}": (0, 255) for g in range(4)},
@@ -184,7 +185,6 @@ _BOUNDS = {
     "V": (-(2**19), 2**19 - 1),
     **dict.fromkeys(_FLAGS, (0, 1)),
 }
-"""Least and greatest of every parameter of a neuron type."""
 
 
 def _program(
@@ -258,8 +258,8 @@ def _table(of: dict[str, Ints]) -> NeuronTable:
 # The text of a model file: JSON with comments, in which every core has the same key; and its runs of numbers.
 
 
+# Of a file; a whole chip takes about 150 MB.
 MOST_BYTES = 1 << 28
-"""Of a file; a whole chip takes about 150 MB."""
 
 # a string, ended or not, so that no place is looked at twice; or where a comment begins
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|/\*', re.DOTALL)

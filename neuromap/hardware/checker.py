@@ -193,8 +193,8 @@ def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, in
     )
 
 
+# From a well-formed program to findings.
 Rule: TypeAlias = Callable[[Any], Iterator[Finding]]
-"""From a well-formed program to findings."""
 
 
 class Rules(NamedTuple):
@@ -262,8 +262,8 @@ def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] 
     )
 
 
+# Values of bias rows, 0 to one less.
 _VALUES = 2**24
-"""Values of bias rows, 0 to one less."""
 
 
 def host_rows(program: ChipProgram) -> Iterator[Finding]:
@@ -362,8 +362,8 @@ def _row_finding(
     return find(rule, wrong, lambda row: (Place(**{table: row}), int(values[row]), bound, what))
 
 
+# Of labels and tables of the host, which all programs have.
 TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
-"""Of labels and tables of the host, which all programs have."""
 
 
 # Places and ways on the board; indices that point nowhere are passed over.
@@ -410,8 +410,8 @@ def reach(program: ChipProgram) -> Iterator[Finding]:
     )
 
 
+# Of places and ways on the board, which all programs have.
 BOARD = (reach, dead_cores, dead_routes)
-"""Of places and ways on the board, which all programs have."""
 
 
 # Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A program by hand may

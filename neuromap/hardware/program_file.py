@@ -156,8 +156,8 @@ def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str, 
 # The safetensors container of a program file, read into memory or mapped; its library checks the layout.
 
 
+# Several times the program of a board of 65536 cores.
 MAX_FILE_BYTES = 2**32
-"""Several times the program of a board of 65536 cores."""
 _KIND = "program file"
 
 

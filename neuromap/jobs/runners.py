@@ -57,12 +57,12 @@ def job_runner(
 
 
 # Jobs done by the workers of a Dask cluster (extra ``cluster``), any of which may die or join at any moment.
+# Within which a scheduler must answer.
 _SECONDS = 10
-"""Within which a scheduler must answer."""
+# Jobs for every thread of the cluster: one that is done and others that wait there, so that no worker waits for us.
 _AHEAD = 3
-"""Jobs for every thread of the cluster: one that is done and others that wait there, so that no worker waits for us."""
+# Times that a job whose worker raised an exception is done again.
 _RETRIES = 2
-"""Times that a job whose worker raised an exception is done again."""
 _logger = logging.getLogger("neuromap")
 
 
@@ -217,8 +217,8 @@ def _same(value: Shared) -> Shared:
 # Jobs done by processes of this machine, any of which may be killed at any moment.
 
 
+# Processes that a job may cost: what ends three of them is likely to end the next one too.
 MOST_TRIES = 3
-"""Processes that a job may cost: what ends three of them is likely to end the next one too."""
 
 
 @dataclass

@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import did_you_mean
@@ -22,7 +20,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Progress, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
-from neuromap.mapping.partition.choose_phases import PhaseChoice
+from neuromap.mapping.partition.partition_rollout import PhaseChoice
 from neuromap.mapping.parts import CorePartition, Parts, parts_of
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place
@@ -30,8 +28,6 @@ from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.edge import EdgeKey
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
@@ -17,15 +17,13 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.choose_phases import PhaseChoice
+from neuromap.mapping.partition.partition_rollout import PhaseChoice
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import CurrentNeuron, GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-
-Ints = NDArray[np.int64]
 
 
 class CorePartition(Protocol):
@@ -133,7 +131,7 @@ def require_neurons(network: Network, chip: ChipSpec) -> None:
         raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
 
 
+# What neurons of a chip do, by the class that they compute.
 _OTHERS: Mapping[type, str] = ReadOnlyMapping(
     {LeakNeuron: "a neuron of {} adds a constant leak, V := V + leak", CurrentNeuron: "those of {} decay"}
 )
-"""What neurons of a chip do, by the class that they compute."""

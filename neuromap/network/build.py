@@ -238,8 +238,8 @@ def require_weights(network: Network) -> None:
             )
 
 
+# What makes neurons spike that no edge feeds.
 DRIVES = frozenset({"bias", "leak", "current", "voltage", "potential"})
-"""What makes neurons spike that no edge feeds."""
 
 
 def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
@@ -284,10 +284,10 @@ def require_frames(network: Network, what: str, instead: str) -> None:
 
 
 # What nodes and rollout patterns may be called in a network file.
+# A whole name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-"""A whole name."""
+# The same in words.
 NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
-"""The same in words."""
 
 
 def check_name(name: str, path: str) -> None:
@@ -299,6 +299,7 @@ def check_name(name: str, path: str) -> None:
 _EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
 _TERM_KEYS = ("transform", "delay", "current", "also")
+# What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have.
 _KEYS = {
     kind: (
         *_TERM_KEYS,
@@ -306,7 +307,6 @@ _KEYS = {
     )
     for kind, transform in _CLASSES.items()
 }
-"""What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have."""
 _ALL_KEYS = _KEYS["conv"]  # no other kind takes more
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Terms of an edge: weights with a delay of their own, so that synapses of one edge may take different times.
 
+# Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits.
 MAX_DELAY = 4096
-"""Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
 
 
 class MatrixSource(Protocol):

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -27,14 +28,10 @@ from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node
 from neuromap.render.value import Card, form
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
+# Most frames by which an edge of a rollout pattern hands its value on.
 MOST_BRIDGED = 10_000
-"""Most frames by which an edge of a rollout pattern hands its value on."""
+# Pattern names that every network has; a network's own patterns take others.
 RESERVED_PATTERNS = ("streaming", "sequential")
-"""Pattern names that every network has; a network's own patterns take others."""
 
 
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
@@ -321,12 +318,12 @@ class Network(Card):
 # Tables that a network file carries for others: how the host encodes images, how the network is trained, its work.
 #
 # The network computes the same with and without them, and does not read them: who does checks what they hold.
+# Their names: of input nodes, by name; of the training; multiply-accumulates of nodes, by name; of the chip.
 TABLES = ("inputs", "training", "work", "made_for")
-"""Their names: of input nodes, by name; of the training; multiply-accumulates of nodes, by name; of the chip."""
+# Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file.
 ENCODER = ("encoder", "encoder.threshold")
-"""Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file."""
+# Tables and lists within each other, from the top.
 MAX_DEPTH = 12
-"""Tables and lists within each other, from the top."""
 _ALLOWED = "texts, numbers, true, false, lists and tables"
 
 

@@ -18,8 +18,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show
 from neuromap.files.sealed import Seal, seal_of_file
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.network.build import (
     check_name,
     check_pooling,
@@ -137,10 +136,10 @@ def _alternatives(shapes: Sequence[tuple[int, ...]]) -> str:
     return " or ".join(show_shape(s) for s in dict.fromkeys(shapes))
 
 
+# Version of the network file that is read.
 FORMAT = 1
-"""Version of the network file that is read."""
+# Largest network file (16 MiB; 100,000 edges of structure take about 3).
 MAX_FILE_BYTES = 2**24
-"""Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
 _TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts", *TABLES)
 
 
@@ -434,12 +433,12 @@ def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> 
 # The table of a node's neuron in a network file: numbers, or the word that they lie in the weights file.
 
 
+# Neurons by the names that a neuron's table may give.
 MODELS: Mapping[str, type[IntegerNeuron]] = ReadOnlyMapping(
     {kind.model: kind for kind in (CurrentNeuron, LeakNeuron, GradedNeuron)}
 )
-"""Neurons by the names that a neuron's table may give."""
+# Word for values that lie in the weights file, one per neuron; of graded nodes, one per feature too.
 TENSOR = "tensor"
-"""Word for values that lie in the weights file, one per neuron; of graded nodes, one per feature too."""
 _NEEDED = {CurrentNeuron: ("threshold",), LeakNeuron: ("threshold",), GradedNeuron: ("low", "high")}
 
 

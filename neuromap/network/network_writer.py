@@ -24,8 +24,8 @@ from neuromap.network.spiking_neuron import MORE, GradedNeuron, IntegerNeuron, o
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 
+# What stands in the network file for values that lie in the weights file.
 TENSOR = "tensor"
-"""What stands in the network file for values that lie in the weights file."""
 _SHAPES = ("source_shape", "target_shape")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

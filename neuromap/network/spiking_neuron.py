@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
 
 # IntegerNeuron: what all of them have in common, whatever they compute.
-Ints = NDArray[np.int64]
+# Currents of one neuron.
 MAX_CURRENTS = 16
-"""Currents of one neuron."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +195,7 @@ class LeakNeuron(SpikingNeuron):
             )
 
 
+# Names and bounds of what every neuron has a value of.
 PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     {
         "current_decay": (0, 2**16),
@@ -208,13 +209,12 @@ PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
         "floor": (0, 2**31 - 1),
     }
 )
-"""Names and bounds of what every neuron has a value of."""
+# Floor of neurons without one: no width reaches farther down.
 NO_FLOOR = 2**31 - 1
-"""Floor of neurons without one: no width reaches farther down."""
+# Bits of an accumulator that holds every sum: currents have no more, and wrap themselves.
 NO_WRAP = 32
-"""Bits of an accumulator that holds every sum: currents have no more, and wrap themselves."""
+# Name of the decays of further currents; of the k-th, from 1, with ``.k`` behind it.
 MORE = "more_current_decays"
-"""Name of the decays of further currents; of the k-th, from 1, with ``.k`` behind it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,10 +356,10 @@ class CurrentNeuron(SpikingNeuron):
         return low, high
 
 
+# Greatest magnitude of a value: sums of them times weights stay inside 64 bits.
 PAYLOAD = 2**24 - 1
-"""Greatest magnitude of a value: sums of them times weights stay inside 64 bits."""
+# Greatest magnitude of a sum: times any multiplier it stays inside 64 bits.
 GREATEST_SUM = 2**31 - 1
-"""Greatest magnitude of a sum: times any multiplier it stays inside 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)

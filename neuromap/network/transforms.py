@@ -36,8 +36,8 @@ from neuromap.network.weights import (
 from neuromap.render.value import Card
 
 Shape: TypeAlias = tuple[int, int, int]
+# What network files with shapes call the transform of an edge that has none of these: it serves the theory only.
 OTHER = "other"
-"""What network files with shapes call the transform of an edge that has none of these: it serves the theory only."""
 _CHUNK = 2**22
 
 
@@ -296,8 +296,8 @@ class Pool(_Shaped):
         return self._finish(rows, columns, np.ones(len(rows)))
 
 
+# What the ``transform`` of an edge may be in a network file.
 Transform: TypeAlias = Conv | Dense | Identity | Pool
-"""What the ``transform`` of an edge may be in a network file."""
 
 
 def _tensor(kind: str, weights: WeightSource | None, shape: tuple[int, ...]) -> NDArray[np.int64]:

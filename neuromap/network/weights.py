@@ -17,6 +17,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.render.value import Card
 
+# What other frameworks write, by the order of axes that makes it the layout of conv or dense; the likely first.
 _LAYOUTS: dict[tuple[int, ...], str] = {
     (2, 3, 1, 0): "(out, in, height, width)",
     (1, 2, 3, 0): "(out, height, width, in)",
@@ -25,7 +26,6 @@ _LAYOUTS: dict[tuple[int, ...], str] = {
     (1, 0): "(n_source, n_target)",
     (0, 2, 1): "(groups, n_source, n_target)",
 }
-"""What other frameworks write, by the order of axes that makes it the layout of conv or dense; the likely first."""
 
 
 def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
@@ -57,10 +57,10 @@ def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
 # - conv: ``(kernel rows, kernel columns, source features / groups, target features)``;
 # - dense: ``(n_target, n_source)``;
 # - dense with groups > 1: ``(groups, n_target / groups, n_source / groups)``.
+# Greatest seed: the greatest integer that every TOML reader takes.
 MAX_SEED = 2**63 - 1
-"""Greatest seed: the greatest integer that every TOML reader takes."""
+# Most values that seeded weights may be drawn from.
 MAX_VALUES = 2**16
-"""Most values that seeded weights may be drawn from."""
 _CHUNK = 2**20
 
 
@@ -149,8 +149,8 @@ def as_weight_source(weights: Any) -> WeightSource | None:
 
 Padding: TypeAlias = Literal["same", "valid"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
+# Cells of padding, said one by one: top, left, bottom, right.
 Margins: TypeAlias = tuple[int, int, int, int]
-"""Cells of padding, said one by one: top, left, bottom, right."""
 
 
 @dataclass(frozen=True)
@@ -267,14 +267,14 @@ def window_pairs(
 # Shapes and integers that a network may hold: refused here, before anything is allocated, and told in few characters.
 #
 # The lowest file of the network: nodes, thresholds, transforms and files all ask it.
+# Most neurons of one node.
 MAX_NEURONS = 2**24
-"""Most neurons of one node."""
+# Most entries that the matrix of one edge could hold if none of its weights were zero.
 MAX_ENTRIES = 2**28
-"""Most entries that the matrix of one edge could hold if none of its weights were zero."""
+# Least weight or threshold.
 INT_LOW = -(2**31)
-"""Least weight or threshold."""
+# Greatest weight or threshold.
 INT_HIGH = 2**31 - 1
-"""Greatest weight or threshold."""
 
 
 def show_shape(shape: Sequence[int]) -> str:

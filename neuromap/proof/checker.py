@@ -20,34 +20,13 @@ from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.proof.codes import (
-    ABSENT,
-    ALIGNED,
-    CLASH,
-    CLIPPED,
-    CLOCK,
-    EARLY,
-    EQUAL,
-    EXACT,
-    FIRST,
-    FORM,
-    GAP,
-    NOBODY,
-    PART,
-    PROVEN,
-    REASONS,
-    SHARED,
-    STATE,
-    STRAY,
-    THRESHOLD,
-    UNCLAIMED,
-)
+from neuromap.proof import codes
 from neuromap.proof.partial_sums import PartialSums
 
+# Sums up to which a question about all of them is decided: 128 MiB of answers.
 _LARGEST = 1 << 27
-"""Sums up to which a question about all of them is decided: 128 MiB of answers."""
+# Entries of a table of all sums of a core, up to which one is made.
 _DENSE = 1 << 22
-"""Entries of a table of all sums of a core, up to which one is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +98,7 @@ class Checker:
         assert kind is not None, "asked before"
         # What holds a part of a sum, or a further current of a neuron, spikes as no neuron of the network does.
         nobody = certificate.holds | program.further_compartments
-        certificate = replace(certificate, neuron=np.where(nobody, NOBODY, certificate.neuron))
+        certificate = replace(certificate, neuron=np.where(nobody, codes.NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
         self._p, self._q = program.period.numerator, program.period.denominator
         self.first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
@@ -132,23 +111,27 @@ class Checker:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
         program, host, mine = self.program, self.program.host, self.certificate
         wires = program.wires
-        fed = np.where(host.node == BIAS, CLOCK, mine.first[host.node] + host.index)
+        fed = np.where(host.node == BIAS, codes.CLOCK, mine.first[host.node] + host.index)
         source, holds = mine.neuron[wires.core, wires.neuron], mine.holds[wires.core, wires.neuron]
         begin = np.where(holds, 0, mine.begin[wires.core, wires.neuron])
         number = np.where(holds, wires.core * program.shape[1] + wires.neuron, 1)
         row = np.concatenate(
             [self.first_axon[wires.target_core] + wires.target_axon, self.first_axon[host.core] + host.axon]
         )
-        sent = (np.where(holds, PART, np.where(source == NOBODY, CLASH, source)), begin + wires.delay * self._q, number)
+        sent = (
+            np.where(holds, codes.PART, np.where(source == codes.NOBODY, codes.CLASH, source)),
+            begin + wires.delay * self._q,
+            number,
+        )
         given = (fed, host.exact_arrival(program.period), host.first_frame.astype(np.int64))
         signal = np.concatenate([np.stack(sent), np.stack(given)], axis=1)
-        self.signal = np.full((3, self.first_axon[-1]), NOBODY, np.int64)
+        self.signal = np.full((3, self.first_axon[-1]), codes.NOBODY, np.int64)
         self.signal[:, row] = signal  # the last of several; where another differs, they clash
-        self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = CLASH
+        self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = codes.CLASH
 
     def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
         """List the somata and neurons that the synapses of a core feed, and what comes over each."""
-        axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != NOBODY)
+        axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != codes.NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
         source, begin, first = self.signal[:, self.first_axon[core] + axons[synapses.row[some]]]
@@ -165,11 +148,11 @@ class Checker:
         low = np.bincount(soma, np.minimum(weight, 0), n).astype(np.int64) + wide.low
         high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64) + wide.high
         found = np.zeros(n, np.uint8)
-        is_clock, is_input = source == CLOCK, self.is_input(source)
+        is_clock, is_input = source == codes.CLOCK, self.is_input(source)
         # What comes first is the least of what may be wrong, so that the last to be written is the one to be told.
-        found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = FIRST
-        found[soma[(off != 0) | (lag < 0)]] = ALIGNED
-        found[soma[source == CLASH]] = SHARED
+        found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = codes.FIRST
+        found[soma[(off != 0) | (lag < 0)]] = codes.ALIGNED
+        found[soma[source == codes.CLASH]] = codes.SHARED
         found[wide.found > 0] = wide.found[wide.found > 0]
         clock = np.bincount(soma[is_clock], weight[is_clock], n).astype(np.int64)
         good = (source >= 0) & (off == 0) & (lag >= 0)
@@ -187,7 +170,9 @@ class Checker:
     def _differences(self, core: int, chip: list[Ints], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """List the terms whose weights on the chip and in the network differ."""
         mine = self.certificate
-        claimed = np.flatnonzero((mine.neuron[core] != NOBODY) & (self._soma[core] == np.arange(self.program.shape[1])))
+        claimed = np.flatnonzero(
+            (mine.neuron[core] != codes.NOBODY) & (self._soma[core] == np.arange(self.program.shape[1]))
+        )
         wanted = self._wanted(core, claimed, most)
         neuron, source, lag, current, weight = (np.concatenate(pair) for pair in zip(chip, wanted, strict=True))
         split = len(chip[0])
@@ -232,11 +217,11 @@ class Checker:
         """Decide the claims of a core, shape (N,)."""
         mine, sums, kind = self.certificate, self.sums(core), self._kind
         number = mine.neuron[core]
-        claimed = (number != NOBODY) & (self._soma[core] == np.arange(len(number)))
+        claimed = (number != codes.NOBODY) & (self._soma[core] == np.arange(len(number)))
         keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
         reaches, found = kind.forgetting(self.program, core, sums.low, sums.high)
-        found[claimed & (reaches <= 0)] = STRAY
-        asked = sums.asked != ABSENT
+        found[claimed & (reaches <= 0)] = codes.STRAY
+        asked = sums.asked != codes.ABSENT
         reaches[asked], found[asked] = sums.asked[asked], 0
         # Where something is wrong with what reaches a neuron, no threshold mends that.
         found = np.where(sums.found, sums.found, found)
@@ -248,18 +233,20 @@ class Checker:
             mine.relay[core], np.clip(reaches, 1, np.maximum(high, 1)), mine.threshold[number] << mine.power[core]
         )
         never, always = np.minimum(reaches, wanted) > high, np.maximum(reaches, wanted) <= low
-        same = np.where(differs, 0, np.where(reaches == wanted, EQUAL, np.where(never | always, CLIPPED, 0)))
+        same = np.where(
+            differs, 0, np.where(reaches == wanted, codes.EQUAL, np.where(never | always, codes.CLIPPED, 0))
+        )
         for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
             same[n] = self._decide(core, n, int(reaches[n]), int(wanted[n]), sums)
         found = np.where(found == 0, same, found).astype(np.uint8)
         if keeps.any():
             values = {name: array[number] for name, array in mine.state.items()}
             code = kind.remembering(self.program, core, values, mine.part[core], mine.power[core], sums.low, sums.high)
-            code[differs | (sums.clock != 0) | asked] = FORM
-            found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, STATE)), found)
+            code[differs | (sums.clock != 0) | asked] = codes.FORM
+            found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, codes.STATE)), found)
         # What remembers must begin with its frame 1; what forgets may rest until then.
         one = mine.begin[core] + self._p
-        found[(claimed & (one < 0)) | (keeps & ((one != 0) | (self._p != self._q)))] = EARLY
+        found[(claimed & (one < 0)) | (keeps & ((one != 0) | (self._p != self._q)))] = codes.EARLY
         return np.where(claimed, found, self._parts.found(core)).astype(np.uint8)
 
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
@@ -268,12 +255,12 @@ class Checker:
         both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
         differs = (sums.neuron == n).any()
         if (1 + differs * len(here)) * sum(max(abs(a), abs(b)) for a, b in both) > _LARGEST:
-            return FORM if differs else THRESHOLD  # which is not decided
+            return codes.FORM if differs else codes.THRESHOLD  # which is not decided
         if differs:
             found = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
-            return EXACT if all(choice is None for choice in found) else FORM
+            return codes.EXACT if all(choice is None for choice in found) else codes.FORM
         low, high = sorted((reaches, wanted))
-        return THRESHOLD if reachable([a for a, _ in both], low, high) else GAP
+        return codes.THRESHOLD if reachable([a for a, _ in both], low, high) else codes.GAP
 
     def terms(self, core: int, n: int, sums: Sums | None = None) -> list[tuple[int, int, int, int, int]]:
         """List what a neuron adds up: source, lag, current, weight on the chip, and in the network."""
@@ -290,8 +277,8 @@ class Checker:
         """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
         found = np.stack([self.core(core) for core in range(self.program.n_cores)])
         faults = [*self._silence(), *self._ports(), *self._outputs()]
-        wrong = self.needed(found) & ((found > PROVEN) | (found == UNCLAIMED))
-        faults += [f"core {c}, neuron {n}: {REASONS[int(found[c, n])]}" for c, n in np.argwhere(wrong).tolist()]
+        wrong = self.needed(found) & ((found > codes.PROVEN) | (found == codes.UNCLAIMED))
+        faults += [f"core {c}, neuron {n}: {codes.REASONS[int(found[c, n])]}" for c, n in np.argwhere(wrong).tolist()]
         return Examined(found, tuple(faults))
 
     def needed(self, found: NDArray[np.uint8]) -> Bools:
@@ -299,7 +286,7 @@ class Checker:
         program, outputs = self.program, self.program.outputs
         needed = np.zeros(program.shape, np.bool_)
         needed[outputs.core, outputs.neuron] = True
-        if (found[self.certificate.neuron != NOBODY] <= PROVEN).all():
+        if (found[self.certificate.neuron != codes.NOBODY] <= codes.PROVEN).all():
             return needed  # a proven neuron reads claimed ones only
         wires = program.wires
         axon = self.first_axon[wires.target_core] + wires.target_axon

@@ -14,8 +14,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 # different signals, or one of which nothing is claimed; the host, in every frame; a part of a sum.
 NOBODY, CLASH, CLOCK, PART = -1, -2, -3, -4
 
+# Parameter of neurons with state that have no such.
 ABSENT = -(1 << 40)
-"""Parameter of neurons with state that have no such."""
 
 # What is found of a neuron. Those up to PROVEN hold; what follows does not, or is not decided.
 UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE, COUNTED = range(7)

@@ -9,29 +9,14 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.proof import codes
 from neuromap.proof.checker import Certificate, Checker, Examined
-from neuromap.proof.codes import (
-    CLASH,
-    CLOCK,
-    FORM,
-    NOBODY,
-    PARAMETERS,
-    PART,
-    PROVEN,
-    RAILS,
-    REASONS,
-    REST,
-    SHARED,
-    STRAY,
-    THRESHOLD,
-    UNCLAIMED,
-)
 from neuromap.proof.prove import Proof
 
 MOST_LINES = 20
 _MOST_TERMS = 3
-_FOLLOW = (UNCLAIMED, SHARED)
-"""What is found of neurons because of others: told last."""
+# What is found of neurons because of others: told last.
+_FOLLOW = (codes.UNCLAIMED, codes.SHARED)
 
 
 def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[str]:
@@ -50,7 +35,7 @@ def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[
 def wrong_neurons(checker: Checker, examined: Examined) -> list[tuple[int, int]]:
     """List the neurons that an output depends on and that are not proven; first those that nothing else explains."""
     found = examined.found
-    wrong = np.argwhere(checker.needed(found) & ((found > PROVEN) | (found == UNCLAIMED)))
+    wrong = np.argwhere(checker.needed(found) & ((found > codes.PROVEN) | (found == codes.UNCLAIMED)))
     follows = np.isin(found[wrong[:, 0], wrong[:, 1]], _FOLLOW)
     return [(int(core), int(n)) for core, n in wrong[np.argsort(follows, kind="stable")]]
 
@@ -69,17 +54,17 @@ def _line(checker: Checker, examined: Examined, core: int, n: int) -> str:
         what = "relay" if mine.relay[core, n] else "copy"
         whose = f" ({what} of {name_of(mine, number)})"
     details = "; ".join(_details(checker, examined, core, n, code))
-    return f"core {core}, neuron {n}{whose}: {REASONS[code]}" + (f": {details}" if details else "")
+    return f"core {core}, neuron {n}{whose}: {codes.REASONS[code]}" + (f": {details}" if details else "")
 
 
 def _details(checker: Checker, examined: Examined, core: int, n: int, code: int) -> Iterator[str]:
-    if code == FORM:
+    if code == codes.FORM:
         yield from _terms(checker, core, n)
-    elif code in (THRESHOLD, STRAY):
+    elif code in (codes.THRESHOLD, codes.STRAY):
         yield from _threshold(checker, core, n)
-    elif code in (REST, RAILS, PARAMETERS):
+    elif code in (codes.REST, codes.RAILS, codes.PARAMETERS):
         yield from _odd_values(checker, examined, core, n)
-    elif code != UNCLAIMED:
+    elif code != codes.UNCLAIMED:
         yield from _signals(checker, core, n)
 
 
@@ -113,7 +98,7 @@ def _threshold(checker: Checker, core: int, n: int) -> Iterator[str]:
 def _odd_values(checker: Checker, examined: Examined, core: int, n: int) -> Iterator[str]:
     """Say which parameters no proven neuron of the same node and kind has, or in which it differs from the network."""
     mine, program = checker.certificate, checker.program
-    peers = (examined.found <= PROVEN) & (examined.found != UNCLAIMED) & (mine.relay == mine.relay[core, n])
+    peers = (examined.found <= codes.PROVEN) & (examined.found != codes.UNCLAIMED) & (mine.relay == mine.relay[core, n])
     peers &= program.neuron_node == program.neuron_node[core, n]
     number = int(mine.neuron[core, n])
     for tensor, (_, axes) in program.TENSORS.items():
@@ -147,7 +132,7 @@ def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
             yield "and more axons"
             return
         name = "the host's spike of every frame" if source is None else name_of(checker.certificate, source)
-        if source == NOBODY:
+        if source == codes.NOBODY:
             yield f"axon {axon} carries several signals, or one of which nothing is claimed"
         elif lag < 0:
             yield f"axon {axon} brings {name} before its frame"
@@ -164,14 +149,14 @@ def _odd_signals(checker: Checker, core: int, n: int) -> Iterator[tuple[int, int
     program, claims = checker.program, checker.certificate
     p, q = program.period.numerator, program.period.denominator
     of_core = checker.signal[:, checker.first_axon[core] : checker.first_axon[core + 1]]
-    axons = np.flatnonzero((of_core[0] != NOBODY) & (of_core[0] != PART))
+    axons = np.flatnonzero((of_core[0] != codes.NOBODY) & (of_core[0] != codes.PART))
     synapses = program.synapses_of(np.full(len(axons), core), axons)
     soma = program.soma.reshape(program.shape)[core, synapses.neuron] - core * program.shape[1]
     some = np.flatnonzero((synapses.weight != 0) & (soma == n))
     axon = axons[synapses.row[some]]
     source, begin, first = of_core[:, axon]
     lag, off = np.divmod(begin + synapses.delay[some] * q - claims.begin[core, n], p)
-    wanted = np.where(checker.is_input(source), np.maximum(0, 1 - lag), np.where(source == CLOCK, 1 - lag, first))
-    odd = (source == CLASH) | (off != 0) | (lag < 0) | (first != wanted)
+    wanted = np.where(checker.is_input(source), np.maximum(0, 1 - lag), np.where(source == codes.CLOCK, 1 - lag, first))
+    odd = (source == codes.CLASH) | (off != 0) | (lag < 0) | (first != wanted)
     for one, *rest in zip(*(v[odd].tolist() for v in (source, axon, lag, off, first, wanted)), strict=True):
-        yield rest[0], None if one == CLOCK else max(one, NOBODY), *rest[1:]
+        yield rest[0], None if one == codes.CLOCK else max(one, codes.NOBODY), *rest[1:]

@@ -15,19 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof import codes
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
+# Potentials of a neuron up to which each is looked at.
 _LARGE = 1 << 20
-"""Potentials of a neuron up to which each is looked at."""
+# Potentials, or wires, times ticks, up to which a part is followed through a frame.
 _WORK = 1 << 26
-"""Potentials, or wires, times ticks, up to which a part is followed through a frame."""
+# Parts that read parts, up to which they are followed.
 _DEEP = 64
-"""Parts that read parts, up to which they are followed."""
 
 
 class NotShown(Exception):

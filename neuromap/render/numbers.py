@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from neuromap.arrays.times import Time, largest_gap
 
+# Energies that differ by this part are equal where nobody knows how far another draw of stimuli would move them.
 ALIKE = 0.001
-"""Energies that differ by this part are equal where nobody knows how far another draw of stimuli would move them."""
 
+# Integers from here on are rounded by readers of JSON that use doubles.
 EXACT_IN_DOUBLES = 2**53
-"""Integers from here on are rounded by readers of JSON that use doubles."""
 
+# From here on numbers that are no counts are written with a power of ten.
 _LONGEST_FIGURE = 1e12
-"""From here on numbers that are no counts are written with a power of ten."""
 
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+# Where templates lie that several pages use, or that are short.
 SHARED = "neuromap.render"
-"""Where templates lie that several pages use, or that are short."""
 
 
 def page_environment(package: str) -> Environment:

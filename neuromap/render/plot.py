@@ -10,11 +10,11 @@ from neuromap.files.messages import counted
 from neuromap.render.numbers import plain
 from neuromap.render.svg import PHONE, drawing, element, label, line_key, number, shorten
 
+# Lines that are told apart by colour and dashes.
 MOST_LINES = 8
-"""Lines that are told apart by colour and dashes."""
 _LEFT, _BETWEEN, _BELOW = 72.0, 24.0, 60.0
+# Room of a value on the axis of the parameter.
 _LABEL = 22.0
-"""Room of a value on the axis of the parameter."""
 
 
 class Point(NamedTuple):

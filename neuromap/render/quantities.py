@@ -10,6 +10,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.render.numbers import plain
 
+# Unit without prefix -> units with prefixes and what they are worth, smallest first.
 UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
     {
         "s": ReadOnlyMapping({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
@@ -18,12 +19,11 @@ UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
         "part": ReadOnlyMapping({"%": 0.01}),
     }
 )
-"""Unit without prefix -> units with prefixes and what they are worth, smallest first."""
 
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%|[^\W\d_]*)")
 _LONGEST = 40
+# No number needs more; in longer texts the search for its parts would take very long.
 _LONGEST_READ = 400
-"""No number needs more; in longer texts the search for its parts would take very long."""
 
 
 def parse_quantity(text: str, unit: str, name: str) -> float:

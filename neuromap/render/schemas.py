@@ -11,34 +11,35 @@ from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.render.document import Document
 
+# Where a document is described.
 _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
     {
         "accuracy": "accuracy.forms.DOCUMENT",
         "bench": "bench.forms.DOCUMENT",
         "brian2-report": "backends.imported.BRIAN2_REPORT",
-        "chip-sweep": "sweep.sweep_forms.DOCUMENT",
+        "chip-sweep": "sweep.chip_sweep.DOCUMENT",
         "chips": "cli.printing.documents.CHIPS",
         "dry-run": "mapping.diagnosis.dry_run.DOCUMENT",
         "error": "cli.printing.documents.ERROR",
         "experiment": "experiments.forms.DOCUMENT",
         "exploration": "explorer.document.DOCUMENT",
         "export": "exchange.of_exports.DOCUMENT",
-        "faults": "faults.forms.DOCUMENT",
+        "faults": "faults.page.DOCUMENT",
         "import": "exchange.of_imports.DOCUMENT",
         "lift": "proof.lifted.DOCUMENT",
         "map": "cli.printing.documents.MAP",
         "prove": "cli.printing.documents.PROVE",
         "quantisation": "quantise.forms.DOCUMENT",
-        "report": "report.document.DOCUMENT",
+        "report": "report.page.DOCUMENT",
         "rollouts": "cli.printing.documents.ROLLOUTS",
         "runs": "sweep.run_forms.DOCUMENT",
+        "search": "searcher.forms.DOCUMENT",
         "simulate": "cli.printing.documents.SIMULATE",
         "sweep": "cli.printing.documents.SWEEP",
         "training": "training.forms.DOCUMENT",
         "verify": "cli.printing.documents.VERIFY",
     }
 )
-"""Where a document is described."""
 
 
 def list_schemas() -> list[str]:

@@ -17,8 +17,8 @@ from pathlib import PurePath
 
 Point = tuple[float, float]
 
+# Width of a drawing that a telephone shows whole, with letters as large as elsewhere.
 PHONE = 336.0
-"""Width of a drawing that a telephone shows whole, with letters as large as elsewhere."""
 
 
 def number(value: float) -> str:

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 Row = TypeVar("Row")
+# Columns of text beyond which a cell is wrapped.
 _LONGEST_CELL = 24
-"""Columns of text beyond which a cell is wrapped."""
+# Columns of text of a column of sentences in a brief table, at least.
 _NARROW_CELL = 16
-"""Columns of text of a column of sentences in a brief table, at least."""
+# Columns between columns, where a table has no edge.
 _GAP = 3
-"""Columns between columns, where a table has no edge."""
+# Characters of a line of text that are kept.
 _LONGEST_LINE = 1000
-"""Characters of a line of text that are kept."""
+# Characters from which on a cell of a page is a sentence.
 _LONG_CELL = 30
-"""Characters from which on a cell of a page is a sentence."""
+# Columns of a brief table, at most.
 _MOST_COLUMNS = 8
-"""Columns of a brief table, at most."""
+# Rank from which on a column is in no brief table.
 _NEVER_BRIEF = 9
-"""Rank from which on a column is in no brief table."""
 _HEADER = re.compile(r"(.*?)\s*(?:\[(.*)\])?", re.DOTALL)
 
 
@@ -316,8 +316,8 @@ def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[s
     return list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
 
 
+# What a formula begins with (OWASP, CSV injection; its wide forms too), and the same behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]")
-"""What a formula begins with (OWASP, CSV injection; its wide forms too), and the same behind apostrophes."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

@@ -22,8 +22,8 @@ from neuromap.files.whole_file import write_whole
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# Characters that a value takes at most in an interpreter.
 LONGEST = 200
-"""Characters that a value takes at most in an interpreter."""
 _LONGEST_FACT = 72
 _OF_SUFFIX = ReadOnlyMapping({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
 _WITHOUT_TERMINAL = 100

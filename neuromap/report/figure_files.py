@@ -20,19 +20,16 @@ from neuromap.render.numbers import ordinal
 from neuromap.render.svg import PHONE, drawing, element, label, names_width, number, shorten, standalone, with_pdf
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip
-from neuromap.report.drawings.draw_links import draw_links
-from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
-from neuromap.report.drawings.draw_overview import draw_overview
-from neuromap.report.drawings.draw_timeline import draw_timeline
-from neuromap.report.drawings.draw_window import WINDOW, draw_window
+from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip, draw_links
+from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window
+from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern
 
+# What the figures of patterns and rows show: ends of their names.
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
-"""What the figures of patterns and rows show: ends of their names."""
 _ALONE = ("overview", "accuracy", "faults")
 _SUFFIXES = (".svg", ".pdf")
 
@@ -226,11 +223,11 @@ def _slug(name: str) -> str:
 
 # Spikes over ticks, a band for every node.
 _TOP, _GAP = 34.0, 8.0
+# Width of the ticks, and of what is said at their right.
 _WIDTH, _RATE_WIDTH = 820.0, 110.0
-"""Width of the ticks, and of what is said at their right."""
 _LOWEST, _HIGHEST = 26.0, 112.0
+# Height of a neuron's line where there is room.
 _NEURON = 2.4
-"""Height of a neuron's line where there is room."""
 
 
 def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", narrow: bool = False) -> str:
@@ -298,8 +295,8 @@ _RATE = "part of the neurons that are shown which send a {} in a tick, on averag
 
 
 # The cores in use, shaded by a figure: neurons, copies, spikes.
+# Shades of the scale; cores with 0 have one more.
 SHADES = 6
-"""Shades of the scale; cores with 0 have one more."""
 _LINE = 20.0
 
 

@@ -19,8 +19,8 @@ from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.text import accuracy_at, accuracy_moments
 
+# Patterns that a sentence names; of more it says how many.
 _MOST_NAMED = 3
-"""Patterns that a sentence names; of more it says how many."""
 
 
 class Finding(NamedTuple):

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.render.document import NUMBER, POSITIVE, TEXT, each, pair, record
+from neuromap.render.document import EXECUTION, NUMBER, PATTERN, POSITIVE, TEXT, each, pair, record
 from neuromap.render.numbers import seconds as with_unit
-from neuromap.render.parts import EXECUTION, PATTERN
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, log_ends
 from neuromap.render.svg import standalone
 from neuromap.render.table import Table, text_table
@@ -22,15 +21,15 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, path_first
 from neuromap.simulation.cost.frame_work import FrameWork
 
+# Valid patterns up to which the best of all is looked for.
 MOST_PATTERNS = 256
-"""Valid patterns up to which the best of all is looked for."""
+# What the figures are called.
 TITLES: Mapping[str, str] = {
     "first": "first response",
     "full": "full response",
     "period": "frame period",
     "reaction": "reaction, worst case",
 }
-"""What the figures are called."""
 _VERBS: Mapping[str, str] = {
     "first": "answers before",
     "full": "answers in full before",
@@ -226,6 +225,7 @@ def _best_of_all(
 
 # Forms.
 
+# A table of seconds over cores, as a member of a JSON document.
 SECONDS = record(
     chip=TEXT(at="work.chip.name"),
     output=TEXT,
@@ -242,7 +242,6 @@ SECONDS = record(
     ),
     leads=each(record(figure=TEXT, ahead=TEXT, other=TEXT, ranges=each(pair(POSITIVE)))),
 )
-"""A table of seconds over cores, as a member of a JSON document."""
 
 
 def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period")) -> Iterator[tuple[str, Table[Any]]]:

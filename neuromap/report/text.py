@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuromap.accuracy.accuracy import Accuracy
-from neuromap.hardware.chip.tick_costs import tick_words
+from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
 from neuromap.render.svg import inline_image, standalone
 from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
 from neuromap.render.value import form
-from neuromap.report.drawings.draw_overview import draw_overview
+from neuromap.report.drawings.draw_timeline import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
-from neuromap.report.figures.row import ReportRow
-from neuromap.report.figures.run_figures import RunFigures
+from neuromap.report.figures.row import ReportRow, RunFigures
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.rollout.schedule.reaction_note import reaction_note
 from neuromap.simulation.choose_frames import describe_frames, describe_stimuli
@@ -27,8 +26,8 @@ from neuromap.simulation.cost.energy import figures_lacking
 if TYPE_CHECKING:
     from rich.console import Console
 
+# Characters up to which a sentence names patterns.
 _LONGEST_NAMES = 60
-"""Characters up to which a sentence names patterns."""
 
 
 def _used(name: str) -> Column[ReportRow]:

@@ -86,7 +86,7 @@ class RolloutPattern(Card):
         What reports call the pattern; may be empty.
     """
 
-    _forms = ("neuromap.report.drawings.draw_window",)
+    _forms = ("neuromap.report.drawings.draw_network",)
 
     network: Network
     values: tuple[int, ...]

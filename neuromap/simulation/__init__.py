@@ -11,12 +11,12 @@ _HOMES = {
     "Batch": "trace.batch",
     "Checkpoints": "trace.checkpoint",
     "FrameWork": "cost.frame_work",
-    "GivenFrames": "run.sources",
-    "HeldFrame": "run.sources",
+    "GivenFrames": "run.live_run",
+    "HeldFrame": "run.live_run",
     "LiveRun": "run.live_run",
     "NumpyEngine": "engine.numpy_engine",
     "Potentials": "trace.recording",
-    "RandomSource": "run.sources",
+    "RandomSource": "run.live_run",
     "Readout": "trace.recording",
     "Recording": "trace.recording",
     "SteadyActivity": "cost.steady_figures",
@@ -30,11 +30,11 @@ _HOMES = {
     "leak": "engine.neuron",
     "load_frames": "stimulus",
     "load_trace": "trace.load_trace",
-    "measure_activity": "cost.measure_activity",
+    "measure_activity": "cost.activity",
     "measure_steady_activity": "cost.steady_figures",
     "random_frames": "stimulus",
     "reference": "reference_frames",
-    "run_events": "run.run_events",
+    "run_events": "run.simulate",
     "save_frames": "stimulus",
     "simulate": "run.simulate",
     "simulate_batch": "run.simulate_batch",
@@ -43,9 +43,9 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neuromap.simulation.cost.activity import Activity as Activity
+    from neuromap.simulation.cost.activity import measure_activity as measure_activity
     from neuromap.simulation.cost.frame_work import FrameWork as FrameWork
     from neuromap.simulation.cost.frame_work import count_frame_work as count_frame_work
-    from neuromap.simulation.cost.measure_activity import measure_activity as measure_activity
     from neuromap.simulation.cost.steady_figures import SteadyActivity as SteadyActivity
     from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.engine.neuron import Width as Width
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from neuromap.simulation.engine.neuron import leak as leak
     from neuromap.simulation.engine.numpy_engine import NumpyEngine as NumpyEngine
     from neuromap.simulation.reference_frames import reference as reference
+    from neuromap.simulation.run.live_run import GivenFrames as GivenFrames
+    from neuromap.simulation.run.live_run import HeldFrame as HeldFrame
     from neuromap.simulation.run.live_run import LiveRun as LiveRun
-    from neuromap.simulation.run.run_events import run_events as run_events
+    from neuromap.simulation.run.live_run import RandomSource as RandomSource
+    from neuromap.simulation.run.simulate import run_events as run_events
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
     from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
-    from neuromap.simulation.run.sources import GivenFrames as GivenFrames
-    from neuromap.simulation.run.sources import HeldFrame as HeldFrame
-    from neuromap.simulation.run.sources import RandomSource as RandomSource
     from neuromap.simulation.stimulus import check_frames as check_frames
     from neuromap.simulation.stimulus import input_sizes as input_sizes
     from neuromap.simulation.stimulus import load_frames as load_frames

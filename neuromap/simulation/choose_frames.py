@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.render.value import Card
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +17,15 @@ if TYPE_CHECKING:
 
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
+
+# Random frames that are made where none are given, frame 0 included.
+DEFAULT_FRAMES = 32
+
+# Random stimuli over which figures per frame are means, where no frames are given.
+DEFAULT_STIMULI = 5
+
+# More would tell little: the interval of a mean shrinks with the square root of their number.
+MOST_STIMULI = 100
 
 
 @dataclass(frozen=True)

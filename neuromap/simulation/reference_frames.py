@@ -10,8 +10,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time, whole
+from neuromap.errors import ProgramError
 from neuromap.files.argument_checks import needs, refuse_swapped
+from neuromap.files.messages import counted
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
@@ -24,6 +29,45 @@ from neuromap.simulation.stimulus import check_frames, check_stimuli, frame_coun
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
+    """Refuse a program whose nodes are not those of the rollout's network."""
+    network = rollout.network
+    ports = {port.name: port for port in program.nodes}
+    for name, node in network.nodes.items():
+        role = "input" if name in network.inputs else "output" if name in network.outputs else "hidden"
+        if name not in ports:
+            raise ProgramError(
+                f"program {program.name}: has no node {name}, network {network.name} has; map this network again"
+            )
+        if ports[name].size != node.size:
+            raise ProgramError(
+                f"program {program.name}: node {name} has {counted(ports[name].size, 'neuron')}, in network "
+                f"{network.name} "
+                f"{node.size}; map this network again"
+            )
+        if ports[name].kind != role:
+            raise ProgramError(
+                f"program {program.name}: node {name} is {ports[name].kind}, in network {network.name} {role}; "
+                "map this network again"
+            )
+    foreign = [name for name in ports if name not in network.nodes]
+    if foreign:
+        raise ProgramError(
+            f"program {program.name}: node {foreign[0]} does not exist in network {network.name}; "
+            "map this network again"
+        )
+
+
+def rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
+    """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
+    period = whole(rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step))
+    lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
+    as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
+    if program.period > period and not rollout.is_tick_level and lengthens and as_labelled:
+        return None
+    return period
 
 
 def reference(
@@ -167,10 +211,10 @@ def _greatest(read: _Read, size: int) -> Ints:
 
 
 # The same of many stimuli side by side, for accuracies: products of dense matrices, and nothing twice.
+# Below it sums of integers are exact as floats of 64 bits.
 _EXACT = 2**53
-"""Below it sums of integers are exact as floats of 64 bits."""
+# Part of a matrix that is filled, from which a product of dense matrices is quicker.
 _DENSE = 0.2
-"""Part of a matrix that is filled, from which a product of dense matrices is quicker."""
 
 
 def reference_batch(
@@ -324,8 +368,6 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
 
 
 # One tick of spiking neurons: state and drive in, state and spikes out, as their classes say it.
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class NeuronState(NamedTuple):

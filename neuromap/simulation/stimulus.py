@@ -17,8 +17,8 @@ from neuromap.errors import StimulusError
 from neuromap.files.argument_checks import path_given, real_number, whole_number
 from neuromap.files.foreign import HEAD, kind_of_any, read_bytes
 from neuromap.files.messages import counted, show
-from neuromap.files.npz import read_npz
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
+from neuromap.files.unpacked import read_npz
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
@@ -82,10 +82,10 @@ def check_stimuli(
 # node takes spikes from outside, the first node has rows of no values, which say how many frames there are.
 
 
+# Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB).
 _MAX_VALUES = 2**31
-"""Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
+# Random numbers that are drawn at once.
 _PORTION = 2**20
-"""Random numbers that are drawn at once."""
 
 
 def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:

@@ -15,8 +15,8 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
 from neuromap.render.value import Card
 
+# Of a request: an upload of a scene with everything in it (128 MiB).
 MOST_BYTES = 2**27
-"""Of a request: an upload of a scene with everything in it (128 MiB)."""
 _SHORTEST_TOKEN = 16
 
 
@@ -76,8 +76,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "neuromap_studio"
+# Bytes of a body that come in a second, at least.
 SLOWEST = 2**15
-"""Bytes of a body that come in a second, at least."""
 _LONGEST_URL = 4096
 _HEADERS = (
     (b"x-frame-options", b"DENY"),

@@ -13,15 +13,14 @@ from neuromap.accuracy.accuracy import votes_of
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.times import Time
 from neuromap.errors import NeuromapError
-from neuromap.faults.struck_program import links_in_use
+from neuromap.faults.edited_program import links_in_use
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import page_environment
 from neuromap.render.value import Card
-from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_network import draw_network, draw_window
 from neuromap.report.drawings.draw_timeline import draw_timeline
-from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.measure_row import core_map
 from neuromap.simulation.run.live_run import OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core
@@ -148,12 +147,12 @@ class Viewer:
 
 
 # What is to be seen of a run at a moment: numbers for pictures, plain values that travel to a browser.
+# Last ticks over which spikes per core and node are averaged.
 CHIP_TICKS = 10
-"""Last ticks over which spikes per core and node are averaged."""
+# Rows of a node in the raster; larger nodes share rows.
 _MOST_ROWS = 48
-"""Rows of a node in the raster; larger nodes share rows."""
+# Neurons of an output that are shown one by one where no classes are known.
 _MOST_BARS = 64
-"""Neurons of an output that are shown one by one where no classes are known."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +251,8 @@ def board(program: ChipProgram) -> dict[str, Any]:
 
 SHEETS = ("colours.css", "style.css", "drawing.css", "studio.css")
 _MOST_LINKS = 500
+# Nodes up to which networks and windows are drawn.
 _MOST_DRAWN = 60
-"""Nodes up to which networks and windows are drawn."""
 
 
 @cache
@@ -389,6 +388,7 @@ def _forms(session: Session, k: int, macros: Any) -> str:
 
 
 # Figures of runs as text, each with its unit and its time axis.
+# Figures of a run: key and what it is.
 ROWS = (
     ("factor", "inference factor F [update steps]"),
     ("period", "frame period [update steps]"),
@@ -400,7 +400,6 @@ ROWS = (
     ("sampling", "sampling frequency [frames/s]"),
     ("cores", "cores in use"),
 )
-"""Figures of a run: key and what it is."""
 
 
 def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:

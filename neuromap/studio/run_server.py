@@ -22,7 +22,7 @@ from neuromap.simulation.stimulus import load_frames
 from neuromap.studio.guard import Address, Guard, Receive, Scope, Send
 from neuromap.studio.messages import Viewer, page_html
 from neuromap.studio.scene.commands import Offer, Session, act, line_of, scene_of_network
-from neuromap.studio.scene.scene import Scene
+from neuromap.studio.scene.scene import Scene, World
 from neuromap.studio.scene.scene_file import (
     MOST_BYTES,
     MOST_TOML_BYTES,
@@ -34,7 +34,6 @@ from neuromap.studio.scene.scene_file import (
     read_scene,
     scene_bytes,
 )
-from neuromap.studio.scene.world import World
 from neuromap.studio.sessions import KeptSessions, Sessions
 
 
@@ -154,10 +153,10 @@ def _give_up_on_the_vanished(connection: Any, seconds: float) -> None:
 # The studio as an ASGI application: a page, its files, uploads, and a socket for every tab.
 
 
+# Bytes of a message from a browser.
 MOST_MESSAGE = 2**21
-"""Bytes of a message from a browser."""
+# Seconds between two looks.
 _BEAT = 0.08
-"""Seconds between two looks."""
 _STATIC = {
     "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
     "drawing.css": ("neuromap.render", "templates"), "studio.css": ("neuromap.studio", "static"),
@@ -372,5 +371,5 @@ def _scene(_: Session, data: bytes) -> Scene:
     return scene
 
 
+# Kinds of files, and what takes them.
 UPLOADS = {"network": _network, "stimulus": _stimulus, "scene": _scene}
-"""Kinds of files, and what takes them."""

@@ -22,15 +22,15 @@ from neuromap.studio.scene.commands import Offer, Session
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.scene.scene_file import MOST_BYTES, SCENE_HEAD, read_scene, scene_bytes
 
+# Sessions that are open at the same time.
 MOST_OPEN = 16
-"""Sessions that are open at the same time."""
+# Tabs that look at a session at the same time.
 MOST_TABS = 32
-"""Tabs that look at a session at the same time."""
+# Seconds for which a session waits for a tab that is loaded anew.
 _GRACE = 3.0
-"""Seconds for which a session waits for a tab that is loaded anew."""
 _SAVE_EVERY = 1.0
+# Seconds after which a session is saved of which nothing but ticks has passed.
 _TICKS_EVERY = 5.0
-"""Seconds after which a session is saved of which nothing but ticks has passed."""
 _LOG = logging.getLogger("neuromap.studio")
 
 
@@ -160,8 +160,8 @@ def _is_untouched(scene: Scene, first: Scene, plays: bool) -> bool:
 # Sessions on disk: a scene file each, so that a server that was killed goes on with what was saved.
 
 
+# Sessions that are kept; the oldest go first.
 MOST_SESSIONS = 40
-"""Sessions that are kept; the oldest go first."""
 _ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 

@@ -12,7 +12,7 @@ _HOMES = {
     "SweepRow": "chip_sweep",
     "SweepSpec": "sweep_spec",
     "load_runs": "run_table",
-    "load_sweep": "spec_file",
+    "load_sweep": "sweep_spec",
     "runs_over": "grouped_runs",
     "sweep_mappings": "map_each",
 }
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from neuromap.sweep.map_each import sweep_mappings as sweep_mappings
     from neuromap.sweep.run_table import RunTable as RunTable
     from neuromap.sweep.run_table import load_runs as load_runs
-    from neuromap.sweep.spec_file import load_sweep as load_sweep
     from neuromap.sweep.sweep_spec import SweepSpec as SweepSpec
+    from neuromap.sweep.sweep_spec import load_sweep as load_sweep
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -120,8 +120,8 @@ def _figures(mapped: MappedRollout, budget: Budget) -> dict[str, float]:
 # What every sweep has in common: the chips one by one, columns that several have, and how refusals read there.
 
 
+# Called with the chip that is next, chips done, and chips in all.
 SweepProgress: TypeAlias = Callable[[str, int, int], object]
-"""Called with the chip that is next, chips done, and chips in all."""
 CORES = SweepColumn("cores", "cores", "", is_drawn=True)
 CORE_BOUND = SweepColumn("core_bound", "cores of any mapping, at least")
 FRAME_PERIOD = SweepColumn("frame_period_ticks", "frame period", "ticks")

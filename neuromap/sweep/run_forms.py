@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.registry import require_package
-from neuromap.render.document import COUNT, TEXT, by_name, document, each, record
+from neuromap.render.document import ANYTHING, COLUMNS, COUNT, TEXT, by_name, document, each, record
 from neuromap.render.numbers import joules, plain
-from neuromap.render.parts import ANYTHING, COLUMNS
 from neuromap.render.table import Column, Table, csv_text, print_rest, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.sweep.grouped_runs import value_text
@@ -60,8 +59,8 @@ DOCUMENT = document(
     figures=COLUMNS(at=lambda _: _FIGURES),
     rows=each(_ROW.by(dict))(at=_lines),
 )
+# Give it as plain values.
 to_dict = DOCUMENT.of
-"""Give it as plain values."""
 
 
 def to_csv(table: RunTable) -> str:
@@ -105,8 +104,8 @@ def _numbers_or_texts(values: list[Any], pyarrow: Any) -> tuple[list[Any], Any]:
 
 
 _HEADER_WIDTH = 12
+# Figures that a brief table lacks first.
 _SECOND = ("predicted_first_response_ticks", "spikes_per_frame", "hops_per_frame")
-"""Figures that a brief table lacks first."""
 _SHOWN = tuple(figure for figure in RUN_FIGURES if figure.is_shown)
 _SEVERAL = {"does not fit": "do not fit"}
 _FROM = "times: from stimulus onset, the least first response over all outputs; per frame: in steady operation"

@@ -33,6 +33,7 @@ class RunFigure(NamedTuple):
     is_shown: bool = False  # whether the table of the terminal has it; the others are in CSV, Parquet and JSON
 
 
+# In the order of columns; times are in ticks of the run's execution, from stimulus onset, over all outputs.
 RUN_FIGURES = (
     RunFigure("frame_period_ticks", "frame period, mean", "ticks", "real"),
     RunFigure("largest_gap_ticks", "frame period, at most", "ticks"),
@@ -58,24 +59,23 @@ RUN_FIGURES = (
     RunFigure("watts", "power", "W", "real"),
     RunFigure("verified", "verified", "yes", "yes", is_shown=True),
 )
-"""In the order of columns; times are in ticks of the run's execution, from stimulus onset, over all outputs."""
 
 
+# What marks a file as ours, in the header of SQLite's format: NMSW.
 _APPLICATION = 0x4E4D5357
-"""What marks a file as ours, in the header of SQLite's format: NMSW."""
 _VERSION = 3
+# Versions whose rows have none.
 _WITHOUT_DIGESTS = (1, 2)
-"""Versions whose rows have none."""
+# Within which another process must end its transaction.
 _SECONDS = 60.0
-"""Within which another process must end its transaction."""
+# Columns that name a run.
 NAMES = tuple(f.name for f in fields(SweepRun))
-"""Columns that name a run."""
+# Columns that say what became of it; all are NULL as long as it is not done.
 OUTCOME = ("status", "stage", "exit_code", "message")
-"""Columns that say what became of it; all are NULL as long as it is not done."""
 _TYPES = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "INTEGER") | {"density": "REAL"}
 _FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
+# Columns of a row, all but its digest; by these :func:`require_whole` takes a row.
 STORED = ("place", *NAMES, *_FOUND, "record")
-"""Columns of a row, all but its digest; by these :func:`require_whole` takes a row."""
 _ROWS = f"SELECT {', '.join(STORED)}, digest FROM runs"
 _OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 

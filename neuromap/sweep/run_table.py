@@ -162,10 +162,10 @@ def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
 
 _KEYS = tuple(figure.key for figure in RUN_FIGURES)
 _YES = frozenset(figure.key for figure in RUN_FIGURES if figure.unit == "yes")
+# Columns of whole numbers from 0, and what they are below.
 _WHOLE = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "n_stimuli": 2**31, "exit_code": 256})
-"""Columns of whole numbers from 0, and what they are below."""
+# What is read of a row.
 COLUMNS = (*NAMES, *OUTCOME, *_KEYS)
-"""What is read of a row."""
 
 
 def row_values(values: Sequence[Any]) -> tuple[SweepRun, RunOutcome | None]:

@@ -88,6 +88,7 @@ def train_for_chip(
     hardware: HardwareOptions | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[..., None] = silent,
+    start: str | Path | None = None,
 ) -> ChipTraining:
     """Train a network in frame code, with weights and groups that fit the cores of a chip.
 
@@ -119,6 +120,8 @@ def train_for_chip(
         As for :func:`neuromap.training.train_network`.
     progress : callable
         ``progress(text, epochs done, epochs)``.
+    start : str or Path, optional
+        Checkpoint of this network, trained under any pattern and with any options: training starts from its weights.
 
     Returns
     -------
@@ -141,9 +144,15 @@ def train_for_chip(
     require_parts(images)
     task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
+    if options.precision != "float32" or options.graphs:
+        asked = "graphs" if options.graphs else f"precision {options.precision}"
+        raise InputError(
+            f"training: {asked}: for a chip sums of integers are trained, exact in float32 only, and means that go on "
+            f"from step to step; drop {'--graphs' if options.graphs else '--precision'}"
+        )
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
-    from neuromap.training.torch.train import Run, train
+    from neuromap.training.torch.train import Run, take_weights, train
 
     def measured(part: str) -> FrameBatches:
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
@@ -160,12 +169,14 @@ def train_for_chip(
     part = "test" if "test" in images else "validation"
     with memory_told(options):
         model, to_network = _model(task, run, chip, images["train"].shape)
+        if start is not None:
+            run = replace(run, task={**run.task, "start": take_weights(Path(start), model)})
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
         patterns = trained if task.learning is not None else task.patterns
-        n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        n_frames = frames_to_measure(task.over_time, done_of, task.options)
         found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
     shown = n_frames if task.options is options else options.frames
     first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)
@@ -255,7 +266,7 @@ def _task(
     encoding = _encoding(network, images)
     asked_for = options
     require_onset(images, options)
-    over_time, learning = objective_of(given_rollout, rollouts, options, chip)
+    over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
     asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
     lines = (*choice.lines, *chosen)
@@ -268,6 +279,7 @@ def _task(
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     about = task_of([one.pattern for one in trained], images["train"], learning)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)
     if network.is_graded:
         if hardware.no_bias:

@@ -30,7 +30,7 @@ def _frames(found: PatternAccuracy) -> Iterator[_Frame]:
     return (_Frame("" if k else found.pattern, k + 1, *frame) for k, frame in enumerate(times))
 
 
-_FRAMES = each(record(windowed_step=NUMBER, deep_window_step=NUMBER, accuracy=PART, executed_step=NUMBER))
+_FRAMES = each(record(windowed_step=NUMBER, deep_window_step=NUMBER, accuracy=PART, executed_step=NUMBER.added))
 DOCUMENT = document(
     "training",
     format=const("neuromap training result 1"),
@@ -38,15 +38,17 @@ DOCUMENT = document(
     pattern=TEXT,
     data=TEXT,
     output=TEXT,
-    execution=TEXT,
+    execution=TEXT.added,
     parameters=COUNT,
-    options=record_of(TrainingOptions),
+    options=record_of(TrainingOptions, loss_over_time=TEXT.added, weight_time=NUMBER.added),
     part=TEXT,
     images=COUNT(at="n_images"),
     frames=_FRAMES(at=lambda result: _frames(result.by_pattern[0])),
     other_patterns=each(record(pattern=TEXT, frames=_FRAMES(at=_frames)))(at="others"),
-    learned=record_of(LearnedGates, streaming=each(TEXT), behaviour_class=COUNT.or_null, classes=COUNT.or_null).or_null,
-    history=each(record_of(EpochFigures, accuracy=each(PART), gates=each(PART))),
+    learned=record_of(
+        LearnedGates, streaming=each(TEXT), behaviour_class=COUNT.or_null, classes=COUNT.or_null
+    ).or_null.added,
+    history=each(record_of(EpochFigures, accuracy=each(PART), gates=each(PART).added)),
     at_bounds=PART.or_null,
     warnings=each(TEXT),
     chip=TEXT.or_null.elsewhere,

@@ -17,11 +17,13 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.behaviour import count_behaviour_classes
 from neuromap.rollout.class_numbers import class_numbers
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.cheapest_phases import DelayCost
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import LossOverTime
@@ -112,10 +114,12 @@ def train_network(
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
     require_onset(images, options)
-    frames = frames_to_measure(over_time, rollouts, options, learning)
+    longest = frames_to_measure(over_time, rollouts, options)
+    if learning is not None:
+        longest = max(longest, over_time.most_frames(network, options.frames))
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=frames)
+    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=longest)
     run = Run(
         rollouts=rollouts,
         over_time=over_time,
@@ -133,6 +137,7 @@ def train_network(
         patterns = called_patterns(done.patterns, patterns)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
+        frames = frames_to_measure(over_time, done_of, options)
         found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
     first, *others = map(accuracy_under, patterns, found, executions)
     return TrainingResult(
@@ -324,17 +329,19 @@ def objective_of(
     rollouts: Sequence[Rollout],
     options: TrainingOptions,
     chip: ChipSpec | None,
+    weight_cores: float = 0.0,
 ) -> tuple[LossOverTime, Learning | None]:
     """Give the loss over time in update steps, and how the pattern is learned, if it is."""
     from neuromap.training.torch.gates import Learning
 
     over_time = LossOverTime.read(options.loss_over_time).on(chip)
     if not isinstance(given, LearnedPattern):
-        if options.weight_time:
-            raise InputError(
-                f"training: weight_time {options.weight_time:g}: is for patterns that are learned; give --pattern "
-                "learned (in Python LearnedPattern), or drop it"
-            )
+        for name, weight in (("weight_time", options.weight_time), ("weight_cores", weight_cores)):
+            if weight:
+                raise InputError(
+                    f"training: {name} {weight:g}: is for patterns that are learned; give --pattern learned (in Python "
+                    "LearnedPattern), or drop it"
+                )
         over_time.require_in_time(rollouts)
         return over_time, None
     if options.preceding:
@@ -343,15 +350,30 @@ def objective_of(
             "its own; drop preceding, or train a pattern that was learned"
         )
     over_time.require_answer(given.network)
-    return over_time, Learning(given.execution, max(1, round(_WITH_GATES * options.epochs)), options.weight_time)
+    return over_time, Learning(
+        execution=given.execution,
+        epochs=max(1, round(_WITH_GATES * options.epochs)),
+        weight_time=options.weight_time,
+        weight_cores=weight_cores,
+        delays=() if chip is None else _delays(given.network, chip),
+        core_neurons=1 if chip is None else chip.neurons,
+    )
 
 
-def frames_to_measure(
-    over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions, learning: Learning | None
-) -> int:
+def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
+    """Say what delays cost before weights are known: all neurons of a node are read over all its edges."""
+    leaving: dict[str, list[EdgeKey]] = {}
+    for u, v in network.edges:
+        if u not in network.inputs:
+            leaving.setdefault(u, []).append((u, v))
+    one_target = chip.kind.structure.ONE_TARGET
+    return tuple(
+        DelayCost(tuple(keys), network.nodes[u].size, chip.delay[1], one_target) for u, keys in leaving.items()
+    )
+
+
+def frames_to_measure(over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions) -> int:
     """Count the frames that are measured: those that are asked for, and all that the loss counts."""
-    if learning is not None:
-        return max(options.frames, over_time.most_frames(rollouts[0].network, options.frames))
     return max(options.frames, *(len(over_time.shares(rollout, options.frames).shares) for rollout in rollouts))
 
 
@@ -381,7 +403,7 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
     )
 
 
-_WITH_GATES = 0.5
+_WITH_GATES = 0.6
 """Part of the epochs in which a pattern is learned; in the others the one that was found is trained."""
 
 

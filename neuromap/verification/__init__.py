@@ -9,16 +9,16 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "MeasuredResponse": "wave",
     "Verification": "verdict",
-    "first_difference": "observe",
+    "first_difference": "law",
     "measure": "wave",
     "require_verified": "law",
     "verify": "law",
 }
 
 if TYPE_CHECKING:
+    from neuromap.verification.law import first_difference as first_difference
     from neuromap.verification.law import require_verified as require_verified
     from neuromap.verification.law import verify as verify
-    from neuromap.verification.observe import first_difference as first_difference
     from neuromap.verification.verdict import Verification as Verification
     from neuromap.verification.wave import MeasuredResponse as MeasuredResponse
     from neuromap.verification.wave import measure as measure

@@ -32,8 +32,8 @@ from neuromap.render.value import Card
 # What the dependency wave asks of a program, whatever its cores are like.
 
 Ticks: TypeAlias = Ints
+# Tick of what the wave never reaches; below every tick that a program can have.
 NEVER = -(2**62)
-"""Tick of what the wave never reaches; below every tick that a program can have."""
 
 
 def ticks_since_sampling(program: ChipProgram, node: int, rows: Ints) -> Ticks:
@@ -85,8 +85,8 @@ class Wiring(ABC):
         return self._n_nodes + int(np.count_nonzero((self.relay | (self.label < 0)) & sends)) + 1
 
 
+# Neurons whose synapses are looked at together.
 _NEURONS = 4096
-"""Neurons whose synapses are looked at together."""
 
 
 class _Hits(NamedTuple):

@@ -129,7 +129,7 @@ def test_the_classes_are_found():
     assert len(CLASSES) >= 10
     assert {"neuromap.cores.crossbar.program.Program", "neuromap.network.node.Node"} <= set(CLASSES)
     assert len(array_fields(CLASSES["neuromap.cores.crossbar.program.NeuronTable"])) == 12
-    assert array_fields(CLASSES["neuromap.formats.ranc.case.RancCase"])["expected"] == (np.int64, True)
+    assert array_fields(CLASSES["neuromap.formats.ranc.image.RancCase"])["expected"] == (np.int64, True)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -247,7 +247,7 @@ def test_what_is_no_array_stays():
 
 
 def test_mappings_of_arrays_in_ranc_files():
-    from neuromap.formats.ranc.case import RancCores
+    from neuromap.formats.ranc.image import RancCores
 
     column = np.ones((1, 2), np.int64)
     cores = RancCores(column, column, column != 0, column, {"leak": column}, column != 0)

@@ -114,7 +114,7 @@ FAULTY = {
     "backwards": (gesture_files() | {"user01_lab_labels.csv": LABELS.encode() + b"1,9,2\n"}, "an end after the start"),
     "word": (gesture_files() | {"user01_lab_labels.csv": LABELS.encode() + b"1,x,2\n"}, "allowed are three whole"),
     "no-recording": (gesture_files() | {"user01_lab.aedat": b"\x89PNG\r\n"}, "is not a recording in AEDAT 3.1"),
-    "torn-head": (gesture_files() | {"user01_lab.aedat": GESTURE_HEAD + bytes(9)}, "ends within the head of a packet"),
+    "torn-head": (gesture_files() | {"user01_lab.aedat": GESTURE_HEAD + bytes(9)}, "ends within the head of a block"),
     "torn": (gesture_files() | {"user01_lab.aedat": GESTURE_HEAD + packet([(1, 2, 3, 1)])[:-1]}, "has 1 events of 8"),
     "outside": (gesture_files() | {"user01_lab.aedat": GESTURE_HEAD + packet([(1, 128, 3, 1)])}, "event in row 128"),
     "size": (gesture_files() | {"user01_lab.aedat": GESTURE_HEAD + packet([], size=9)}, "has events of 9 bytes"),

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.exchange import Imported, Note
-from neuromap.exchange.draw_errors import MOST_ROWS, draw_errors
-from neuromap.exchange.findings import findings
+from neuromap.exchange.page import MOST_ROWS, draw_errors, findings
 from neuromap.network import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node

@@ -13,7 +13,7 @@ from neuromap.accuracy import accuracy_of_reference
 from neuromap.datasets import image_sets
 from neuromap.encoding import encode, input_encodings
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
-from neuromap.exchange.layers.torch_module import from_torch_file
+from neuromap.exchange.layers.take_graph import from_torch_file
 
 torch = pytest.importorskip("torch")
 
@@ -109,7 +109,7 @@ def test_images_in_another_layout_than_the_networks_are_turned_or_refused():
 
 def test_the_console_names_the_code_of_what_came_in(file):
     """Graded values are not frame code, whose neurons are binary."""
-    from neuromap.exchange.findings import findings
+    from neuromap.exchange.page import findings
 
     network = from_torch_file(file, calibration=images(0, 1)["train"])
     assert "became a graded network, with integer weights" in str(findings(network))

@@ -5,11 +5,13 @@ import json
 import math
 import re
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from traffic_signs import write_gtsrb
 
 import neuromap as nm
@@ -143,6 +145,63 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
         run_experiment(load_experiment(louder / DIGITS.name), "digits", tmp_path, **asked)
 
 
+def thinned(name, **changes):
+    """An experiment of the publication at its full size, of few frames."""
+    experiment = load_experiment(name)
+    return replace(experiment, options=replace(experiment.options, frames=2, batch=2), **changes)
+
+
+def write_cifar(folder):
+    """Two images in each batch of the makers."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"):
+        rows = rng.integers(0, 256, (2, 3073))
+        rows[:, 0] %= 10
+        (folder / f"{name}.bin").write_bytes(rows.astype(np.uint8).tobytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "only"),
+    [("paper/cifar-dsr", {}, ["DSR0", "DSR4 streaming"]), ("paper/gtsrb", {"starts": (0, 2)}, ())],
+)
+def test_networks_of_the_publication_run_thinned_and_stop_and_go_on_to_the_same_weights(tmp_path, name, changes, only):
+    pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+    pytest.importorskip("PIL", reason="Pillow is an extra: images")
+    write_cifar(tmp_path / "cifar10")
+    write_gtsrb(tmp_path / "gtsrb", {0: 6, 7: 6}, pictures=5)
+    experiment = thinned(name, **changes)
+    data = f"{experiment.data}:{tmp_path / experiment.data}"
+    asked = {"repetitions": 1, "limit": 5, "only": only, "precision": "bfloat16"}
+    whole = run_experiment(experiment, data, tmp_path / "whole", epochs=2, **asked)
+    names = ["DSR0 streaming", "DSR0 sequential", "DSR4 streaming"] if only else ["streaming", "sequential"]
+    assert len(whole.curves) == len(names) * max(1, len(changes.get("starts", ())))
+    of_names = whole.curves[:: len(whole.curves) // len(names)]
+    assert all(wanted in curve.name for wanted, curve in zip(names, of_names, strict=True))
+    stopped = run_experiment(experiment, data, tmp_path / "stopped", epochs=1, **asked)
+    assert {curve.epochs for curve in stopped.curves} == {1}
+    gone_on = run_experiment(experiment, data, tmp_path / "stopped", epochs=2, **asked)
+    assert gone_on.to_json() == whole.to_json()
+    files = sorted(path.name for path in (tmp_path / "whole").glob("*.safetensors"))
+    assert len(files) == len(names)
+    for file in files:
+        one, two = (load_file(tmp_path / folder / file) for folder in ("whole", "stopped"))
+        assert {k: v.tobytes() for k, v in one.items()} == {k: v.tobytes() for k, v in two.items()}
+
+
+def test_curves_are_chosen_by_their_names_or_those_of_networks_and_experiments_by_their_beginning(tmp_path):
+    pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+    assert load_experiment("paper/gtsrb").name == "paper/gtsrb-dsr4"
+    assert load_experiment("paper/cifar-dsr").name == "paper/cifar-dsr"
+    experiment = load_experiment(DIGITS)
+    told = r"has no curve SR stream; there are SR, SR streaming, .*did you mean 'SR streaming'"
+    with pytest.raises(InputError, match=told):
+        run_experiment(experiment, "digits", tmp_path / "a", only=["SR stream"])
+    asked = {"repetitions": 1, "epochs": 1, "limit": 20}
+    found = run_experiment(experiment, "digits", tmp_path / "b", only=["SR hybrid"], **asked)
+    assert [curve.name for curve in found.curves] == ["SR hybrid"]
+
+
 def test_a_figure_has_a_panel_more_where_networks_are_compared():
     pytest.importorskip("matplotlib")
     from neuromap.experiments.experiment_result import draw
@@ -228,7 +287,7 @@ def test_what_is_wrong_is_told(tmp_path):
         with pytest.raises(InputError, match=re.escape(words)):
             load_experiment(path)
     with pytest.raises(
-        InputError, match="there is no such file, nor an experiment of this name; there are paper/cifar-dep"
+        InputError, match="there is no such file, nor one experiment of this name; there are paper/cifar-dep"
     ):
         load_experiment("paper/mnist")
     with pytest.raises(InputError, match="needs digits images; found data 'mnist:x'"):

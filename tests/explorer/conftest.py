@@ -19,8 +19,8 @@ from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.frame_seconds import FrameSeconds
 from neuromap.simulation.cost.steady_figures import steady_figures
+from neuromap.simulation.cost.tick_times import FrameSeconds
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 

@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.faults.edited_program import DeadLink, SilentCore, ThresholdEdit, WeightEdit, apply_edits, settled_state
-from neuromap.faults.struck_program import links_in_use
+from neuromap.faults.edited_program import (
+    DeadLink,
+    SilentCore,
+    ThresholdEdit,
+    WeightEdit,
+    apply_edits,
+    links_in_use,
+    settled_state,
+)
 from neuromap.network.build import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.run.live_run import LiveRun
-from neuromap.simulation.run.sources import RandomSource
+from neuromap.simulation.run.live_run import LiveRun, RandomSource
 
 
 def changed(network, node=None, theta=None, edge=None, matrix=None):

@@ -13,8 +13,7 @@ from scipy import stats
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
-from neuromap.faults.confidence import mean_of, share_of
-from neuromap.faults.fault_study import FaultRun
+from neuromap.faults.fault_study import FaultRun, mean_of, share_of
 from neuromap.faults.page import findings
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -10,9 +10,8 @@ from neuromap.faults import Faults, strike, struck_frames, study_faults
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits
 from neuromap.faults.output_frames import LossyChip
 from neuromap.simulation.choose_frames import RandomFrames
-from neuromap.simulation.engine.engine import values_of
+from neuromap.simulation.engine.engine import make_engine, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import FedFrames
 
 NUMPY = EngineChoice("numpy", threads=1)

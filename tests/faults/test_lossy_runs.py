@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.faults import Faults, struck_frames
 from neuromap.faults.output_frames import LossyChip, output_frames
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.simulate_batch import BatchJob
 from neuromap.simulation.trace.recording import Recording
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import KINDS, Faults, strike
-from neuromap.faults.struck_program import Links, cut_ways, draws, links_in_use
+from neuromap.faults.edited_program import Links, cut_ways, draws, links_in_use
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.network.build import build_network
-from neuromap.simulation.engine.noise import core_numbers
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.engine.numpy_engine import core_numbers
+from neuromap.simulation.run.simulate import run_events
 
 OF_PROGRAMS = [kind for kind in KINDS if kind != "dropped-spikes"]
 RATES = st.floats(0, 1)

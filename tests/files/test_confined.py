@@ -44,8 +44,8 @@ def _found_by_children(monkeypatch):
     monkeypatch.setattr(sys, "path", [os.path.dirname(__file__), *sys.path])  # noqa: PTH120
 
 
-def run(function, asked=None, **limits):
-    return confined(f"test_confined:{function}", asked or {}, "thing", **limits)
+def run(function, asked=None, *, keep=False, **limits):
+    return confined(f"test_confined:{function}", asked or {}, "thing", keep=keep, **limits)
 
 
 def test_an_answer_comes_back_whole():

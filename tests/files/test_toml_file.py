@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.files.toml_file import MAX_KEY_PARTS, parse_toml, parse_with_empty_tables
+from neuromap.files.toml_table import MAX_KEY_PARTS, parse_toml, parse_with_empty_tables
 
 LINES = (
     '"a -> b" = {}', '\t"b" = { }  # why', '"c"={}', '"c" = {}', "# edges", "", '"a".x = 1', '"d" = { x = 1 }',

@@ -8,15 +8,14 @@ import time
 
 import pytest
 
-from neuromap.files.unfinished import _here, sweep, unfinished_name
-from neuromap.files.whole_file import write_all, write_folder, write_whole
+from neuromap.files.whole_file import _here, sweep, unfinished_name, write_all, write_folder, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is swept there")
 
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from neuromap.files import unfinished, whole_file
+from neuromap.files import whole_file
 
 def killed(paths):
     print(os.getpid(), flush=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neuromap.errors import NotSupportedError
-from neuromap.formats.pytorch.exported_file import _check_operators
+from neuromap.formats.pytorch.module_graph import _check_operators
 
 
 def spec(kind, context):

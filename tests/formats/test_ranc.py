@@ -17,7 +17,7 @@ from neuromap.formats.ranc import read_json, read_vectors
 from neuromap.hardware.checker import check_program
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program_file import program_from_bytes
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 DATA = Path(os.environ.get("NEUROMAP_DATA", Path(__file__).resolve().parents[2] / ".." / "shared" / "data")) / "ranc"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no {DATA}: set NEUROMAP_DATA to the shared data")

@@ -24,7 +24,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.weights import StoredWeights
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("NEUROMAP_DATA", ROOT / ".." / "shared" / "data")) / "ranc"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.formats.truenorth import read_model, runs
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 KIND = {
     "class": "NeuronGeneral", "sigma0": 1, "sigma1": -1, "sigma2": 1, "sigma3": 1, "s0": 1, "s1": 1, "s2": 0, "s3": 0,

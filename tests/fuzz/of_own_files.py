@@ -97,7 +97,7 @@ def make_sweeps(folder):
 
 
 def read_sweep(path, _):
-    from neuromap.sweep.spec_file import load_sweep
+    from neuromap.sweep.sweep_spec import load_sweep
 
     repr(load_sweep(path))
 
@@ -167,9 +167,8 @@ reader("program-run", "a.nmp", make_programs, run_program, seal=seals.seal_safet
 def run_graded_program(path, _):
     """A program of graded cores runs in both engines, which send the same."""
     from neuromap.cores.graded.program import GradedProgram
-    from neuromap.simulation.engine.engine import HostEvents
+    from neuromap.simulation.engine.engine import HostEvents, make_engine
     from neuromap.simulation.engine.engine_choice import EngineChoice
-    from neuromap.simulation.engine.engines import make_engine
 
     found = nm.load_program(path)
     if not isinstance(found, GradedProgram) or found.shape[0] * found.shape[1] > 4096:

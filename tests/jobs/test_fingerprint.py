@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.jobs.fingerprint import Fingerprint, fingerprint_of_chip
+from neuromap.jobs.results_file import Fingerprint, fingerprint_of_chip
 from neuromap.network import build_network
 
 

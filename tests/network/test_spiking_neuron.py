@@ -5,7 +5,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import NetworkError
-from neuromap.jobs.fingerprint import Fingerprint
+from neuromap.jobs.results_file import Fingerprint
 from neuromap.network import Network, Node
 from neuromap.network.edge import Edge
 from neuromap.network.spiking_neuron import CurrentNeuron

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NetworkError
-from neuromap.jobs.fingerprint import Fingerprint
+from neuromap.jobs.results_file import Fingerprint
 from neuromap.network.network import plain_table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

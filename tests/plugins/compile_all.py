@@ -18,7 +18,7 @@ from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, Synap
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.network import GradedNeuron, build_network
-from neuromap.simulation.cost.measure_activity import measure_activity
+from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine

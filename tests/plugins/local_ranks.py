@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 
 class LocalExchange:
-    """One rank's end; see :class:`neuromap.simulation.mpi.exchange.Exchange`.
+    """One rank's end; see :class:`neuromap.simulation.mpi.rank_engine.Exchange`.
 
     Parameters
     ----------

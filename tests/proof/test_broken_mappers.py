@@ -18,7 +18,7 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core import crossbar
+from neuromap.mapping.core import core_model
 from neuromap.mapping.legalise import legalise
 from neuromap.proof.counterexample import find_counterexample
 from neuromap.proof.explanations import explain
@@ -64,7 +64,7 @@ def test_a_threshold_clipped_one_too_far(monkeypatch):
 
 def test_a_digit_dropped_from_the_weight_of_one_source(monkeypatch):
     """Verify misses it."""
-    right = crossbar._digits
+    right = core_model._digits
 
     def digits(values, base):
         counts = right(values, base)
@@ -77,8 +77,8 @@ def test_a_digit_dropped_from_the_weight_of_one_source(monkeypatch):
     theta = 257 + 1024 + 64 + 8
     rollout = rollout_of({"I": (12, None), "O": (2, [theta, 1])}, {("I", "O"): weights})
     assert nm.prove(rollout, nm.map_rollout(rollout, "truenorth")).proven
-    monkeypatch.setattr(crossbar, "_digits", digits)
-    monkeypatch.setattr(crossbar, "_all_digits", crossbar._all_digits.__wrapped__)  # which keeps the right ones
+    monkeypatch.setattr(core_model, "_digits", digits)
+    monkeypatch.setattr(core_model, "_all_digits", core_model._all_digits.__wrapped__)  # which keeps the right ones
     broken = nm.map_rollout(rollout, "truenorth")
     assert nm.verify(rollout, broken).verified
     found = is_caught(rollout, broken, "weight 256 for 257 from I[11], 1 frame before")

@@ -19,8 +19,7 @@ from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
 from neuromap.proof import checker
-from neuromap.proof.certificate import check_certificate, load_certificate, save_certificate
-from neuromap.proof.prove import confirm, prove
+from neuromap.proof.prove import check_certificate, confirm, load_certificate, prove, save_certificate
 
 
 @pytest.fixture(scope="module", params=["truenorth", "loihi1"])

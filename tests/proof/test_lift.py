@@ -26,7 +26,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import MatrixTransform
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 HERE = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("NEUROMAP_DATA", HERE / ".." / "shared" / "data")) / "ranc"

@@ -12,9 +12,8 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError, NeuromapError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
-from neuromap.proof.certificate import check_certificate, save_certificate
 from neuromap.proof.checker import Checker
-from neuromap.proof.prove import prove
+from neuromap.proof.prove import check_certificate, prove, save_certificate
 
 SIZE = 10
 

@@ -14,9 +14,9 @@ from neuromap.accuracy.measure import accuracy_of_reference
 from neuromap.datasets.sources import load_images
 from neuromap.errors import NetworkError
 from neuromap.render.numbers import seconds
-from neuromap.report.document import report_schema
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.findings import findings
+from neuromap.report.page import report_schema
 from neuromap.report.text import accuracy_at, accuracy_moments
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "sr.toml"

@@ -13,7 +13,7 @@ from html_pages import Page
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import study_faults
-from neuromap.report.document import report_schema
+from neuromap.report.page import report_schema
 from neuromap.simulation.choose_frames import RandomFrames
 
 HOSTILE = "<b>&small"

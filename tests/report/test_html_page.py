@@ -15,7 +15,7 @@ from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
 from neuromap.report.drawings.draw_network import MOST_EDGES
-from neuromap.report.drawings.draw_overview import draw_narrow_overview
+from neuromap.report.drawings.draw_timeline import draw_narrow_overview
 from neuromap.report.findings import findings
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern

@@ -23,7 +23,7 @@ from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.stimulus import save_frames
 
 

@@ -17,8 +17,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.stimulus import random_frames
-from neuromap.verification.law import verify
-from neuromap.verification.observe import extend_frames, first_difference
+from neuromap.verification.law import extend_frames, first_difference, verify
 from neuromap.verification.wave import measure
 
 SIGNED = {"weights": st.integers(-2, 2), "thresholds": st.integers(-1, 3)}

@@ -23,8 +23,8 @@ from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.steady_figures import steady_window
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.delivery import find_late_spikes
 from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames

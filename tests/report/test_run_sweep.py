@@ -14,9 +14,8 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
-from neuromap.report.sweep_runs import measure_runs, row_figures, run_sweep, work_of
-from neuromap.sweep.spec_file import load_sweep
-from neuromap.sweep.sweep_spec import runs_of
+from neuromap.report.latency import measure_runs, row_figures, run_sweep, work_of
+from neuromap.sweep.sweep_spec import load_sweep, runs_of
 
 killed = pytest.importorskip("benchmarks.sweeps.killed", reason="benchmarks are not part of the package")
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,9 +71,9 @@ def test_what_is_done_is_not_done_again_and_a_longer_spec_adds_its_runs(spec, tm
     assert (seen[0], seen[-1]) == ((2, 6), (6, 6))
     assert [row.run.seed for row in table.rows] == [0] * 2 + [1, 2] * 2
     before = killed.rows_of(store)
-    monkeypatch.setattr("neuromap.report.sweep_runs.measure_runs", None)  # nobody asks for it
+    monkeypatch.setattr("neuromap.report.latency.measure_runs", None)  # nobody asks for it
     hashed = []
-    monkeypatch.setattr("neuromap.report.sweep_runs.runs_of", lambda spec: hashed.append(spec) or runs_of(spec))
+    monkeypatch.setattr("neuromap.report.latency.runs_of", lambda spec: hashed.append(spec) or runs_of(spec))
     run_sweep(load_sweep(spec), store)
     assert killed.rows_of(store) == before
     assert len(hashed) == 1
@@ -113,8 +112,8 @@ KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 from benchmarks.sweeps.killed import n_done
-from neuromap.report.sweep_runs import run_sweep
-from neuromap.sweep.spec_file import load_sweep
+from neuromap.report.latency import run_sweep
+from neuromap.sweep.sweep_spec import load_sweep
 
 path, store, *moments = sys.argv[1:]
 spec = load_sweep(path)

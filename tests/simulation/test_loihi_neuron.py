@@ -20,8 +20,8 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.reference_frames import start, step
 
 TRACE = Path(__file__).with_name("nir_loihi_lif.txt")

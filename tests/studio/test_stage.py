@@ -14,9 +14,8 @@ from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.studio.messages import CHIP_TICKS, look_at, raster_rows
 from neuromap.studio.scene.player import Stage, schedule_figures
-from neuromap.studio.scene.scene import SceneRun, Shown
+from neuromap.studio.scene.scene import SceneRun, Shown, World, WorldSource
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
-from neuromap.studio.scene.world import World, WorldSource
 
 NUMPY = EngineChoice("numpy")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from neuromap.errors import ChipError, InputError, NetworkError, PatternError
-from neuromap.sweep.spec_file import MOST_RUNS, load_sweep
+from neuromap.sweep.sweep_spec import MOST_RUNS, load_sweep
 
 
 def test_a_spec_holds_what_its_file_says(write_spec):

@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 import neuromap as nm
-from neuromap.sweep.spec_file import load_sweep
-from neuromap.sweep.sweep_spec import runs_of
+from neuromap.sweep.sweep_spec import load_sweep, runs_of
 
 
 def keys(path):

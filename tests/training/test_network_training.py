@@ -15,6 +15,7 @@ from neuromap.files.sealed import sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
+from neuromap.training.chip_training import train_for_chip
 from neuromap.training.forms import render_text
 from neuromap.training.network_training import task_of, train_network
 from neuromap.training.options.training_options import TrainingOptions, memory_told
@@ -133,7 +134,7 @@ def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_bef
 
 
 def test_runs_from_before_an_option_was_there_go_on_and_are_known():
-    later = {"preceding", "loss_over_time", "weight_time"}
+    later = {"preceding", "loss_over_time", "weight_time", "precision", "graphs"}
     before = {f.name for f in fields(QUICK)} - later
     assert set(QUICK.told()) == before
     assert not QUICK.differences(QUICK.told())
@@ -258,6 +259,31 @@ def test_cuda_trains_what_the_processor_trains(net, images, one_thread):
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
     assert losses[1] == losses[2]
+
+
+def test_products_in_bfloat16_learn_and_go_on_to_the_same_weights(net, images, tmp_path):
+    """Of all that is computed only what is trained differs: the same weights are measured in 32 bits."""
+    rollout, half = nm.Rollout(net, "streaming"), replace(QUICK, precision="bfloat16")
+    exact, whole = (train_network(rollout, images, options) for options in (QUICK, half))
+    assert whole.accuracy[-1] == pytest.approx(exact.accuracy[-1], abs=0.1)
+    assert [epoch.loss for epoch in whole.history] != [epoch.loss for epoch in exact.history]
+    path = tmp_path / "c.safetensors"
+    train_network(rollout, images, replace(half, epochs=1), path)
+    gone_on = train_network(rollout, images, half, path)
+    assert [epoch.loss for epoch in gone_on.history] == [epoch.loss for epoch in whole.history]
+    assert gone_on.accuracy == whole.accuracy
+    with pytest.raises(InputError, match=r"of another run: precision 'bfloat16' \(now 'float32'\)"):
+        train_network(rollout, images, QUICK, path)
+
+
+def test_graphs_are_of_cuda_and_both_are_of_real_values(net, images):
+    with pytest.raises(InputError, match="graphs: are captured on CUDA; give --device cuda too"):
+        replace(QUICK, graphs=True)
+    coded = replace(net, tables={"inputs": {"I": {"code": "threshold"}}})
+    for asked in ({"precision": "bfloat16"}, {"graphs": True, "device": "cuda"}):
+        told = f"training: {next(iter(asked))}.*: for a chip sums of integers are trained"
+        with pytest.raises(InputError, match=told):
+            train_for_chip(nm.Rollout(coded, "streaming"), nm.load_chip("truenorth"), images, replace(QUICK, **asked))
 
 
 def test_want_of_memory_is_told(one_thread):

@@ -14,7 +14,7 @@ from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import require_verified, verify

@@ -17,9 +17,8 @@ from benchmarks.engine.c_kernel.bandwidth import least_tick_seconds, measure_ban
 from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["compare", "interleaved"]
 

@@ -14,7 +14,7 @@ except ImportError:
 
 from neuromap.backends.brian2.device import register
 
+# The device: ``device.report()`` tells what ran last.
 device = register()
-"""The device: ``device.report()`` tells what ran last."""
 
 __all__ = ["device"]

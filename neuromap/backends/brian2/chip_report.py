@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.backends.brian2.translate import Translated
 from neuromap.backends.imported import BRIAN2_REPORT
 from neuromap.errors import NotSupportedError
@@ -25,10 +25,10 @@ from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, seconds
 from neuromap.render.value import Card, Documented
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.cost.energy import energy_of
-from neuromap.simulation.cost.measure_activity import measure_activity
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.tick_run import HostFeed
 
@@ -134,11 +134,6 @@ def _with_distances(chip: LoadedChip, spikes: dict[str, Any], time_constant: flo
 
 
 # A chip that runs a translated network step by step: spikes of the host in, spikes and state out.
-
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Snapshot(NamedTuple):
@@ -287,8 +282,8 @@ def _longer(rows: Bools) -> Bools:
     return np.concatenate([rows, np.zeros_like(rows)], axis=1)
 
 
+# Give it as plain values: times in seconds and ticks, energy in joules.
 to_dict = BRIAN2_REPORT.of
-"""Give it as plain values: times in seconds and ticks, energy in joules."""
 
 
 def render_text(found: ChipReport, width: int = 100) -> str:

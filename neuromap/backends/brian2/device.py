@@ -30,8 +30,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 # The chip goes on from a state of its own and has read all else once. So all that the translation read is remembered:
 # numbers by value, objects of Brian2 by identity, and the state that Brian2 shows as it was left.
 
+# Of float neurons: what changes in a run, and is compared as the state that Brian2 shows.
 _STATE = ("voltage", "currents")
-"""Of float neurons: what changes in a run, and is compared as the state that Brian2 shows."""
 _REMEDY = "set it before the first run, or restore a state from before"
 
 
@@ -279,8 +279,8 @@ def register() -> NeuromapDevice:
 
 
 # A tick of the chip as an object of Brian2's network: it stands where the neurons' equations would be computed.
+# Order within the slot: after the thresholds of sources (0), before the monitors of spikes (1).
 _ORDER = 0.5
-"""Order within the slot: after the thresholds of sources (0), before the monitors of spikes (1)."""
 
 
 class ChipStep(BrianObject):

@@ -33,8 +33,8 @@ from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSyna
 # A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.
 
 _EXACT = ("exact", "linear")
+# Methods that make no error where dv/dt is constant.
 _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
-"""Methods that make no error where dv/dt is constant."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from brian2.utils.stringtools import get_identifiers
 from neuromap.arrays.array_types import Floats
 from neuromap.errors import NotSupportedError
 
+# Functions of Brian2 that give the same at any time.
 _FUNCTIONS = (
     "exp",
     "expm1",
@@ -39,9 +40,8 @@ _FUNCTIONS = (
     "sign",
     "clip",
 )
-"""Functions of Brian2 that give the same at any time."""
+# Variables that Brian2 makes itself and that do not change.
 _CLOCKS = ("dt", "N", "i", "j")
-"""Variables that Brian2 makes itself and that do not change."""
 
 
 class Constants:
@@ -117,8 +117,8 @@ def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
 # The translation reads equations and statements only, so everything beside them must be what Brian2 makes by itself.
 
 
+# Groups that stay on the host.
 SOURCES = (brian2.PoissonGroup, brian2.SpikeGeneratorGroup)
-"""Groups that stay on the host."""
 _EVENT_MONITORS = (brian2.SpikeMonitor, EventMonitor, brian2.PopulationRateMonitor)
 _SCHEDULE = ["start", "groups", "thresholds", "synapses", "resets", "end"]
 _AFTER_SPIKES = {"after_thresholds", "before_synapses", "synapses", "after_synapses"}
@@ -320,11 +320,11 @@ def _check_state_monitor(monitor: Any) -> None:
 
 
 # What Brian2 may say and the chip does not compute: one line with the object, the equation and what would do.
+# The supported class in a line.
 INSIDE = (
     "inside are dv/dt linear in v and in currents that decay exponentially, constant threshold and reset, "
     "refractoriness, and synapses that add to them"
 )
-"""The supported class in a line."""
 
 
 def refused(name: str, what: str, why: str, remedy: str = INSIDE) -> NotSupportedError:

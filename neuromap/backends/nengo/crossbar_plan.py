@@ -11,29 +11,209 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import brentq
 
-from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
+
+_LOW_BITS = 11
+# Power of 2 of the greatest weight, in units.
+GREATEST_POWER = _LOW_BITS - 1
+# Bounds of the integers.
+LOWEST, HIGHEST = -(2 << _LOW_BITS), (2 << _LOW_BITS) - 1
+# Spikes of the high part, upwards and downwards.
+_UP, _DOWN = 2, 4
+# Spikes that one value can take.
+CODE_SIZE = _LOW_BITS + _UP + _DOWN
+
+
+class _Binary:
+    """The code as a :class:`~neuromap.backends.nengo.mapped_plan.ValueCode`."""
+
+    lowest, highest = np.asarray(LOWEST), np.asarray(HIGHEST)
+
+    def extra(self, tick: int) -> Floats:
+        return np.zeros(())
+
+    def size(self, n_values: int) -> int:
+        return n_values * CODE_SIZE
+
+    def spikes(self, numbers: Ints) -> Bools:
+        return as_spikes(numbers).reshape(-1)
+
+
+# The code of chips with synapse lists.
+BINARY = _Binary()
+
+
+def unit_of(limit: Floats) -> Floats:
+    """Give the unit in which values up to ``limit`` are sent."""
+    return limit / -LOWEST
+
+
+def code_weights() -> Ints:
+    """Say what every spike of a value is worth in units, shape (CODE_SIZE,)."""
+    half = 1 << (_LOW_BITS - 1)
+    return np.concatenate([1 << np.arange(_LOW_BITS), np.full(_UP, half), np.full(_DOWN, -half)])
+
+
+def as_spikes(values: Ints) -> Bools:
+    """Say which spikes stand for integers between ``LOWEST`` and ``HIGHEST``."""
+    # shapes: values (m,); returns (m, CODE_SIZE)
+    bits = (values[:, None] >> np.arange(_LOW_BITS) & 1).astype(np.bool_)
+    high = 2 * (values >> _LOW_BITS)[:, None]
+    return np.concatenate([bits, np.arange(_UP) < high, np.arange(_DOWN) < -high], axis=1)
+
+
+# Nengo's spiking neurons as the chip computes them, in units of Nengo: their decays, their rest, their rate curve.
+#
+# A tick is a step of ``dt``. With leak k and threshold 1, a neuron at rest that is driven by J has in tick n the
+# voltage J (1 - (1 - k)^n), or J k n without a leak, and spikes in the first tick in which that is above 1:
+#
+# .. math:: n(J) = \lfloor \log(1 - 1/J) / \log(1 - k) \rfloor + 1
+#
+# After it the neuron rests for R ticks, so that it spikes every R + n(J) ticks.
+
+
+@dataclass(frozen=True)
+class ChipNeuron:
+    """What one kind of Nengo's neurons becomes on a chip."""
+
+    dt: float  # seconds of a tick
+    voltage_decay: int  # in parts of 2**decay_bits; 0 where nothing leaks
+    decay_bits: int  # width of decays
+    refractory: int  # ticks of rest
+    amplitude: float  # of a spike
+    depth: float  # how far below 0 the voltage must be able to fall, in thresholds
+
+    @property
+    def share(self) -> float:
+        """What of J a tick adds to the voltage: k, or dt where nothing leaks."""
+        return self.voltage_decay / 2**self.decay_bits if self.voltage_decay else self.dt
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.amplitude / self.dt
+
+    @property
+    def greatest_rate(self) -> float:
+        """Of a neuron that spikes whenever it may, in Hz times the amplitude."""
+        return self.spike / (1 + self.refractory)
+
+    def ticks_to_spike(self, drive: Floats) -> Floats:
+        """Ticks from rest to the spike at a constant J; infinite where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.voltage_decay == 0:
+                ticks = 1 / (drive * self.dt)
+                return np.where(drive > 0, np.floor(ticks) + 1, np.inf)
+            if self.share == 1:
+                return np.where(drive > 1, 1.0, np.inf)
+            ticks = np.log1p(-1 / drive) / np.log1p(-self.share)
+            return np.where(drive > 1, np.floor(ticks) + 1, np.inf)
+
+    def rates(self, drive: Floats) -> Floats:
+        """Rates at constant J, in Hz times the amplitude."""
+        return self.spike / (self.refractory + self.ticks_to_spike(drive))
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedFeed(ReadOnly, Card):
+    """Values that the host sends an ensemble in every tick, m of them."""
+
+    weights: Floats  # (n, m): what a value of 1 adds to J
+    limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
+    is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
+
+    @property
+    def greatest(self) -> Floats:
+        """The greatest magnitude of what it adds to J, shape (n,)."""
+        if self.is_vector:
+            return np.asarray(np.linalg.norm(self.weights, axis=1) * self.limit[0])
+        return np.asarray(np.abs(self.weights) @ self.limit)
+
+
+class EnsembleOnChip(Protocol):
+    """What an ensemble is on any kind of chip."""
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+
+    @property
+    def feed(self) -> PlannedFeed | None:
+        """What the host sends."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedEnsemble(ReadOnly, Card):
+    """An ensemble of n neurons."""
+
+    name: str  # of its node
+    neuron: ChipNeuron  # kind of its neurons
+    bias: Floats  # (n,): constant part of J
+    voltage: Floats  # (n,): before the first tick, in parts of the threshold
+    feed: PlannedFeed | None  # what the host sends
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+        return len(self.bias)
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.neuron.spike
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLink(ReadOnly, Card):
+    """A connection from ensemble to ensemble on the chip."""
+
+    # source, target: positions of the ensembles
+    source: int
+    target: int
+    weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
+    greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
+    tau: float  # time constant of its filter in seconds; 0 where there is none
+
+
+@dataclass(frozen=True, eq=False)
+class ChipPlan(Card):
+    """All that goes onto the chip."""
+
+    name: str  # of the network
+    dt: float  # seconds of a tick
+    ticks_per_step: int  # ticks in a step of Nengo, which is what a spike takes over a link
+    ensembles: tuple[PlannedEnsemble, ...]
+    links: tuple[PlannedLink, ...]
+
 
 # Decoders on few axons: which integers a source's weight can be, and which of them lose least of the decoded value.
 #
 # A neuron of a crossbar core has one weight for each axon type, so that a source of several axons weighs the sum of
 # their types' weights. With one axon it is one of as many values as there are types; with r axons it is a sum of at
-# most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.crossbar`). Rounding goes
+# most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.core_model`). Rounding goes
 # source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
 # Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
+# Axons of one source.
 MOST_AXONS = 4
-"""Axons of one source."""
+# Noise that is allowed for, in parts of the greatest activity.
 _RIDGE = 0.05
-"""Noise that is allowed for, in parts of the greatest activity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,16 +300,16 @@ class _Rounding:
         return AxonSums(found.astype(np.int64), scale, axons, error / norm if norm else float(error > 0))
 
 
+# Axons of a core that are left for what else it reads.
 _SPARE_AXONS = 16
-"""Axons of a core that are left for what else it reads."""
+# What lines can fall below their rest, in parts of what they must over all points.
 _ROOM = 1.1
-"""What lines can fall below their rest, in parts of what they must over all points."""
+# Delays that a filter is made of, where the target has axons for them.
 _FILTER_LINES = 16
-"""Delays that a filter is made of, where the target has axons for them."""
+# Mean by spread of delays below which their spread does not count.
 _SHORT = 0.5
-"""Mean by spread of delays below which their spread does not count."""
+# Thresholds below 0 at which the sum of a line stops.
 _DEPTH = 3
-"""Thresholds below 0 at which the sum of a line stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,18 +446,18 @@ def _spread_of(values: Floats) -> float:
 # What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders.
 
 
+# Spikes on lines that a value as long as the radius is in a tick.
 SPIKES_PER_RADIUS = 4
-"""Spikes on lines that a value as long as the radius is in a tick."""
+# Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them.
 LINK_REST = 6
-"""Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them."""
+# How far from 0 the host sends values, in radii.
 HOST_RADII = 1.6
-"""How far from 0 the host sends values, in radii."""
+# Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type.
 _BIAS_AXONS = 7
-"""Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type."""
+# Greatest part of a threshold that one spike on a line adds.
 _COARSEST = 0.25
-"""Greatest part of a threshold that one spike on a line adds."""
+# Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be.
 _VARIANCE = 0.25
-"""Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,8 +515,8 @@ def as_leak_integers(
     )
 
 
+# Relative error of decoded values that axons are replicated for, where nothing is said.
 DECODER_ERROR = 0.002
-"""Relative error of decoded values that axons are replicated for, where nothing is said."""
 
 
 @dataclass(frozen=True, eq=False)

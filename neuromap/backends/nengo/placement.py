@@ -21,19 +21,19 @@ from nengo.utils.builder import find_all_io, full_transform, remove_passthrough_
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_plan import CODE_SIZE, ChipNeuron
+from neuromap.backends.nengo.crossbar_plan import CODE_SIZE, ChipNeuron
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.render.value import Card
 
 Where = Literal["chip", "host"]
+# What can be probed of an ensemble on the chip, or of its neurons.
 _PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_encoders")
-"""What can be probed of an ensemble on the chip, or of its neurons."""
+# Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host.
 _MOST_TAUS = 7
-"""Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host."""
+# Connections that take the place of those out of a node: 64 ensembles to 64 others, each to each.
 _MOST_LINKS = 4096
-"""Connections that take the place of those out of a node: 64 ensembles to 64 others, each to each."""
 
 
 @dataclass(frozen=True)
@@ -415,10 +415,10 @@ def asked_place(network: Network, ensemble: Ensemble) -> bool | None:
 
 
 # What of a Nengo network a chip with crossbar cores can take, and why not.
+# Ticks of the longest time constant: the latest line takes a few times as long, in relays of at most 15.
 LONGEST_TICKS = 1000
-"""Ticks of the longest time constant: the latest line takes a few times as long, in relays of at most 15."""
+# Lines of a link and dimension, about.
 _LINES = 40
-"""Lines of a link and dimension, about."""
 
 
 def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> str:
@@ -471,8 +471,8 @@ def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chip
 # Which of Nengo's neurons a chip with synapse lists computes, and as what.
 
 
+# Thresholds below 0 that are as good as no bound.
 _DEEPEST = 64.0
-"""Thresholds below 0 that are as good as no bound."""
 
 
 def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:

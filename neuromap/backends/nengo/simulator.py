@@ -13,9 +13,8 @@ from nengo.cache import get_default_decoder_cache
 from nengo.ensemble import Neurons
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
-from neuromap.backends.nengo.chip_operator import ChipState, frames_of
-from neuromap.backends.nengo.chip_plan import PlannedFeed
+from neuromap.arrays.array_types import Floats
+from neuromap.backends.nengo.chip_builder import ChipBuilder, ChipState, frames_of, node_name, tau_of
 from neuromap.backends.nengo.crossbar_plan import (
     DECODER_ERROR,
     HOST_RADII,
@@ -24,6 +23,7 @@ from neuromap.backends.nengo.crossbar_plan import (
     CrossbarPlan,
     LeakIntegers,
     LineGroup,
+    PlannedFeed,
     as_leak_integers,
     greatest_rest,
     host_rest,
@@ -39,9 +39,8 @@ from neuromap.quantise.quantisation import TrainDistance
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Card
-from neuromap.simulation.cost.activity import Activity
+from neuromap.simulation.cost.activity import Activity, count_activity
 from neuromap.simulation.cost.energy import Energy, energy_of
-from neuromap.simulation.cost.measure_activity import count_activity
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.tick_run import run_again
 
@@ -146,7 +145,6 @@ class Simulator(nengo.Simulator):
 
 
 # The builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
-Floats = NDArray[np.float64]
 
 
 class CrossbarBuilder(ChipBuilder):

@@ -23,8 +23,8 @@ from neuromap.errors import InputError, NetworkError, NeuromapError
 from neuromap.options import COMMON, Option, named, options_of
 
 Asked = TypeVar("Asked")
+# What typer makes of words, by the type of an option; all else is text, which the option itself reads.
 _READ_BY_TYPER = {"bool": bool, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
-"""What typer makes of words, by the type of an option; all else is text, which the option itself reads."""
 
 
 class Given(dict[str, Any], Generic[Asked]):
@@ -38,6 +38,7 @@ class Given(dict[str, Any], Generic[Asked]):
     said: ClassVar[Mapping[str, Option]] = {}  # all options, by name
     flags: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # options that have other flags here
     first: ClassVar[tuple[str, ...]] = ()  # options that the help shows before the library's
+    without: ClassVar[tuple[str, ...]] = ()  # options that are not typed here
 
     def __init_subclass__(cls) -> None:
         found = dict(cls.said)
@@ -51,7 +52,7 @@ class Given(dict[str, Any], Generic[Asked]):
             found[name] = named(replace(said, group=group), name, cls.__annotations__[name])
             delattr(cls, name)  # so that attributes are values, by __getattr__
         found |= {name: replace(found[name], flags=flags) for name, flags in cls.flags.items()}
-        cls.said = {name: found[name] for name in (*cls.first, *found)}
+        cls.said = {name: found[name] for name in (*cls.first, *found) if name not in cls.without}
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.said:
@@ -159,7 +160,7 @@ def _chips(_: typer.Context) -> Iterable[str]:
 def _patterns(_: typer.Context) -> Iterable[str]:
     """Give the patterns of the network file that was typed before."""
     # nothing is parsed up to an option without its value, so that file is looked for among the words
-    from neuromap.files.toml_file import read_toml
+    from neuromap.files.toml_table import read_toml
     from neuromap.network.network import RESERVED_PATTERNS
     from neuromap.network.network_file import MAX_FILE_BYTES
 
@@ -178,6 +179,7 @@ def _formats(_: typer.Context) -> Iterable[str]:
 
 
 _EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
+# By what stands for the value.
 _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "CHIP": _chips,
     "NAME|PATH": _chips,
@@ -187,12 +189,11 @@ _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "EXECUTIONS": lambda _: _EXECUTIONS,
     "FORMAT": _formats,
 }
-"""By what stands for the value."""
 
 # What is shown: ``--help`` and ``--help-all``.
 
+# Columns of help pages.
 WIDTH = 80
-"""Columns of help pages."""
 
 
 class Command(TyperCommand):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,8 +13,6 @@ from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
 from neuromap.options import option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network

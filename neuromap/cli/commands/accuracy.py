@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import AS_JSON, CHIP, DATA, EXECUTION, NETWORK, PATTERN, chosen_chip, read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    CHIP,
+    DATA,
+    EXECUTION,
+    NETWORK,
+    PATTERN,
+    check_destinations,
+    chosen_chip,
+    read_pattern,
+)
+from neuromap.cli.arguments.run_options import check_run_length
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
 from neuromap.errors import InputError
+from neuromap.files.messages import show_name
 from neuromap.options import option
+from neuromap.render.quantities import parse_quantity
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 EXAMPLES = """\
@@ -21,6 +32,7 @@ EXAMPLES = """\
 Examples:
   neuromap accuracy examples/digits/for_chip/trained.toml
   neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
+  neuromap accuracy examples/digits/for_chip/trained.toml --frames 3 --sure 95%
   neuromap accuracy examples/graded/digits_loihi1.toml --chip loihi1 --summed --at 8,16,32
   neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
@@ -41,6 +53,11 @@ def accuracy(
     at: str | None = option(
         "LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames.", group="decision"
     ),
+    sure: str | None = option(
+        "LEAD  Answer as soon as a class leads by LEAD votes in all frames so far, else at the last frame; all: every "
+        "lead; 95%: the least whose sure answers to the training images are right that often.",
+        group="decision",
+    ),
     limit: int | None = option("N  Only the first N images."),
     seed: int = option("N  Seed of what the encoding draws.", 0, group="decision"),
     *,
@@ -56,7 +73,7 @@ def accuracy(
     graded), the lowest of equals. With --summed it decides with all frames before it.
     """
     import neuromap as nm
-    from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
+    from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
     from neuromap.mapping.map_rollout import map_with_stages
@@ -66,14 +83,17 @@ def accuracy(
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))
     options = flags.options(net, spec)
-    told = None if at is None else _numbers(at)
+    told, asked = None if at is None else _numbers(at), None if sure is None else _lead(sure)
     frames = frames if told is None else told[-1]
     images = load_images(data, part, limit=limit)
-    check_run_length(frames * len(images.images))
+    training = load_images(data, "train", limit=limit) if isinstance(asked, float) else None
+    n_shown = len(images.images) + (0 if training is None else len(training.images))
+    check_run_length(frames * n_shown)
+    require_margin(asked, frames, images, training)
     ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
     with progress_bar("mapping") as progress:
         mapping = map_with_stages(rollout, spec, options, progress)
-    check_run_length(frames * len(images.images), mapping.program)
+    check_run_length(frames * n_shown, mapping.program)
     with progress_bar("simulating (images)") as progress:
         found = accuracy_on_chip(
             mapping.rollout,
@@ -82,6 +102,8 @@ def accuracy(
             frames,
             summed=summed,
             at=told,
+            sure=asked,
+            training=training,
             seed=seed,
             progress=progress,
             **engine,
@@ -106,3 +128,18 @@ def _numbers(text: str) -> list[int]:
     if not found or found[0] < 1 or sorted({*found}) != found:
         raise InputError(f"--at {text:.60}: must be numbers of frames from 1 on, ascending, such as 16,32,64")
     return found
+
+
+def _lead(text: str) -> int | float | str:
+    """Read votes, a part of the sure answers, or ``all``."""
+    if text == "all":
+        return text
+    if text.endswith("%"):
+        part = parse_quantity(text, "part", "--sure")
+        if part < 1:
+            return part
+    elif re.fullmatch("[0-9]{1,9}", text, re.ASCII):
+        return int(text)
+    raise InputError(
+        f"--sure {show_name(text)}: must be a lead in votes, such as 12, all, or a part below 100 %, such as 95%"
+    )

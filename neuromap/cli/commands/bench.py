@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, chip_file_of
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import one_line, print_written, text_console
+from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, check_destinations, chip_file_of
+from neuromap.cli.printing.text_output import one_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import Option, option
 
@@ -32,8 +30,8 @@ Examples:
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
+# Programs, their settings, and what makes others of their kinds with other numbers of cores.
 _Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[int], Program]] | None"]
-"""Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
 def _is_number(text: str) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, LIMIT
+from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, progress_bar, text_console
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -32,6 +30,12 @@ def experiment(
     repetitions: int | None = option("N  Runs of every curve.  [default: the experiment's]"),
     epochs: int | None = option("N  Epochs of every run.  [default: the experiment's]"),
     limit: int | None = LIMIT,
+    only: list[str] | None = option(
+        "NAMES  Only these curves, or all of these networks, such as DSR0,DSR4.", items="str", group="training"
+    ),
+    device: str | None = option("NAME  cpu or cuda.  [default: the experiment's]", group="training"),
+    precision: str | None = option("NAME  float32 or bfloat16.  [default: the experiment's]", group="training"),
+    graphs: bool = option("With --device cuda: captured graphs.", False, group="training"),
     csv: str | None = option("FILE  Write the points to this file."),
     svg: str | None = option("FILE  Write the figure to this file."),
     save: str | None = option("-o, --save FILE  Write the whole result, as JSON, to this file."),
@@ -66,6 +70,10 @@ def experiment(
             repetitions=repetitions,
             epochs=epochs,
             limit=limit,
+            only=only or (),
+            device=device,
+            precision=precision,
+            graphs=graphs,
             progress=progress,
         )
     forms = {csv: found.to_csv, svg: found.to_svg, save: found.to_json}

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from neuromap.cli.arguments.command import Given, command, in_columns
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import StimuliFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
     DEFAULT_CHIP,
     NETWORK,
     OTHER_FIGURES,
     SOURCES,
+    check_destinations,
     check_workers,
     chip_file_of,
     is_sweep,
@@ -26,11 +25,11 @@ from neuromap.cli.arguments.options import (
     read_pattern,
     refuse_in_sweep,
 )
-from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, progress_bar, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
-from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.limits import ClosestRow, Limits
 from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -38,7 +37,6 @@ from neuromap.options import option
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
     from neuromap.explorer.answer.exploration import Exploration
-    from neuromap.explorer.answer.limits import ClosestRow, Limits
     from neuromap.explorer.answer.objectives import Objective
     from neuromap.network.network import Network
     from neuromap.rollout.pattern import RolloutPattern

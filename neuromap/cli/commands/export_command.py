@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length
-from neuromap.cli.arguments.options import AS_JSON
+from neuromap.cli.arguments.options import AS_JSON, check_destinations
+from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.errors import InputError

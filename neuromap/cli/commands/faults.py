@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import StimuliFlags
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
@@ -18,6 +16,7 @@ from neuromap.cli.arguments.options import (
     NETWORK,
     OTHER_FIGURES,
     SOURCES,
+    check_destinations,
     chip_file_of,
     chosen_chip,
     is_sweep,
@@ -26,15 +25,15 @@ from neuromap.cli.arguments.options import (
     read_pattern,
     split_patterns,
 )
+from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.fault_section import shown_to_faults
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_written, text_console
+from neuromap.cli.printing.text_output import print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.faults.options import StudyOptions
 from neuromap.options import option
 from neuromap.rollout.schedule.execution import read_execution
+from neuromap.simulation.choose_frames import DEFAULT_STIMULI, MOST_STIMULI
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
     from neuromap.network.network import Network
@@ -103,9 +102,8 @@ def faults(
     rate fails at every higher one. With --data the accuracy too.
     """
     import neuromap as nm
-    from neuromap.faults.forms import print_study
     from neuromap.faults.measure_study import study_faults
-    from neuromap.faults.page import findings
+    from neuromap.faults.page import findings, print_study
     from neuromap.files.whole_file import write_all
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations, weights_beside
-from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, chip_file_of
+from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, check_destinations, chip_file_of, weights_beside
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_form, print_written, text_console, text_width
 from neuromap.errors import InputError
@@ -113,9 +112,9 @@ def import_command(
     is imported.
     """
     from neuromap.backends.scripts import SCRIPT_FORMATS
-    from neuromap.exchange.findings import findings
     from neuromap.exchange.formats import IMPORT_FORMATS, import_file
     from neuromap.exchange.of_imports import print_answers
+    from neuromap.exchange.page import findings
     from neuromap.registry import unknown
     from neuromap.render.value import form
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations, weights_beside
-from neuromap.cli.arguments.options import AS_JSON
+from neuromap.cli.arguments.options import AS_JSON, check_destinations, weights_beside
 from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.text_output import print_form, print_written, text_console
 from neuromap.options import argument, option

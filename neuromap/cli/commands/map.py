@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
@@ -19,6 +18,7 @@ from neuromap.cli.arguments.options import (
     NETWORK,
     OTHER_FIGURES,
     PATTERN,
+    check_destinations,
     chip_file_of,
     chosen_chip,
     is_sweep,
@@ -28,9 +28,15 @@ from neuromap.cli.arguments.options import (
     refuse_in_sweep,
 )
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
+from neuromap.cli.printing.text_output import (
+    one_line,
+    print_error,
+    print_line,
+    print_written,
+    progress_bar,
+    text_console,
+)
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -57,8 +63,8 @@ Examples:
   neuromap map examples/digits/sr.toml --set core.axons=128,256,512 --html sweep.html
 """
 
+# Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say.
 TRYING = 10.0
-"""Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say."""
 
 
 @command

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import check_destinations
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import (
     EXECUTION_OR_ITS_OWN,
     PATTERN_OR_ITS_OWN,
     SeededMappingFlags,
     given_program,
 )
-from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chip_file_of, chosen_chip
+from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, check_destinations, chip_file_of, chosen_chip
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_line, print_written, text_console
+from neuromap.cli.printing.text_output import print_line, print_written, progress_bar, text_console
 from neuromap.errors import VerificationError
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -58,11 +56,10 @@ def prove(
     """
     import neuromap as nm
     from neuromap.cli.printing.documents import PROVE
-    from neuromap.proof.certificate import save_certificate
     from neuromap.proof.codes import REASONS
     from neuromap.proof.counterexample import Search, find_counterexample
     from neuromap.proof.explanations import explain
-    from neuromap.proof.prove import confirm
+    from neuromap.proof.prove import confirm, save_certificate
     from neuromap.simulation.stimulus import save_frames
 
     chip = chosen_chip(chip, program_file)

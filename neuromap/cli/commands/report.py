@@ -8,8 +8,6 @@ from pathlib import Path
 import typer
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
@@ -19,6 +17,7 @@ from neuromap.cli.arguments.options import (
     LIMIT,
     OTHER_FIGURES,
     SOURCES,
+    check_destinations,
     chip_file_of,
     chosen_chip,
     is_sweep,
@@ -29,11 +28,11 @@ from neuromap.cli.arguments.options import (
     refuse_in_sweep,
     split_patterns,
 )
+from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
-from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import argument, option

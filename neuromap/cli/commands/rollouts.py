@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags
-from neuromap.cli.arguments.options import AS_JSON, NETWORK, read_pattern, split_patterns
+from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, read_pattern, split_patterns
+from neuromap.cli.arguments.run_options import FrameFlags
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import progress_bar
 from neuromap.errors import InputError
 from neuromap.options import option
 

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameFlags, check_run_length, read_stimuli
-from neuromap.cli.arguments.options import AS_JSON
-from neuromap.cli.arguments.run_options import CheckpointFlags, RunFlags, Runner
+from neuromap.cli.arguments.options import AS_JSON, check_destinations
+from neuromap.cli.arguments.run_options import (
+    CheckpointFlags,
+    FrameFlags,
+    RunFlags,
+    Runner,
+    check_run_length,
+    read_stimuli,
+)
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
+from neuromap.cli.printing.text_output import progress_bar
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 

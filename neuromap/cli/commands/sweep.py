@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_workers
+from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_destinations, check_workers
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import leave_with
-from neuromap.cli.printing.text_output import print_line, text_console
+from neuromap.cli.printing.text_output import print_line, progress_bar, text_console
 from neuromap.files.messages import counted
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.options import argument, option
@@ -57,9 +55,9 @@ def sweep(
     Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
     rows with neuromap report --from FILE.
     """
-    from neuromap.report.sweep_runs import run_sweep
+    from neuromap.report.latency import run_sweep
     from neuromap.simulation.engine.engine_choice import thread_count
-    from neuromap.sweep.spec_file import load_sweep
+    from neuromap.sweep.sweep_spec import load_sweep
 
     check_workers(workers)
     asked = load_sweep(spec)

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, read_pattern
+from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, check_destinations, read_pattern
 from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.progress import progress_bar
-from neuromap.cli.printing.text_output import print_form, print_line, print_written, text_console
+from neuromap.cli.printing.text_output import print_form, print_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions

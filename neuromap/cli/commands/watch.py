@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.frame_options import MAX_TICKS, FrameFlags, check_run_length
+from neuromap.cli.arguments.run_options import MAX_TICKS, FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
-from neuromap.simulation.choose_frames import RandomFrames
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.simulation.run.live_run import LiveRun
-    from neuromap.simulation.run.sources import FrameSource
+    from neuromap.simulation.run.live_run import FrameSource, LiveRun
 
 
 EXAMPLES = """\
@@ -41,10 +39,10 @@ speed, q ends.
 """
 
 _SPEED = 10.0
+# Seconds between two pictures.
 _DRAWN = 0.1
-"""Seconds between two pictures."""
+# Rows of text of a terminal that does not say how many it has.
 _SIZE_WITHOUT = 24
-"""Rows of text of a terminal that does not say how many it has."""
 
 
 class WatchFrames(FrameFlags):
@@ -119,7 +117,7 @@ def _source(
 ) -> tuple[FrameSource | None, int | None]:
     """Choose the input frames, and the ticks after which they end."""
     from neuromap.simulation.choose_frames import choose_frames
-    from neuromap.simulation.run.sources import GivenFrames, RandomSource
+    from neuromap.simulation.run.live_run import GivenFrames, RandomSource
     from neuromap.simulation.run.tick_run import ticks_to_run
 
     if in_terminal and fed.frames is None and "n_frames" not in fed:
@@ -205,8 +203,8 @@ def _screen() -> Console:
 
 # Keys that are pressed while it runs, read one by one where stdin is a terminal that tells them.
 
+# Waits for a key so many seconds and gives it; an empty text where none was pressed.
 Keys = Callable[[float], str]
-"""Waits for a key so many seconds and gives it; an empty text where none was pressed."""
 
 
 @contextmanager

@@ -7,11 +7,18 @@ from neuromap.mapping.bounds.lower_bounds import PopulationBound
 from neuromap.mapping.options.infeasibility import INFEASIBILITY
 from neuromap.render.document import (
     COUNT,
+    EXECUTION,
+    FILE,
     FLAG,
+    GAPS,
+    GRADED,
     INTEGER,
     NULL,
     NUMBER,
     OBJECT,
+    PATTERN,
+    PERIOD,
+    SENT,
     TEXT,
     any_of,
     by_name,
@@ -26,7 +33,6 @@ from neuromap.render.document import (
     record,
     record_of,
 )
-from neuromap.render.parts import EXECUTION, FILE, GAPS, GRADED, PATTERN, PERIOD, SENT
 from neuromap.report.over_cores import SECONDS
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.cli.arguments.command import Given
-from neuromap.cli.arguments.frame_options import StimuliFlags, check_run_length
+from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.faults.options import KINDS, MOST_SEEDS
 from neuromap.options import option
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.rollout import Rollout
 
 
+# What stands beside a figure in the table.
 UNITS = {
     "cores": "of {usable_cores}",
     "shared_cores": "hold neurons of several nodes",
@@ -45,18 +46,17 @@ UNITS = {
     "ticks_per_step": "ticks",
     "sampling_frequency_hz": "frames per second",
 }
-"""What stands beside a figure in the table."""
 
+# The same where it is another on cores with synapse lists.
 _ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
     {"synapses": "in lists", "neuron_utilisation": "of the compartments of the cores in use"}
 )
-"""The same where it is another on cores with synapse lists."""
 
+# What a neuron needs that sends to one axon only.
 _OF_CROSSBARS = ("copies", "replicas", "splitters")
-"""What a neuron needs that sends to one axon only."""
 
+# Name, value and unit of figures.
 Rows: TypeAlias = list[tuple[str, str, str]]
-"""Name, value and unit of figures."""
 
 _NOT_IN_TABLE = frozenset(
     {"intervals", "network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"}

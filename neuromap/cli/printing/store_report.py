@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from neuromap.cli.arguments.command import Given
-from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import check_destinations
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
     from neuromap.files.whole_file import write_all
-    from neuromap.sweep.sweep_forms import print_sweep
+    from neuromap.sweep.chip_sweep import print_sweep
 
     forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
     contents = [(path, forms[name]()) for name, path in files.items() if path is not None]

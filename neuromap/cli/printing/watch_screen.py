@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
     from rich.table import Table
 
+# Columns of text below which bars are short and columns of tables stand close.
 _NARROW = 80
-"""Columns of text below which bars are short and columns of tables stand close."""
 _LEAST_ROWS = 3
+# Columns of text between tables that stand side by side.
 _BETWEEN = 4
-"""Columns of text between tables that stand side by side."""
 _LONGEST = 400
 _LONGEST_NAME = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -204,8 +204,8 @@ def _line(text: str, style: str) -> RenderableType:
 # What a watcher sees of a live run: numbers of nodes, cores and outputs after its last tick.
 
 
+# Frames of every output that a look has, the last one first.
 _FRAMES_KEPT = 32
-"""Frames of every output that a look has, the last one first."""
 
 
 class NodeSeen(NamedTuple):
@@ -333,12 +333,12 @@ def output_seen(shown: OutputFrame, classes: int | None) -> OutputSeen:
     return OutputSeen(shown.node, shown.frame, shown.tick, neurons, named, votes, values)
 
 
+# Wanted speed that means as fast as it goes.
 FASTEST = 0.0
-"""Wanted speed that means as fast as it goes."""
+# Seconds over which the pace is measured.
 _SPAN = 2.0
-"""Seconds over which the pace is measured."""
+# Ticks per second that keys reach; beyond them a run goes as fast as it goes.
 _RANGE = (1 / 64, 2.0**20)
-"""Ticks per second that keys reach; beyond them a run goes as fast as it goes."""
 
 
 class Player:

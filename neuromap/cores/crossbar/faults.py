@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable, Program
-from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, fails, moved, refusal
 from neuromap.faults.options import Faults
-from neuromap.faults.struck_program import fails
 
 _MOST_AXONS = 8
 _NO_MORE = (

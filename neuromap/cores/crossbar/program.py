@@ -17,8 +17,8 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
 
+# Cores whose crossbars are counted at a time.
 _AT_ONCE = 1024
-"""Cores whose crossbars are counted at a time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.crossbar.program import Program
 from neuromap.proof.codes import PARAMETERS, RAILS, RANDOM, REST, LiftedNeurons
 
-Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
 
 
@@ -129,6 +129,7 @@ def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints
     return meets
 
 
+# Why a neuron is no :class:`~neuromap.network.spiking_neuron.LeakNeuron`.
 NO_NEURON = (
     "",
     "draws at random",
@@ -140,7 +141,6 @@ NO_NEURON = (
     "remembers, and starts outside of what a tick leaves",
     "may meet the rails of its potential",
 )
-"""Why a neuron is no :class:`~neuromap.network.spiking_neuron.LeakNeuron`."""
 EITHER: Mapping[str, int] = {"threshold": 1, "leak": 0, "floor": 0, "potential": 0, "subtract": 0}
 
 

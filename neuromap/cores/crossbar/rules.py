@@ -23,10 +23,10 @@ from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find, in_range
 from neuromap.hardware.program.ports import BIAS
 
+# Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons).
 _PARTS_AT_ONCE = 4096
-"""Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons)."""
+# Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats).
 _CORES_AT_ONCE = 64
-"""Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats)."""
 
 
 # Values that index something: broken, they would make an engine read past an array.
@@ -350,12 +350,12 @@ def _valid(values: NDArray[np.int32], end: int) -> Bools:
 # where its weight is not 0.
 
 
+# What feeds an axon: nothing, bias, inputs over R = 0 or other edges, a neuron.
 _FREE, _BIAS, _SAME_FRAME, _NEXT_FRAME, _NEURON = range(5)
-"""What feeds an axon: nothing, bias, inputs over R = 0 or other edges, a neuron."""
+# Ticks are cut here; those of a well-formed program are nearer.
 _FAR = 2**35
-"""Ticks are cut here; those of a well-formed program are nearer."""
+# Cores whose crossbars are looked at together (2 MB of TrueNorth cores).
 _ARRIVALS_AT_ONCE = 256
-"""Cores whose crossbars are looked at together (2 MB of TrueNorth cores)."""
 
 
 def arrivals(program: Program) -> Iterator[Finding]:
@@ -490,12 +490,12 @@ def _relay_sources(program: Program, chains: RelayChains) -> Finding:
 # Which neuron feeds which axon, and the ticks of relays, followed back to the neurons whose spikes they carry.
 
 
+# Tick of what has none: neurons without a node, relays that no neuron feeds.
 UNKNOWN = int(np.iinfo(np.int64).min)
-"""Tick of what has none: neurons without a node, relays that no neuron feeds."""
+# What may be wrong with an axon that a relay reads.
 ANOTHER_LABEL, ANOTHER_TICK, IN_A_RING = 1, 2, 3
-"""What may be wrong with an axon that a relay reads."""
+# Synapses of relays that are looked at together.
 _SYNAPSES_AT_ONCE = 2**24
-"""Synapses of relays that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)

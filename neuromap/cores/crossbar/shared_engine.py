@@ -13,8 +13,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.kernel.memory_layout import make_image, put_spikes
 from neuromap.simulation.engine.kernel.team import first_cores, make_team
-from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import RemoteWires
+from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
 from neuromap.simulation.mpi.shared_engines import Meeting, SharedRuns, shared_boxes, started, targets
 
 

@@ -17,8 +17,8 @@ UPDATES_ALL = True
 OPTIONS = frozenset({"splitters", "packing", "partitioner", "wide", "wide_ticks", "pins"})
 KEYS = tuple(CORE_BOUNDS)
 NEURON_TABLE = True
+# Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory.
 MAX_SYNAPSES_PER_CORE = 2**26
-"""Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory."""
 
 
 def figures(core: TomlTable) -> dict[str, Any]:

@@ -14,15 +14,15 @@ from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.cost.measure_activity import CoreShares, share_labels
+from neuromap.simulation.cost.activity import CoreShares, share_labels
 from neuromap.verification.wave import NEVER, Ticks, Wiring, ticks_since_sampling
 
+# Stands for the node label of axons that parts of sums feed: these never lead back to what feeds them.
 _PART = -3
-"""Stands for the node label of axons that parts of sums feed: these never lead back to what feeds them."""
+# Axons whose synapses are counted at once; bounds the memory beside the program.
 _AT_ONCE = 1 << 16
-"""Axons whose synapses are counted at once; bounds the memory beside the program."""
+# Crossbar rows that are unpacked at once (8 MiB of ticks at 256 neurons).
 _ROWS = 4096
-"""Crossbar rows that are unpacked at once (8 MiB of ticks at 256 neurons)."""
 
 
 class CrossbarWiring(Wiring):

@@ -13,25 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.cores.graded.pending import (
-    amounts_under_way,
-    checked_values,
-    events_of_tick,
-    graded_state,
-    twice_fed,
-)
+from neuromap.cores.graded.pending import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
+from neuromap.cores.synapse_list.program import pending_rows, synapses_of
 from neuromap.network.spiking_neuron import rounded
-from neuromap.simulation.engine.engine import (
-    Engine,
-    EngineState,
-    HostEvents,
-    Messages,
-    Totals,
-    check_run,
-    check_state,
-)
+from neuromap.simulation.engine import engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
@@ -50,21 +36,21 @@ class GradedNumpyEngine(ReadableEngine):
         check_seed(0 if noise_seed is None else noise_seed)
         program = self.program
         self.tick = 0
-        self._totals = Totals(0, 0, 0)
+        self._totals = engine.Totals(0, 0, 0)
         self._potentials = np.zeros(program.shape, np.int64)
         self._carried = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), np.int64)
         self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
 
     @property
-    def state(self) -> EngineState:
+    def state(self) -> engine.EngineState:
         """All that the ticks to come depend on, a copy."""
         return graded_state(self.program, self.tick, self._potentials, self._carried, self._due, self._totals)
 
-    def restore(self, state: EngineState) -> None:
+    def restore(self, state: engine.EngineState) -> None:
         """Go on from a state of this program, whatever engine it comes from."""
-        check_state(self.program, state)
+        engine.check_state(self.program, state)
         self.reset()
-        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self.tick, self._totals = state.tick, engine.Totals(*state.totals)
         self._potentials = state.potentials.copy()
         due, core, axon = state.spikes.T
         values = np.zeros(0, np.int64) if state.values is None else state.values
@@ -92,9 +78,9 @@ class GradedNumpyEngine(ReadableEngine):
         sent = self.run(events_of_tick(host_cores, host_axons, host_values))
         return sent.cores, sent.neurons
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Messages:  # type: ignore[override]
+    def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Messages:  # type: ignore[override]
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        check_run(self.program, events, watched)
+        engine.check_run(self.program, events, watched)
         values = checked_values(self.program, events, self._bounds)
         nothing = np.zeros(0, np.int64)
         found = [(nothing, nothing, nothing, nothing)]
@@ -105,7 +91,7 @@ class GradedNumpyEngine(ReadableEngine):
                 kept = watched[cores, neurons]
                 cores, neurons, sent = cores[kept], neurons[kept], sent[kept]
             found.append((np.full(len(cores), self.tick - 1, np.int64), cores, neurons, sent))
-        return Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        return engine.Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
         """Run one tick on axons that the host feeds with 1."""
@@ -156,11 +142,11 @@ class GradedNumpyEngine(ReadableEngine):
         self._carried[(self.tick + sent.delay) % len(self._carried), lists] = values[sent.spike]
 
 
-def _numpy(program: GradedProgram, choice: EngineChoice) -> Engine:
+def _numpy(program: GradedProgram, choice: EngineChoice) -> engine.Engine:
     return GradedNumpyEngine(program, noise_seed=choice.noise_seed)
 
 
-def _fast(program: GradedProgram, choice: EngineChoice) -> Engine:
+def _fast(program: GradedProgram, choice: EngineChoice) -> engine.Engine:
     from neuromap.cores.graded.fast_engine import GradedFastEngine  # Numba takes a while to import
 
     return GradedFastEngine(program, threads=choice.n_threads, noise_seed=choice.noise_seed)

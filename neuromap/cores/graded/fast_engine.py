@@ -23,27 +23,21 @@ from neuromap.cores.graded.kernel import (
     make_image,
     make_state,
 )
-from neuromap.cores.graded.pending import (
-    amounts_under_way,
-    checked_values,
-    events_of_tick,
-    graded_state,
-    twice_fed,
-)
+from neuromap.cores.graded.pending import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.list_pending import pending_rows
+from neuromap.cores.synapse_list.program import pending_rows
 from neuromap.hardware.checker import require_legal
-from neuromap.simulation.engine.compiled_runs import run_together
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Messages, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
+from neuromap.simulation.engine.fast_engine import run_together
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 
+# Messages of a thread that one call of the kernel may list.
 _ROOM = 1 << 22
-"""Messages of a thread that one call of the kernel may list."""
+# What one call of the kernel should take at most, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
+# What a call takes below which starting threads costs more than it saves.
 _ALONE_SECONDS = 5e-4
-"""What a call takes below which starting threads costs more than it saves."""
 
 
 class GradedFastEngine:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.faults import flipped as flipped
 from neuromap.cores.synapse_list.faults import set_weight, without_weights
 from neuromap.cores.synapse_list.faults import without_ways as without_ways
 from neuromap.errors import InputError
 from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
-
-Bools: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def with_stuck(program: GradedProgram, stuck: Bools, fires: bool) -> GradedProgram:

@@ -22,6 +22,7 @@ from numba import int64, njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.compiling import cached
 from neuromap.cores.graded.program import GradedProgram
@@ -32,13 +33,12 @@ from neuromap.simulation.engine.kernel.emission import CALLED
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.words import trailing_zeros
 
-Ints = NDArray[np.int64]
+# Lanes of a block, of 32 bits each: a vector of AVX2.
 BLOCK = 8
-"""Lanes of a block, of 32 bits each: a vector of AVX2."""
+# Lanes of a cache line: where those of a core begin.
 LINE = 16
-"""Lanes of a cache line: where those of a core begin."""
+# Words of ``Team.counts``: what was done since tick 0, messages listed in this call, and the tick of a fault + 1.
 SENT, AXON_EVENTS, SYNAPTIC_EVENTS, LISTED, FAULT = range(5)
-"""Words of ``Team.counts``: what was done since tick 0, messages listed in this call, and the tick of a fault + 1."""
 
 
 _UNITS = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np.int32}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.graded.program import GradedProgram, UnitTable
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, ways, wires_of
 from neuromap.cores.synapse_list.list_network import ListNetwork, digit_of, list_network
@@ -21,7 +22,7 @@ from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.network import Network
@@ -29,7 +30,6 @@ from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["core_bound", "emit", "most_axons", "partition"]
-Ints = NDArray[np.int64]
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:

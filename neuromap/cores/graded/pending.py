@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuromap.arrays.array_types import Ints
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.list_pending import pending_rows, synapses_of
+from neuromap.cores.synapse_list.program import pending_rows, synapses_of
 from neuromap.errors import StimulusError
 from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Totals
 

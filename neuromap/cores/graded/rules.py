@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.cores.synapse_list.program import SynapseTable
@@ -19,8 +20,6 @@ from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD
-
-Ints = NDArray[np.int64]
 
 
 def units(program: GradedProgram) -> Iterator[Finding]:

@@ -15,46 +15,51 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.block_starts import Layout, block_start, layout_of
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.fill_cores import ListPartition, ways, with_slots
 from neuromap.cores.synapse_list.fit_weights import NEEDS_TWO, asks_for_runs
 from neuromap.cores.synapse_list.list_network import Room, room_of
 from neuromap.cores.synapse_list.program import ListProgram
-from neuromap.cores.synapse_list.recorded_work import PICOSECOND, RecordedWork, record_work, recorded_ticks
+from neuromap.cores.synapse_list.recorded_work import (
+    PICOSECOND,
+    Layout,
+    RecordedWork,
+    block_start,
+    layout_of,
+    record_work,
+    recorded_ticks,
+)
 from neuromap.errors import InputError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.tick_costs import TickCosts, tick_costs
+from neuromap.hardware.chip.chip_spec import ChipSpec, TickCosts, tick_costs
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.options.options import Objective
 from neuromap.mapping.tile.tilings import MappingContext
-from neuromap.simulation.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.simulation.cost.energy import Counts, energy_of
 from neuromap.simulation.cost.tick_times import tick_clock
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
-Ints = NDArray[np.int64]
+# Proposals of an annealing per group, without a limit on seconds.
 PER_GROUP = 500
-"""Proposals of an annealing per group, without a limit on seconds."""
+# The same in all, at least and at most: about a second, and some minutes.
 FEWEST, MOST = 100_000, 8_000_000
-"""The same in all, at least and at most: about a second, and some minutes."""
+# Stages of an annealing: each has a temperature of its own, that falls, and other ticks.
 STAGES = 12
-"""Stages of an annealing: each has a temperature of its own, that falls, and other ticks."""
+# Share of an annealing after which starts are compared, and the best goes on.
 TRIAL = 0.05
-"""Share of an annealing after which starts are compared, and the best goes on."""
+# Starts that are tried so.
 TRIED = 3
-"""Starts that are tried so."""
+# Ticks that a stage looks at, at first and in the last quarter.
 FEW_TICKS, MANY_TICKS = 128, 320
-"""Ticks that a stage looks at, at first and in the last quarter."""
+# Temperatures: a cost change of so many parts of a group is accepted one time in three.
 HOT, COLD = 1.0, 0.006
-"""Temperatures: a cost change of so many parts of a group is accepted one time in three."""
+# Proposals between two looks at the clock.
 AT_ONCE = 20_000
-"""Proposals between two looks at the clock."""
+# Pairs of a signal and a core that are counted, at most: a gigabyte.
 MOST_COUNTS = 2**27
-"""Pairs of a signal and a core that are counted, at most: a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -264,10 +269,10 @@ class _Search:
         return found
 
 
+# Ticks of random frames that are recorded, at least.
 RECORDED = 256
-"""Ticks of random frames that are recorded, at least."""
+# Wires for which cores are placed, about: pairs of cores, each as often as messages go between them.
 WIRES = 200_000
-"""Wires for which cores are placed, about: pairs of cores, each as often as messages go between them."""
 
 
 class BalanceSearch:

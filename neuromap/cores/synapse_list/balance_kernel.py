@@ -21,12 +21,12 @@ from neuromap.compiling import cached
 
 _part = njit(error_model="numpy")
 SEND, RECEIVE = 0, 1
+# Groups that are moved at once, at most.
 MOST_IN_BUNDLE = 128
-"""Groups that are moved at once, at most."""
+# How much warmer it is for groups that leave a core which is too full.
 URGENT = 100.0
-"""How much warmer it is for groups that leave a core which is too full."""
+# Proposals after which another slow core is looked for.
 PER_TICK = 8
-"""Proposals after which another slow core is looked for."""
 
 
 class Work(NamedTuple):

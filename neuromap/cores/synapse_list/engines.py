@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.cores.synapse_list.list_pending import (
+from neuromap.arrays.array_types import Ints
+from neuromap.cores.synapse_list.program import (
+    ListProgram,
     due_and_amounts,
     pending_amounts,
     pending_rows,
@@ -18,12 +20,9 @@ from neuromap.cores.synapse_list.list_pending import (
     synapses_of,
     wrapped,
 )
-from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
-
-Ints = NDArray[np.int64]
 
 
 class ListNumpyEngine(ReadableEngine):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram, SynapseTable
 from neuromap.errors import InputError
-from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, fails, moved, refusal
 from neuromap.faults.options import Faults
-from neuromap.faults.struck_program import fails
 
-Bools: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 _P = TypeVar("_P", bound=SynapseProgram)
 
 

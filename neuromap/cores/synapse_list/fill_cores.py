@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
@@ -27,9 +28,8 @@ from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.infeasibility import Limit, Remedy, count_cores, refuse, refuse_core_count
 from neuromap.network.spiking_neuron import NO_FLOOR
 
-Ints = NDArray[np.int64]
+# Ways to cut a layer that are looked at.
 _MOST_TRIED = 200
-"""Ways to cut a layer that are looked at."""
 
 
 def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
@@ -328,14 +328,14 @@ def _refuse_outputs(parts: ListPartition, neuron: int, chip: ChipSpec) -> Except
 # first.
 
 
+# Share of the compartments that a core keeps where its output axons do not suffice.
 SHRINK = 0.75
-"""Share of the compartments that a core keeps where its output axons do not suffice."""
+# Share of the deliveries in the order of the neurons above which cores are grown, too.
 ENOUGH = 0.95
-"""Share of the deliveries in the order of the neurons above which cores are grown, too."""
+# Signals of cores times readers up to which cores are grown; some minutes.
 MOST_GROWTH = 40_000_000_000
-"""Signals of cores times readers up to which cores are grown; some minutes."""
+# Of these, how many are surely looked at in a second; what takes longer than there is time is not begun.
 GROWN_PER_SECOND = 50_000_000
-"""Of these, how many are surely looked at in a second; what takes longer than there is time is not begun."""
 
 
 def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = (), budget: Budget = NO_LIMIT) -> Ints:
@@ -435,10 +435,10 @@ def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> l
 
 
 # Merge cores that fit one and empty small ones: where nodes or blocks end, cores are left that are not full.
+# Groups times cores times signals up to which cores are emptied; some seconds.
 WORK = 20_000_000
-"""Groups times cores times signals up to which cores are emptied; some seconds."""
+# Cores that are tried with each other: those with the fewest compartments.
 MOST = 64
-"""Cores that are tried with each other: those with the fewest compartments."""
 
 
 def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = NO_LIMIT) -> Ints:

@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.cores.synapse_list.program import one_run_holds
 from neuromap.hardware.chip.chip_spec import ChipSpec
-
-Ints = NDArray[np.int64]
 
 
 def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
@@ -52,8 +51,8 @@ def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDAr
 
 
 BOTH_TOO_WIDE, PLUS, MINUS = 1, 2, 4
+# What the synapses of a list ask for together where it may need a second run.
 NEEDS_TWO = BOTH_TOO_WIDE | PLUS | MINUS
-"""What the synapses of a list ask for together where it may need a second run."""
 
 
 def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> NDArray[np.uint8]:

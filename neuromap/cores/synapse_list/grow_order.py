@@ -14,20 +14,19 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 
-Ints = NDArray[np.int64]
+# Groups of a pool, times the root of the number of all.
 POOL = 12
-"""Groups of a pool, times the root of the number of all."""
+# Groups placed last that a pool is drawn by.
 LAST = 256
-"""Groups placed last that a pool is drawn by."""
+# Signals of a group, about, by which a pool is drawn: of more, every second, third and so on.
 SAMPLED = 128
-"""Signals of a group, about, by which a pool is drawn: of more, every second, third and so on."""
 
 
 def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
@@ -194,12 +193,12 @@ def _grow(
 # Orders of nodes with rows and columns: blocks of near neurons, which read much the same, stand together.
 
 
+# First group of a node whose groups follow each other, and its rows, columns and features.
 Layer = tuple[int, tuple[int, int, int]]
-"""First group of a node whose groups follow each other, and its rows, columns and features."""
+# Blocks of a layer that cores are filled with, of those that read the least by an estimate.
 TRIED = 8
-"""Blocks of a layer that cores are filled with, of those that read the least by an estimate."""
+# Into how many parts columns and features are divided.
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
-"""Into how many parts columns and features are divided."""
 
 
 def block_order(layers: Sequence[Layer], groups: NeuronGroups, room: Room) -> GroupOrder:

@@ -14,29 +14,35 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.compiling import announced
 from neuromap.cores.synapse_list.list_kernel.list_image import (
+    ListImage,
+    ListState,
+    ListTeam,
     make_list_image,
     make_list_state,
     make_list_team,
     put_reached,
 )
-from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.cores.synapse_list.list_kernel.list_tick import list_kernel
-from neuromap.cores.synapse_list.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
-from neuromap.cores.synapse_list.program import ListProgram
+from neuromap.cores.synapse_list.program import (
+    ListProgram,
+    due_and_amounts,
+    pending_amounts,
+    pending_rows,
+    reached_axons,
+)
 from neuromap.hardware.checker import require_legal
-from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
+from neuromap.simulation.engine.fast_engine import CompiledRuns
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 
-Ints = NDArray[np.int64]
-
+# Visits of cores below which starting threads costs more than it saves.
 _ALONE = 4096
-"""Visits of cores below which starting threads costs more than it saves."""
+# Ticks after which 32-bit ticks of rest are counted anew.
 _EPOCH = 1 << 30
-"""Ticks after which 32-bit ticks of rest are counted anew."""
 
 
 class ListFastEngine(CompiledRuns):
@@ -144,7 +150,7 @@ class ListFastEngine(CompiledRuns):
 
     @property
     def _due(self) -> Ints:
-        """Sums of weights as :func:`~neuromap.cores.synapse_list.list_pending.pending_amounts` takes them."""
+        """Sums of weights as :func:`~neuromap.cores.synapse_list.program.pending_amounts` takes them."""
         shape, n = self._image.shape, self.program.chip.neurons
         ring = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
         ahead = self.tick + np.arange(int(self.program.synapses.delay.max(initial=0)) + 1)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.balance_cores import BalanceSearch
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, require_one_floor, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
@@ -24,15 +24,13 @@ from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.board import few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron
 from neuromap.rollout.schedule.rollout import Rollout
-
-Ints = NDArray[np.int64]
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:

@@ -15,30 +15,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
+# Times that every group is offered a move.
 SWEEPS = 8
-"""Times that every group is offered a move."""
+# A sweep that saves no more than one in so many of all deliveries is the last.
 LEAST = 2000
-"""A sweep that saves no more than one in so many of all deliveries is the last."""
+# Entries of lists, or words of bits, that are looked at, about; some three seconds.  Where they do not suffice to offer
+# every group one move, none is offered: so large a network takes as long to book, and saves no more than a thousandth
+# (random networks of 65,536 neurons that read 512 others; of 16,384, 0.4 %).
 WORK = 1_000_000_000
-"""Entries of lists, or words of bits, that are looked at, about; some three seconds.
-
-Where they do not suffice to offer every group one move, none is offered: so large a network takes as long to book, and
-saves no more than a thousandth (random networks of 65,536 neurons that read 512 others; of 16,384, 0.4 %).
-"""
+# Of these, looked at between two looks at the clock.
 AT_ONCE = 20_000_000
-"""Of these, looked at between two looks at the clock."""
+# Words of bits that take as long as an entry of a list, about.
 WORDS = 1.0
-"""Words of bits that take as long as an entry of a list, about."""
+# Bits of all rows, at most: 256 MiB.
 MOST_BITS = 2**31
-"""Bits of all rows, at most: 256 MiB."""
 
 
 def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, budget: Budget = NO_LIMIT) -> Ints:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
@@ -16,7 +17,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasibility import Limit, Remedy, refuse
 from neuromap.mapping.options.options import Pins
 
-Ints = NDArray[np.int64]
 Region: TypeAlias = tuple[int, int, int, int]
 
 

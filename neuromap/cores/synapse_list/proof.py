@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST, LiftedNeurons
 
-Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
 _VALUES = ("current_decay", "voltage_decay", "threshold", "bias", "refractory", "current", "voltage")
 _OPTIONS = {"reset": 0, "floor": 2**31 - 1, "subtract": 0}
@@ -76,13 +76,13 @@ def remembering(
     return np.where(differs | _currents_differ(program, core, wanted, part), PARAMETERS, found).astype(np.uint8)
 
 
+# Why a neuron is no :class:`~neuromap.network.spiking_neuron.CurrentNeuron`.
 NO_NEURON = (
     "",
     "has a threshold below 0",
     "has a further current that does not start at 0",
     "adds what the host feeds in every tick to a current that lasts or may wrap",
 )
-"""Why a neuron is no :class:`~neuromap.network.spiking_neuron.CurrentNeuron`."""
 
 
 def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:

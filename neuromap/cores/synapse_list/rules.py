@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find
-
-Ints = NDArray[np.int64]
 
 
 def starts(program: SynapseProgram) -> Iterator[Finding]:

@@ -17,8 +17,7 @@ from neuromap.cores.synapse_list.list_kernel.list_image import (
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.engine import EngineState
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import RemoteWires
+from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
 from neuromap.simulation.mpi.shared_engines import Meeting, SharedRuns, shared_boxes, started, targets
 
 

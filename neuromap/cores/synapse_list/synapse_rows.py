@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.loops import compiled_for, join_items, pays
 
-Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
 
 

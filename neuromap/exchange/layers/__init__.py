@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {"from_onnx": "onnx_file", "from_torch": "torch_module", "to_onnx": "graded_onnx"}
+_HOMES = {"from_onnx": "take_graph", "from_torch": "take_graph", "to_onnx": "graded_onnx"}
 
 if TYPE_CHECKING:
     from neuromap.exchange.layers.graded_onnx import to_onnx as to_onnx
-    from neuromap.exchange.layers.onnx_file import from_onnx as from_onnx
-    from neuromap.exchange.layers.torch_module import from_torch as from_torch
+    from neuromap.exchange.layers.take_graph import from_onnx as from_onnx
+    from neuromap.exchange.layers.take_graph import from_torch as from_torch
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

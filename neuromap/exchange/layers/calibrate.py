@@ -26,18 +26,18 @@ from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_ele
 from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
-from neuromap.files.npz import read_npz
+from neuromap.files.unpacked import read_npz
 from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 
 Reals = NDArray[np.float32]
+# Inputs that are computed at a time.
 _AT_ONCE = 32
-"""Inputs that are computed at a time."""
+# Largest file of a calibration set, packed or not; arrays in Python have no bound.
 _MOST_BYTES = 2**29
-"""Largest file of a calibration set, packed or not; arrays in Python have no bound."""
+# Images of a set that scales are found on.
 _IMAGES = 1000
-"""Images of a set that scales are found on."""
+# Values of a tensor that are kept for a percentile, from every batch.
 _SAMPLES = 2**16
-"""Values of a tensor that are kept for a percentile, from every batch."""
 _MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 _SUMS = ("conv", "conv_transpose", "dense")
 _AFFINE = ("batch_norm", "plus", "minus", "times", "divided_by", "from", "negative")

@@ -126,8 +126,8 @@ def _inner(shape: Sequence[int]) -> tuple[int, ...]:
 
 _STARTS = ("conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "other")
 _SUMS = ("conv", "conv_transpose", "dense")
+# Ways between two nodes that are told apart; more of them say nothing new.
 _MOST_WAYS = 4
-"""Ways between two nodes that are told apart; more of them say nothing new."""
 
 
 @dataclass(eq=False)
@@ -305,8 +305,8 @@ def _label(operators: list[Operator]) -> str:
 # Names of nodes: what the source calls them, in the letters of network files, each once.
 
 
+# Letters of a name; a network file allows 100.
 MOST_LETTERS = 60
-"""Letters of a name; a network file allows 100."""
 _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 

@@ -22,12 +22,12 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
 from neuromap.render.value import Card
 
+# Greatest weight of an addend: times values of 8 bits, sums stay far inside 31.
 _WIDEST = 2**22
-"""Greatest weight of an addend: times values of 8 bits, sums stay far inside 31."""
+# The same where the sum is a value itself, of 24 bits.
 _WIDEST_WHOLE = 2**15
-"""The same where the sum is a value itself, of 24 bits."""
+# Most pairs of values that are tried one by one.
 _PAIRS = 2**18
-"""Most pairs of values that are tried one by one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,12 +31,12 @@ from neuromap.registry import require_package
 from neuromap.version import __version__
 
 _OPSET = 21
+# float32 holds integers up to here, so sums below are exact in any order.
 _EXACT = 2**24
-"""float32 holds integers up to here, so sums below are exact in any order."""
 _TYPES = (np.uint8, np.int8, np.uint16, np.int16)
 _MOST_WEIGHTS = 2**26
+# Neighbours of a float32 scale that are tried on either side.
 _TRIED = 40
-"""Neighbours of a float32 scale that are tried on either side."""
 
 
 def to_onnx(network: Network, path: str | Path) -> tuple[Note, ...]:

@@ -23,12 +23,12 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
+# Of a multiplier.
 _MOST_BITS = 31
-"""Of a multiplier."""
+# Thresholds that are sought at a time.
 _AT_ONCE = 2**20
-"""Thresholds that are sought at a time."""
+# Fractions that float64 may confuse: their numerators and denominators have at most 33 bits.
 _NEAR = 1e-12
-"""Fractions that float64 may confuse: their numerators and denominators have at most 33 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,8 @@ def least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints,
     return right
 
 
+# A fraction, and whether it is itself allowed; ``None``: no bound.
 _Bound = tuple[Fraction | None, bool]
-"""A fraction, and whether it is itself allowed; ``None``: no bound."""
 
 
 def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Ints) -> tuple[list[_Bound], list[_Bound]]:

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +15,18 @@ from numpy.typing import ArrayLike
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised
-from neuromap.exchange.layers.decide import SpikeSums
+from neuromap.exchange.layers.compute import SpikeSums
 from neuromap.exchange.layers.find_structure import Layer, Structure, find_structure, layer_shapes
 from neuromap.exchange.layers.graded_nodes import TakenGraded
 from neuromap.exchange.layers.take_graded import is_quantised, require_divisors, take_graded
 from neuromap.exchange.layers.take_weights import TakenWeights, classes_of, edge_transform, take_weights
+from neuromap.files.argument_checks import path_given
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers import Operator, OperatorGraph, simplified
+from neuromap.formats.onnx.file_graph import read_onnx
+from neuromap.formats.pytorch.module_graph import read_exported, read_module
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
@@ -28,6 +34,10 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Shape
 from neuromap.network.weights import as_shape
+from neuromap.registry import require_package
+
+if TYPE_CHECKING:
+    import torch
 
 
 def take_graph(
@@ -454,3 +464,139 @@ def _tiles(layer: Layer, features: int, neurons: int, windows: int) -> int:
     if together >= 1:
         return -(-groups // together)
     return groups * -(-per_group // max(1, neurons))
+
+
+def from_onnx(
+    path: str | Path,
+    *,
+    chip: str | Path | ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Take over a network from an ONNX file (``docs/layers.md``). Needs the extra ``onnx``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; nothing in it is executed.
+    chip : str, Path, ChipSpec or None
+        By whose cores an estimate counts, where weights are not taken over.
+    calibration : array_like of shape (n, ...), mapping of str to array_like, ImageSet, source, path, or None
+        Inputs of a float network, by which it becomes one of 8-bit integers (``docs/graded.md``): for its only input,
+        by the names of inputs, or a ``.npz`` file with arrays of these names, and perhaps ``labels``. Of a set of
+        images (``"npz:FILE"`` and the other sources of :func:`neuromap.datasets.load_images`) the network file says
+        how they become the network's input.
+    labels : array_like of int, shape (n,), optional
+        Classes of these inputs, for the accuracy before and after.
+    percentile : float, optional
+        How much of the values of a tensor its range holds; all of them by default.
+
+    Returns
+    -------
+    Imported
+        With weights where the network is quantised (graded nodes), in frame code (thresholds), or calibrated; else its
+        structure with shapes and work.
+
+    Raises
+    ------
+    InputError
+        If the file is no ONNX model, truncated, too large or malformed, or the calibration set does not fit it.
+    NotSupportedError
+        If ``onnx`` is not installed, or nothing of the file can be taken over.
+    """
+    path = path_given("from_onnx", path)
+    require_package("ONNX", "onnx", "onnx", imports=False)
+    spec = None if chip is None else load_chip(chip)
+    graph = read_onnx(path)
+    with foreign_boundary(f"the ONNX model {show_name(str(path))}"):
+        return take_graph(
+            graph,
+            format="onnx",
+            source=str(path),
+            chip=spec,
+            calibration=calibration,
+            labels=labels,
+            percentile=percentile,
+        )
+
+
+def from_torch(
+    module: torch.nn.Module,
+    example_input: Any,
+    *,
+    chip: str | Path | ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Take over a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        As it computes in evaluation; ``torch.export`` makes a graph of it.
+    example_input : torch.Tensor or tuple of torch.Tensor
+        Inputs as its ``forward`` takes them, the batch first.
+    chip : str, Path, ChipSpec or None
+        By whose cores an estimate counts, where weights are not taken over.
+    calibration, labels, percentile
+        As :func:`~neuromap.exchange.layers.take_graph.from_onnx` takes them.
+
+    Returns
+    -------
+    Imported
+        With weights where the network is quantised (graded nodes), in frame code (thresholds), or calibrated; else its
+        structure with shapes and work.
+
+    Raises
+    ------
+    InputError
+        If it is no module, or the inputs or the calibration set are none for it.
+    NotSupportedError
+        If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be taken
+        over.
+    """
+    require_package("PyTorch", "torch", "training", imports=False)
+    spec = None if chip is None else load_chip(chip)
+    graph = read_module(module, example_input)
+    name = type(module).__name__
+    with foreign_boundary(f"a network of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
+        return take_graph(
+            graph,
+            format="pytorch",
+            source=name,
+            chip=spec,
+            calibration=calibration,
+            labels=labels,
+            percentile=percentile,
+        )
+
+
+def from_torch_file(
+    path: str | Path,
+    *,
+    chip: str | Path | ChipSpec | None = None,
+    calibration: Any = None,
+    labels: ArrayLike | None = None,
+    percentile: float | None = None,
+) -> Imported:
+    """Take over a network from a file of ``torch.export.save``, as :func:`from_torch` does from a module.
+
+    Nothing in the file is executed or unpickled. A batch of any size is one frame; other sizes that the export left
+    open are those of its example.
+    """
+    path = path_given("from_torch_file", path)
+    require_package("PyTorch", "torch", "training", imports=False)
+    spec = None if chip is None else load_chip(chip)
+    graph = read_exported(path)
+    with foreign_boundary(f"a network of file {show_name(str(path))}", NotSupportedError, remedy="export it to ONNX"):
+        return take_graph(
+            graph,
+            format="pytorch",
+            source=str(path),
+            chip=spec,
+            calibration=calibration,
+            labels=labels,
+            percentile=percentile,
+        )

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import all_weights, compute
-from neuromap.exchange.layers.decide import Decision, SpikeSums, decide, integer_rows
+from neuromap.exchange.layers.compute import Decision, SpikeSums, all_weights, compute, decide, integer_rows
 from neuromap.exchange.layers.find_structure import (
     Layer,
     Structure,
@@ -30,6 +29,7 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import MAX_NEURONS, Padding, output_length, window_pairs
 from neuromap.render.value import Card
 
+# Functions of which a node needs one to have two values.
 _DECIDES = (
     "greater",
     "greater_or_equal",
@@ -43,7 +43,6 @@ _DECIDES = (
     "round",
     "truncate",
 )
-"""Functions of which a node needs one to have two values."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,8 +208,8 @@ def _spiking_before(graph: FlatGraph, name: str) -> tuple[str, ...]:
 
 
 # Signals on their way through primitives that are no spiking neurons.
+# Weights of all maps of a graph, those that lead from input or neurons to each primitive.
 _MOST_HELD = 2**27
-"""Weights of all maps of a graph, those that lead from input or neurons to each primitive."""
 
 
 class Passing:

@@ -32,14 +32,14 @@ def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.
 
 # Shapes of values at every node of a graph, from inputs, neurons and weights on.
 Shape: TypeAlias = tuple[int, ...]
+# Values of a node.
 _MOST = 2**22
-"""Values of a node."""
+# Primitives whose values are spikes.
 SPIKING = ("IF", "LIF", "CubaLIF", "Threshold")
-"""Primitives whose values are spikes."""
+# Primitives with a value per neuron, spiking or not.
 NEURONS = (*SPIKING, "LI", "CubaLI", "I")
-"""Primitives with a value per neuron, spiking or not."""
+# Primitives that leave the shape as it is.
 ELEMENTWISE = (*NEURONS, "Scale", "Delay")
-"""Primitives that leave the shape as it is."""
 
 
 def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
@@ -124,8 +124,8 @@ def _flattened(node: NirNode, source: Shape) -> Shape:
 
 
 # Graphs within graphs taken apart: one graph whose nodes are named after their way in.
+# Kind of what is left of the inputs and outputs of inner graphs: values pass unchanged.
 JOINT = "Joint"
-"""Kind of what is left of the inputs and outputs of inner graphs: values pass unchanged."""
 _JOINT = NirNode(JOINT, {})
 
 
@@ -186,8 +186,8 @@ def _end(graph: NirGraph, name: str, path: str, kind: str) -> str:
 # Convolutions and pools of NIR as sparse matrices over values in its order: channels, then rows, then columns.
 
 
+# Weights of a matrix, and products on the way to one.
 MAX_WEIGHTS = 2**26
-"""Weights of a matrix, and products on the way to one."""
 
 
 class Window(NamedTuple):

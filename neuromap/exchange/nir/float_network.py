@@ -37,10 +37,12 @@ class Convention(NamedTuple):
     scheme: Scheme
 
 
+# Bounds of a step in seconds.
 STEPS = (1e-20, 1e20)
-"""Bounds of a step in seconds."""
+# Where neither the caller nor the file says anything else.
 DEFAULT = Convention(1e-3, "exponential")
-"""Where neither the caller nor the file says anything else."""
+# Steps of the tools' own exporters: ``docs/nir.md`` has their versions and where each stands. Norse 1.1 multiplies its
+# time constants by its step of 1 ms once more; sinabs counts them in steps; Rockpool's step is that of its modules.
 TOOLS: Mapping[str, Convention] = ReadOnlyMapping(
     {
         "norse": Convention(1e-6, "euler"),
@@ -50,8 +52,6 @@ TOOLS: Mapping[str, Convention] = ReadOnlyMapping(
         "spikingjelly": Convention(1e-4, "euler"),
     }
 )
-"""Steps of the tools' own exporters: ``docs/nir.md`` has their versions and where each stands. Norse 1.1 multiplies its
-time constants by its step of 1 ms once more; sinabs counts them in steps; Rockpool's step is that of its modules."""
 
 
 def step_given(dt: object) -> float:
@@ -210,10 +210,10 @@ def find_ticks(nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, is_seq
     return Ticks(phases, delays, tuple(cycle for cycle in cycles if len(cycle) > 1))
 
 
+# Time constant, in ticks, of which a tick leaves nothing: e**-64.
 _SHORT = 1 / 64
-"""Time constant, in ticks, of which a tick leaves nothing: e**-64."""
+# Times the threshold by which a voltage begins below its reset at most: deeper ones would coarsen all integers.
 _DEEPEST = 8.0
-"""Times the threshold by which a voltage begins below its reset at most: deeper ones would coarsen all integers."""
 _MOST = 1e100
 _CLOSE = 1e-6
 

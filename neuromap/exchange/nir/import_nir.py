@@ -47,8 +47,8 @@ from neuromap.render.numbers import seconds
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
 
+# Steps of random spikes on which spike trains are compared.
 STEPS = 100
-"""Steps of random spikes on which spike trains are compared."""
 _ROLLOUTS = ("sequential", "streaming")
 
 
@@ -370,10 +370,10 @@ def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Import
 # Spike trains of the integers against those of the float equations, on random spikes.
 
 
+# Spikes per input neuron and step of random stimuli.
 RATE = 0.2
-"""Spikes per input neuron and step of random stimuli."""
+# Synapses times steps up to which trains are compared unasked.
 MOST_WORK = 2**28
-"""Synapses times steps up to which trains are compared unasked."""
 
 
 def can_compare(network: FloatNetwork, steps: int) -> bool:

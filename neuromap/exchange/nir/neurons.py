@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.contract import Neurons
@@ -22,13 +22,11 @@ from neuromap.network.network import Network, plain_table
 from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _FORGETS = 1 / 64
+# Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits.
 _KEEPS = 2.0**40
-"""Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits."""
+# What no primitive has a word for, by the model: arrays of the node's metadata.
 _BESIDE = {"current": ("refractory", "current", "voltage", "floor"), "leak": ("floor", "potential")}
-"""What no primitive has a word for, by the model: arrays of the node's metadata."""
 
 
 def neuron_settings(name: str, neuron: SpikingNeuron) -> dict[str, Any]:
@@ -211,8 +209,8 @@ def in_our_order(matrix: csr_array, target: tuple[int, ...], source: tuple[int, 
 # What NIR's equations have no word for, as this package writes it into a graph's metadata: one JSON text, checked.
 
 
+# Key of the metadata of a graph, and of a node.
 KEY = "neuromap"
-"""Key of the metadata of a graph, and of a node."""
 _FORMAT = "neuromap nir 1"
 _DEEPEST = 24
 

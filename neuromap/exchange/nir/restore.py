@@ -118,8 +118,8 @@ def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes
 
 
 # Whether a graph that this package wrote still says what its metadata say: other tools may have changed it since.
+# Part by which tools that compute with float32 change a number.
 _ROUNDED = 1e-6
-"""Part by which tools that compute with float32 change a number."""
 _WAY_OUT = "which the metadata of neuromap do not say; remove them, and the graph is read as any other"
 
 
@@ -169,8 +169,8 @@ def require_same_neuron(
 # Edges of integer weights out of maps of NIR, in the transforms that made them where they can be told.
 
 
+# Primitives on the way that change neither values nor their order, or of which the neuron tells.
 _BESIDE = ("Delay", "Flatten", "Joint", "LI")
-"""Primitives on the way that change neither values nor their order, or of which the neuron tells."""
 
 
 def is_integer(matrix: csr_array) -> bool:

@@ -23,8 +23,8 @@ from neuromap.explorer.candidates.schedules import RowKeys, core_weights, schedu
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.delay_segments import segments_of_delay
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import segments_of_delay
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.rollout.class_numbers import ClassNumbers

@@ -17,8 +17,7 @@ import networkx as nx
 from neuromap.arrays.times import Time
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.hardware.chip.chip_spec import ChipSpec, tick_costs
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.bounds.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise

@@ -20,8 +20,7 @@ from neuromap.explorer.search.measured import N_TIMES, Measured, fixed_tick, tim
 from neuromap.explorer.search.setting import Setting
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import Ahead
-from neuromap.jobs.fingerprint import Fingerprint
-from neuromap.jobs.results_file import with_checksum
+from neuromap.jobs.results_file import Fingerprint, with_checksum
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.budget import Budget, Stage
@@ -31,8 +30,8 @@ from neuromap.proof.prove import is_proven
 from neuromap.render.table import printable_line
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.frame_seconds import ResponseSeconds, Which
 from neuromap.simulation.cost.steady_figures import SteadyFigures, steady_figures
+from neuromap.simulation.cost.tick_times import ResponseSeconds, Which
 from neuromap.sweep.run_store import RunStore
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun, network_digest, told_options
 from neuromap.verification.law import hold_against_reference

@@ -23,7 +23,7 @@ from neuromap.explorer.candidates.row_bounds import core_bound_of_row
 from neuromap.explorer.candidates.trained_spaces import TrainedNetwork, trained_networks, untrained_classes
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy, Group, RowPlace, groups_of
 from neuromap.explorer.search.measured import Measured
-from neuromap.jobs.fingerprint import fingerprint_of_chip
+from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.network.network import Network
 from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes

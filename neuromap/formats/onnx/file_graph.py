@@ -21,8 +21,8 @@ from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, sto
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
+# Most bytes of weights that are held at a time.
 _MOST_CONSTANTS = 2**33
-"""Most bytes of weights that are held at a time."""
 
 
 def read_onnx(path: str | Path) -> OperatorGraph:
@@ -267,11 +267,11 @@ def attributes_of(node: Any) -> dict[str, Any]:
 _LONGEST = 1000
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _NUMBERED = re.compile(r"onnx::\w*|val_\d+|_?\d+|v?_?initializer_?\d*")
+# Operators that are modules of their own in the frameworks.
 _MODULES = (
     *("Conv", "ConvTranspose", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"),
     *("BatchNormalization",),
 )
-"""Operators that are modules of their own in the frameworks."""
 _OF_WEIGHTS = (".weight_quantized", ".weight", ".kernel", "_weight", "_kernel")
 
 
@@ -308,8 +308,8 @@ def _within(module: str, op: str) -> str:
 
 
 # An ONNX file as a message of protobuf: bounded, with its inputs.
+# Largest file: protobuf writes no larger message.
 MAX_FILE_BYTES = 2**31 - 1
-"""Largest file: protobuf writes no larger message."""
 
 
 def load_model(path: Path) -> Any:
@@ -369,8 +369,8 @@ def input_names(model: Any) -> Iterator[str]:
 # Held against it before an operator is read, so that who reads one finds what it looks for.
 
 
+# Names of the domain of ONNX's own operators.
 OWN_DOMAINS = ("", "ai.onnx")
-"""Names of the domain of ONNX's own operators."""
 
 
 def opset_of(model: Any) -> int:

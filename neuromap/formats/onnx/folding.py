@@ -15,25 +15,25 @@ from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
 from neuromap.formats.layers import GraphReading, TensorShape, is_integer
 
+# Most elements of a constant that is computed.
 _MOST = 2**28
-"""Most elements of a constant that is computed."""
 Array = NDArray[Any]
 
 
+# What is evaluated: operators whose results are bounded by what they take, and that run no graph of their own.
 _COMPUTED = {
     *("Abs", "Add", "Cast", "Ceil", "Clip", "Concat", "DequantizeLinear", "Div", "Equal", "Flatten", "Floor"),
     *("Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not"),
     *("Reciprocal", "ReduceMean", "ReduceProd", "Reshape", "Round", "Sign", "Slice", "Split", "Sqrt", "Squeeze"),
     *("Sub", "Transpose", "Unsqueeze", "Where"),
 }
-"""What is evaluated: operators whose results are bounded by what they take, and that run no graph of their own."""
+# What is not made of tensors that are spread over each other; scales lie along an axis.
 _OF_OTHER_SHAPES = (
     *("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"),
     "DequantizeLinear",
 )
-"""What is not made of tensors that are spread over each other; scales lie along an axis."""
+# Opsets before which ONNX does not evaluate an operator, or takes its axes in the wrong order; 6 for all others.
 _FIRST_EVALUATED = {"DequantizeLinear": 19, "Squeeze": 13, "Unsqueeze": 13}
-"""Opsets before which ONNX does not evaluate an operator, or takes its axes in the wrong order; 6 for all others."""
 
 
 def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: Stored = None) -> Sequence[int] | None:
@@ -183,8 +183,8 @@ def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, lea
 
 # Tensors that an ONNX file stores: within it, or in a file beside it and nowhere else.
 _MOST_BYTES = 2**31 - 1
+# ``None`` where a tensor is constant, but its numbers are not at hand.
 Stored = NDArray[Any] | None
-"""``None`` where a tensor is constant, but its numbers are not at hand."""
 
 
 def stored_shape(tensor: Any) -> tuple[int, ...]:

@@ -15,16 +15,16 @@ from neuromap.errors import InputError
 from neuromap.files.confined import Answer, confined
 from neuromap.formats.layers import TensorShape
 
+# Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end.
 MAX_ELEMENTS = 2**40
-"""Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""
 _MOST_AXES = 16
+# Most elements of a stored tensor whose numbers shapes may follow from: lengths, axes, sizes of parts.
 _SMALL = 256
-"""Most elements of a stored tensor whose numbers shapes may follow from: lengths, axes, sizes of parts."""
+# Largest graph, without its weights, that is sent.
 _MOST_BYTES = 2**25
-"""Largest graph, without its weights, that is sent."""
 _MEMORY = 2**29
+# Time of computing for any graph, and what a slow machine finds the shapes of in each second more.
 _SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
-"""Time of computing for any graph, and what a slow machine finds the shapes of in each second more."""
 
 
 def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:

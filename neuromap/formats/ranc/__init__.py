@@ -1,6 +1,6 @@
 """RANC (UA-RCL/RANC): hardware test vectors and its simulator's JSON, read as programs with raw events, and written.
 
-Run a case with :func:`neuromap.simulation.run.run_events.run_events`::
+Run a case with :func:`neuromap.simulation.run.simulate.run_events`::
 
     case = read_vectors("ranc/256", columns=4, output_bus=(0, 2))
     spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "RancCase": "case",
+    "RancCase": "image",
     "RancImage": "image",
     "ranc_config": "to_json",
     "ranc_image": "image",
@@ -25,7 +25,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from neuromap.formats.ranc.case import RancCase as RancCase
+    from neuromap.formats.ranc.image import RancCase as RancCase
     from neuromap.formats.ranc.image import RancImage as RancImage
     from neuromap.formats.ranc.image import ranc_image as ranc_image
     from neuromap.formats.ranc.to_json import ranc_config as ranc_config

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
-from neuromap.formats.ranc.case import RancCase, RancCores, make_case
-from neuromap.formats.ranc.image import RancImage
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
+# More than its parameters take as text; its connections take two bytes each.
 _BYTES_OF_A_NEURON = 400
-"""More than its parameters take as text; its connections take two bytes each."""
 
 
 def ranc_config(image: RancImage) -> str:
@@ -122,10 +121,10 @@ def _commas(bits: NDArray[np.bool_]) -> str:
 # ``<=``.
 
 
+# Of a file; a longer one is refused unread.
 MOST_BYTES = 1 << 27
-"""Of a file; a longer one is refused unread."""
+# Connections, or bytes of weights, of all cores together: a small file may ask for large ones.
 _MOST_BITS = 1 << 29
-"""Connections, or bytes of weights, of all cores together: a small file may ask for large ones."""
 _INT32 = (-(2**31), 2**31 - 1)
 PARAMETERS = {  # ours: theirs
     "potential": "current_potential",

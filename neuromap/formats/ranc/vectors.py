@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import InputError, NotSupportedError, ProgramError, StimulusError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show_name
-from neuromap.formats.ranc.case import RancCase, RancCores, make_case
-from neuromap.formats.ranc.image import RancImage
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
@@ -244,10 +244,7 @@ def _number(bits: NDArray[np.bool_], *, signed: bool) -> NDArray[np.int64]:
 # An image as the files of RANC's FPGA design: memory images of all cores of the grid, and the input packets.
 
 
-_Ints = NDArray[np.int64]
-
-
-def ranc_vectors(image: RancImage, outputs: Sequence[_Ints]) -> dict[str, str]:
+def ranc_vectors(image: RancImage, outputs: Sequence[Ints]) -> dict[str, str]:
     """Write memory images and test vectors, as :func:`~neuromap.formats.ranc.vectors.read_vectors` reads them.
 
     Parameters
@@ -300,7 +297,7 @@ def ranc_vectors(image: RancImage, outputs: Sequence[_Ints]) -> dict[str, str]:
     return files | _vectors(image, outputs, fields)
 
 
-def _vectors(image: RancImage, outputs: Sequence[_Ints], fields: Mapping[str, int]) -> dict[str, str]:
+def _vectors(image: RancImage, outputs: Sequence[Ints], fields: Mapping[str, int]) -> dict[str, str]:
     group, x, y, axon, tick = image.input_spikes.T
     columns = zip((x, y, axon, tick), ("dx", "dy", "axon", "tick"), strict=True)
     packets = ["".join(parts) for parts in zip(*(_bits(v, fields[name]) for v, name in columns), strict=True)]
@@ -328,10 +325,10 @@ TYPE_BITS = 2
 N_WEIGHTS = 2**TYPE_BITS
 _BITS = 9
 _TICK_BITS = 4
+# Cores of a grid: their numbers have three digits in the names of files.
 MOST_CORES = 1000
-"""Cores of a grid: their numbers have three digits in the names of files."""
+# Numbers of a neuron with a sign, beside its weights.
 SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
-"""Numbers of a neuron with a sign, beside its weights."""
 
 
 def memory_fields(n_axons: int) -> dict[str, int]:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "SanafeCells": "cells",
+    "SanafeCells": "network",
     "sanafe_architecture": "network",
-    "sanafe_cells": "cells",
+    "sanafe_cells": "network",
     "sanafe_network": "network",
 }
 
 if TYPE_CHECKING:
-    from neuromap.formats.sanafe.cells import SanafeCells as SanafeCells
-    from neuromap.formats.sanafe.cells import sanafe_cells as sanafe_cells
+    from neuromap.formats.sanafe.network import SanafeCells as SanafeCells
     from neuromap.formats.sanafe.network import sanafe_architecture as sanafe_architecture
+    from neuromap.formats.sanafe.network import sanafe_cells as sanafe_cells
     from neuromap.formats.sanafe.network import sanafe_network as sanafe_network
 
 __all__ = sorted(_HOMES)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
@@ -33,12 +34,10 @@ from neuromap.hardware.program.chip_program import HostSpikes
 from neuromap.network.spiking_neuron import NO_FLOOR
 from neuromap.render.value import Card
 
+# Steps of a potential in a unit of SANA-FE.
 STEPS = 64
-"""Steps of a potential in a unit of SANA-FE."""
+# Buffers of one unit.
 _BUFFERS = 1024
-"""Buffers of one unit."""
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
 _FIGURES = (
     ("energy_access_neuron", "energy.neuron_access_joules"),
     ("latency_access_neuron", "time.neuron_access_seconds"),
@@ -47,12 +46,12 @@ _FIGURES = (
     ("energy_spike_out", "energy.fire_joules"),
     ("latency_spike_out", "time.fire_seconds"),
 )
+# Figures of a chip file that SANA-FE's architecture has a place for.
 FIGURES_OF_LISTS = (
     *(figure for _, figure in _FIGURES), "energy.synaptic_event_joules", "time.synaptic_event_seconds",
     "energy.spike_joules", "time.spike_seconds", "energy.arrival_joules", "time.arrival_seconds",
     "energy.hop_x_joules", "energy.hop_y_joules", "router.hop_x_seconds", "router.hop_y_seconds",
 )  # fmt: skip
-"""Figures of a chip file that SANA-FE's architecture has a place for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +60,25 @@ class ListCells(Card):
 
     n_ticks: int  # to run
     lead: int  # SANA-FE's step of tick 0
-    core: _Ints  # (K,): of every neuron, as a row of the program's coordinates
-    row: _Ints  # (K,): its number in the core
+    core: Ints  # (K,): of every neuron, as a row of the program's coordinates
+    row: Ints  # (K,): its number in the core
     # (K,): in SANA-FE's units; refractory in its steps
-    threshold: _Floats
-    bias: _Floats
-    leak_decay: _Floats
-    potential: _Floats
-    reset: _Floats
-    subtract: _Ints  # 1 where a spike takes the threshold off
-    floor: _Floats  # inf where there is none
-    refractory: _Ints
-    buffer_core: _Ints  # (B,)
-    generator_core: _Ints  # (G,)
-    fed_tick: _Ints  # (E,)
-    fed_generator: _Ints  # (E,)
+    threshold: Floats
+    bias: Floats
+    leak_decay: Floats
+    potential: Floats
+    reset: Floats
+    subtract: Ints  # 1 where a spike takes the threshold off
+    floor: Floats  # inf where there is none
+    refractory: Ints
+    buffer_core: Ints  # (B,)
+    generator_core: Ints  # (G,)
+    fed_tick: Ints  # (E,)
+    fed_generator: Ints  # (E,)
     # (S,): numbers run through neurons, buffers, generators
-    pre: _Ints
-    post: _Ints
-    weight: _Floats
+    pre: Ints
+    post: Ints
+    weight: Floats
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -238,7 +237,7 @@ def _inputs(cells: ListCells) -> Iterator[str]:
 _GROUPS = {"neurons": _neurons, "buffers": _buffers, "inputs": _inputs}
 
 
-def tiles_of(program: ListProgram) -> tuple[_Ints, _Ints]:
+def tiles_of(program: ListProgram) -> tuple[Ints, Ints]:
     """Give tile and number within the tile of every core; SANA-FE numbers tiles through a column first."""
     chip = program.chip
     (x, column), (y, line) = (np.divmod(program.coordinates[:, k].astype(np.int64), chip.tile[k]) for k in (0, 1))

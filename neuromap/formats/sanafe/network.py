@@ -3,30 +3,234 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import NotSupportedError
-from neuromap.formats.sanafe.cells import SanafeCells
+from neuromap.cores.crossbar.program import Program
+from neuromap.errors import NotSupportedError, ProgramError
+from neuromap.files.argument_checks import needs
+from neuromap.files.messages import show_name
+from neuromap.hardware.checker import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram, HostSpikes
+from neuromap.render.value import Card
 
+# Resets: to a value, by the threshold, none.
+HARD, SOFT, NONE = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class SanafeCells(Card):
+    """K neurons on C cores, B buffers, G generators; cell numbers run through them in this order.
+
+    A neuron adds what it hears and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower``
+    it is reset too. V is 0 at first, and a neuron that hears nothing stays at 0.
+
+    Attributes
+    ----------
+    n_ticks : int
+        Ticks to run.
+    coordinates : ndarray of int64, shape (C, 2)
+        x and y of every core, from 0.
+    core, row : ndarray of int64, shape (K,)
+        Where each neuron is on the chip.
+    leak, threshold, reset_to, lower, lower_reset_to : ndarray of int64, shape (K,)
+        Parameters.
+    reset, lower_reset : ndarray of int64, shape (K,)
+        ``HARD``, ``SOFT`` or ``NONE``; the lower one is never ``SOFT``.
+    buffer_core : ndarray of int64, shape (B,)
+        Buffers have threshold 1 and hear 1.
+    generator_core : ndarray of int64, shape (G,)
+        Core that each generator feeds.
+    fed_tick, fed_generator : ndarray of int64, shape (E,)
+        Spikes from the host, by the tick in which they are integrated.
+    pre, post, weight : ndarray of int64, shape (S,)
+        Synapses between cells: a spike of tick t is integrated in tick t + 1, one of a generator in its own tick.
+    """
+
+    n_ticks: int
+    coordinates: Ints
+    core: Ints
+    row: Ints
+    leak: Ints
+    threshold: Ints
+    reset: Ints
+    reset_to: Ints
+    lower: Ints
+    lower_reset: Ints
+    lower_reset_to: Ints
+    buffer_core: Ints
+    generator_core: Ints
+    fed_tick: Ints
+    fed_generator: Ints
+    pre: Ints
+    post: Ints
+    weight: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_neurons(self) -> int:
+        """Neurons of the program that SANA-FE is given."""
+        return len(self.core)
+
+
+def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
+    """Turn a program and what the host delivers into cells and synapses.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Of crossbars: one source per axon, nothing stochastic, neurons that rest at 0. Potentials that reach their rails
+        are not looked for: mapped programs have none (rule ``potential-width`` of the checker).
+    spikes : HostSpikes
+        As :func:`~neuromap.hardware.program.chip_program.host_spikes` lists them.
+
+    Returns
+    -------
+    SanafeCells
+
+    Raises
+    ------
+    ProgramError
+        If the program breaks a rule of its chip.
+    NotSupportedError
+        If SANA-FE has not what the program asks for.
+    """
+    needs("sanafe_cells", program, ChipProgram, ProgramError)
+    require_legal(program)
+    if not isinstance(program, Program):
+        raise NotSupportedError(
+            f"program {show_name(program.name)}: its cores ({program.chip.name}) keep lists of synapses; cells for "
+            "SANA-FE are made of crossbars: map the network onto truenorth or ranc"
+        )
+    used = program.neuron_node >= 0
+    core, row = (index.astype(np.int64) for index in np.nonzero(used))
+    parameters = _parameters(program, core, row)
+    number = np.full(used.shape, -1)
+    number[core, row] = np.arange(len(core))
+    if (program.target_core[~used] >= 0).any():
+        raise _lacks(program, "a neuron without a label feeds an axon", "label it")
+
+    sends = program.target_core[core, row] >= 0
+    source = np.flatnonzero(sends)
+    to_core, to_axon = (
+        table[core, row][sends].astype(np.int64) for table in (program.target_core, program.target_axon)
+    )
+    hops = program.delay[core, row][sends].astype(np.int64) - 1  # buffers on the way
+    axons = np.concatenate([to_core, program.host.core]).astype(np.int64) * program.axon_types.shape[1]
+    axons += np.concatenate([to_axon, program.host.axon])
+    if len(np.unique(axons)) != len(axons):
+        raise _lacks(
+            program,
+            "an axon has two sources, whose spikes a chip merges and SANA-FE adds",
+            "give each an axon of its own",
+        )
+
+    # A chain source -> buffer -> ... -> axon, all buffers of one chain with numbers in a row.
+    first = len(core) + np.cumsum(hops) - hops
+    buffers = len(core) + np.arange(hops.sum())
+    before = buffers - 1
+    before[first[hops > 0] - len(core)] = source[hops > 0]
+    last = np.where(hops > 0, first + hops - 1, source)
+    generators = len(core) + len(buffers) + np.arange(len(program.host))
+    pre, post, weight = _synapses(program, axons, np.concatenate([last, generators]), number)
+    return SanafeCells(
+        n_ticks=spikes.n_ticks,
+        coordinates=program.coordinates.astype(np.int64) - program.coordinates.min(axis=0, initial=2**31 - 1),
+        core=core,
+        row=row,
+        **parameters,
+        buffer_core=np.repeat(to_core, hops),
+        generator_core=program.host.core.astype(np.int64),
+        fed_tick=spikes.tick,
+        fed_generator=spikes.row,
+        pre=np.concatenate([before, pre]),
+        post=np.concatenate([buffers, post]),
+        weight=np.concatenate([np.ones(len(buffers), np.int64), weight]),
+    )
+
+
+def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
+    """Say the neuron's rules in terms of ``SanafeCells``."""
+    table = program.neurons
+    stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
+    if any(mode is not None and mode[core, row].any() for mode in stochastic):
+        raise _lacks(program, "a neuron has a stochastic mode", "map with deterministic neurons")
+    names = ("leak", "leak_reversal", "threshold", "negative_threshold", "reset", "reset_mode", "potential")
+    of = {name: getattr(table, name)[core, row].astype(np.int64) for name in names}
+    saturates = table.saturate_negative[core, row]
+    if of["leak_reversal"].any() or of["potential"].any():
+        raise _lacks(program, "a neuron has leak reversal, or a potential before the first tick", "start it at 0")
+    if (~saturates & (of["reset_mode"] == 1)).any():
+        raise _lacks(
+            program, "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
+        )
+    # V < -beta is V <= -beta - 1, since all is integer.
+    lower = -of["negative_threshold"] - (program.chip.rules.negative_comparison == "<")
+    hard = saturates | (of["reset_mode"] == 0)
+    lower_reset_to = np.where(saturates, -of["negative_threshold"], np.where(hard, -of["reset"], 0))
+    rest = np.where(of["leak"] <= lower, np.where(hard, lower_reset_to, of["leak"]), of["leak"])
+    if ((of["leak"] >= of["threshold"]) | (rest != 0)).any():
+        raise _lacks(
+            program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back"
+        )
+    return {
+        "leak": of["leak"],
+        "threshold": of["threshold"],
+        "reset": np.array([HARD, SOFT, NONE])[of["reset_mode"]],
+        "reset_to": of["reset"],
+        "lower": lower,
+        "lower_reset": np.where(hard, HARD, NONE),
+        "lower_reset_to": lower_reset_to,
+    }
+
+
+def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
+    """List the synapses of the axons that have a source; ``feeder`` is the cell that spikes last on the way to each."""
+    n_neurons, n_axons = number.shape[1], program.axon_types.shape[1]
+    found = [np.zeros((3, 0), np.int64)]
+    for core in range(len(number)):
+        mine = axons // n_axons == core
+        axon = axons[mine] % n_axons
+        bits = np.unpackbits(program.crossbar[core, axon], axis=1, count=n_neurons, bitorder="little").astype(bool)
+        bits &= number[core] >= 0
+        if not bits.any(axis=1).all():
+            raise _lacks(
+                program,
+                "an axon that is fed has no synapse, so that SANA-FE would not send its spikes",
+                "do not feed it",
+            )
+        at, neuron = np.nonzero(bits)
+        weight = program.neurons.weights[core, neuron, program.axon_types[core, axon[at]]]
+        found.append(np.stack([feeder[mine][at], number[core, neuron], weight.astype(np.int64)]))
+    pre, post, weight = np.concatenate(found, axis=1)
+    return pre, post, weight
+
+
+def _lacks(program: Program, what: str, way: str) -> NotSupportedError:
+    return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
+
+
+# SANA-FE's step of tick 0.
+#
+# What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
+# spikes of tick t in step t + 2.
 LEAD = 2
-"""SANA-FE's step of tick 0.
-
-What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
-spikes of tick t in step t + 2.
-"""
+# Synapses of one network file, and spikes of its inputs: about 400 MB of text.
 MOST_SYNAPSES = 20_000_000
-"""Synapses of one network file, and spikes of its inputs: about 400 MB of text."""
 _RESETS = ("hard", "soft", "none")
 _REPEAT = "threshold: 1, reset: 0, reset_mode: hard, leak: 0, reverse_threshold: -1"
 _PER_LINE = 16
-_Ints = NDArray[np.int64]
 
 
 def sanafe_network(cells: SanafeCells) -> str:
@@ -114,7 +318,7 @@ def _inputs(cells: SanafeCells) -> Iterator[str]:
     return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
 
 
-def input_lines(n_inputs: int, n_ticks: int, generator: _Ints, tick: _Ints) -> Iterator[str]:
+def input_lines(n_inputs: int, n_ticks: int, generator: Ints, tick: Ints) -> Iterator[str]:
     """Write the group of input neurons, each with the train of spikes that the host feeds."""
     yield "    - name: inputs"
     yield "      attributes: {synapse_hw_name: synapses}"
@@ -157,7 +361,7 @@ def _mappings(cells: SanafeCells) -> Iterator[str]:
         yield f"  - inputs.{k}: {{core: {tile[core]}.0, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
 
 
-def ranks_of(cores: _Ints) -> _Ints:
+def ranks_of(cores: Ints) -> Ints:
     """Give every cell its number within its core, from 0."""
     ranks = np.empty(len(cores), dtype=np.int64)
     for core in np.unique(cores):
@@ -188,8 +392,9 @@ def list_words(words: list[str]) -> str:
 # The chip of a program as SANA-FE's architecture: a mesh of tiles of one core each, with the chip file's costs.
 
 
+# Neurons that one of SANA-FE's dendrite units holds; their number is not checked there.
 DENDRITES = 1024
-"""Neurons that one of SANA-FE's dendrite units holds; their number is not checked there."""
+# Figures of a chip file that SANA-FE's architecture has a place for, by their names there, and the place.
 FIGURES_USED = ReadOnlyMapping(
     {
         "energy.synaptic_event_joules": "energy_process_spike of synapses",
@@ -201,7 +406,6 @@ FIGURES_USED = ReadOnlyMapping(
         "router.hop_seconds": "latency of a hop in all directions",
     }
 )
-"""Figures of a chip file that SANA-FE's architecture has a place for, by their names there, and the place."""
 _WAYS = ("north", "east", "south", "west")
 
 

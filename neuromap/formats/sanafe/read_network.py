@@ -16,23 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
 
 MAX_FILE_BYTES = 1 << 26
+# Neurons of a file.
 MOST_NEURONS = 1 << 22
-"""Neurons of a file."""
+# Entries of a dense edge.
 MOST_WEIGHTS = 1 << 26
-"""Entries of a dense edge."""
+# Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them.
 IGNORED = frozenset(
     {
         *("log_spikes", "log_potential", "log_u", "force_update", "force_update_every_timestep"),
         *("synapse_hw_name", "dendrite_hw_name", "soma_hw_name"),
     }
 )
-"""Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them."""
 _CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
 _STRIDES = ("stride_width", "stride_height")
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[&*][^\s,\]}]")
@@ -40,7 +41,6 @@ _NETWORK = re.compile(r"""^[\s{?]*["']?network["']?\s*:""", re.MULTILINE)
 _NESTED = re.compile(r"^ {200}|(?:[-?] +){32}", re.MULTILINE)
 _MOST_DEEP = 32
 Values = Mapping[str, Any]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

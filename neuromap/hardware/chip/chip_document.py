@@ -14,17 +14,16 @@ from neuromap.cores.core_kind import CORE_KINDS, DEFAULT, CoreKind, our_kinds
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects, NeuronRules
 
 # Defects as tables: of a chip file, of a program's header, or of a TOML file of their own.
 #
 # ``docs/chip-file.md`` is the reference of the format.
+# Keys of the table ``[defects]``, and the integers of one entry.
 DEFECT_KEYS = {"cores": ("x", "y"), "routers": ("x", "y"), "links": ("x", "y", "x2", "y2")}
-"""Keys of the table ``[defects]``, and the integers of one entry."""
+# Room for every core of a board of a million cores.
 MAX_FILE_BYTES = 1 << 24
-"""Room for every core of a board of a million cores."""
 
 
 def load_defects(path: str | Path) -> Defects:
@@ -100,8 +99,9 @@ def defects_document(defects: Defects) -> dict[str, list[list[int]]]:
     return {key: entries for key, entries in document.items() if entries}
 
 
+# Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32.
 MAX_CORES = 2**22
-"""Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
+# Figures of the table ``[router]``.
 ROUTER_KEYS = {
     "hop_seconds": "time of one hop between two routers",
     "hop_x_seconds": "time of one hop along x, where it is another than along y",
@@ -113,7 +113,7 @@ ROUTER_KEYS = {
     "boundary_hops": "hops that crossing from one chip to the next counts as in placement, besides its own",
     "spike_bits": "bits of one spike between two routers",
 }
-"""Figures of the table ``[router]``."""
+# Figures of the table ``[energy]``.
 ENERGY_KEYS = {
     "supply_volts": "voltage at which the figures of this table hold",
     "synaptic_event_joules": "marginal energy of one synaptic event",
@@ -130,9 +130,9 @@ ENERGY_KEYS = {
     "static_watts": "power of one chip at rest",
     "off_chip_bit_joules": "energy of one bit sent to another chip",
 }
-"""Figures of the table ``[energy]``."""
+# Figures of which each makes a term of an energy: neither the voltage nor the average of everything does.
 ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts", "average_synaptic_event_joules"))
-"""Figures of which each makes a term of an energy: neither the voltage nor the average of everything does."""
+# Figures of the table ``[time]``.
 TIMING_KEYS = {
     "synaptic_event_seconds": "time that a core takes for one synaptic event",
     "neuron_access_seconds": "time of looking at one neuron in use in one tick, active or not",
@@ -141,13 +141,13 @@ TIMING_KEYS = {
     "spike_seconds": "time that a core takes to send one spike to one core",
     "arrival_seconds": "time that a core takes for one spike that enters it",
 }
-"""Figures of the table ``[time]``."""
 _INT32 = 2**31 - 1
+# Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero.
 _LEAST_RATE = 1e-30
-"""Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
+# Least time of a tick that is timed, in whole femtoseconds: frames and joules per second are divided by it.
 _LEAST_TICK = 1e-15
-"""Least time of a tick that is timed, in whole femtoseconds: frames and joules per second are divided by it."""
 # key: (least, greatest); the bounds keep every value inside the dtypes of programs
+# Figures of cores that are fields of :class:`ChipSpec`, each with its bounds.
 CORE_BOUNDS = {
     "axons": (1, 65536),
     "neurons": (1, 65536),
@@ -158,7 +158,6 @@ CORE_BOUNDS = {
     "potential_bits": (2, 32),
     "targets_per_neuron": (1, _INT32),
 }
-"""Figures of cores that are fields of :class:`ChipSpec`, each with its bounds."""
 _NEURON_CHOICES: dict[str, tuple[str, ...]] = {
     "number_format": ("sign_magnitude", "twos_complement"),
     "overflow": ("saturate", "wrap"),
@@ -331,10 +330,10 @@ def _barrier(time: TomlTable, is_timed: bool) -> tuple[tuple[int, float], ...]:
 
 
 _IN_TICKS = (*TIMING_KEYS, "hop_seconds", "hop_x_seconds", "hop_y_seconds")
+# Greatest time of one event or barrier: whole femtoseconds of all in a run stay inside 64 bits.
 _MOST_EACH = 1e-3
-"""Greatest time of one event or barrier: whole femtoseconds of all in a run stay inside 64 bits."""
+# Figures of what is counted only where ticks are timed.
 _OF_TIMED = ("neuron_access_joules", "fire_joules", "arrival_joules")
-"""Figures of what is counted only where ticks are timed."""
 
 
 def _kind(top: TomlTable) -> CoreKind:
@@ -375,8 +374,8 @@ def _included(energy: TomlTable) -> tuple[str, ...]:
 # Times of routers in router cycles, from a chip's figures ``[router]``: in one cycle a link passes one spike.
 
 
+# Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits.
 MAX_ROUTER_CYCLES = 2**31
-"""Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits."""
 
 
 def router_cycles(figures: Mapping[str, float]) -> dict[str, float]:

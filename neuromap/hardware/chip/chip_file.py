@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from neuromap.errors import ChipError
 from neuromap.files.argument_checks import mapping_given
 from neuromap.files.messages import did_you_mean, show, show_name
-from neuromap.files.toml_file import parse_toml, read_toml
+from neuromap.files.toml_table import parse_toml, read_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, keys_of_tables
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.registry import Registry, imported
 
+# A chip file is a page of text; anything longer is another kind of file.
 MAX_FILE_BYTES = 1 << 20
-"""A chip file is a page of text; anything longer is another kind of file."""
 
 
 def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = None) -> ChipSpec:
@@ -148,8 +148,8 @@ def _read_chip_file(path: Path) -> ChipSpec:
 # Figures are called as in chip files, ``table.key``, and are held to the same rules (``docs/chip-file.md``).
 
 
+# Chips that are made of one: a table of more is read by nobody.
 MOST_CHIPS = 256
-"""Chips that are made of one: a table of more is read by nobody."""
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 4000
 

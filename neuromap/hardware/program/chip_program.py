@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.parts_of_ticks import frames_until, ticks_of_frames
@@ -223,10 +224,8 @@ def _frames_of(program: ChipProgram, node: int, frames: Mapping[str, NDArray[Any
 
 
 # ChipProgram: what programs have in common, whatever their cores are like.
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+# Name, dtype and axes of arrays, each axis a letter.
 Tensors: TypeAlias = Mapping[str, tuple[str, str]]
-"""Name, dtype and axes of arrays, each axis a letter."""
 
 
 class Wires(NamedTuple):

@@ -23,8 +23,8 @@ def left_out_line(ports: Sequence[NodePort], left_out: Mapping[str, int]) -> str
 # Where a program meets the host: spikes that it is fed, neurons that are read out, and the clocks of its nodes.
 
 
+# ``HostTable.node`` of spikes that carry no input but a constant: the bias axons.
 BIAS = -1
-"""``HostTable.node`` of spikes that carry no input but a constant: the bias axons."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,23 +17,23 @@ from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
 
+# What the metadata says that the file is, and the key of its JSON text.
 KIND = "program"
-"""What the metadata says that the file is, and the key of its JSON text."""
 
+# Version of the format.
 FORMAT = "1"
-"""Version of the format."""
 
+# Members of the JSON text.
 HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks_per_step")
-"""Members of the JSON text."""
 
+# Members of a node in it.
 NODE_KEYS = ("kind", "name", "sample_tick", "size")
-"""Members of a node in it."""
 
+# Member beside ``period`` where frames come at unequal intervals: so many in every ``period`` ticks.
 FRAMES_KEY = "frames_per_period"
-"""Member beside ``period`` where frames come at unequal intervals: so many in every ``period`` ticks."""
 
+# Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0.
 PART_KEY = "sample_part"
-"""Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0."""
 
 
 def period_to_file(period: Time) -> dict[str, int]:

@@ -18,14 +18,14 @@ from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram, Tensors
 
+# Neurons of one node; a frame of it is an array of that many values.
 MAX_NODE_SIZE = 2**26
-"""Neurons of one node; a frame of it is an array of that many values."""
 
+# Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end.
 MAX_TICKS = 2**24
-"""Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end."""
 
+# Axons or neurons of a core; engines number them in 16 bits.
 MAX_CORE_SIZE = 2**16
-"""Axons or neurons of a core; engines number them in 16 bits."""
 
 NODE_KINDS = ("input", "output", "hidden")
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.render.value import Card
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -212,8 +211,8 @@ def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
 
 # What the neurons of each node became on the chip, and why: copies for fan-out, relays for delays, splitters.
 
+# Nodes that a line names, at most.
 _NAMED = 3
-"""Nodes that a line names, at most."""
 
 
 @dataclass(frozen=True)

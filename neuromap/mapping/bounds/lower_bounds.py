@@ -53,8 +53,8 @@ def crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced
 
 
 # Two hops: a source is read in as many cores as it takes to hold all that its readers read.
+# Pairs of entries with a reader in common up to which they are counted.
 LARGEST = 40_000_000
-"""Pairs of entries with a reader in common up to which they are counted."""
 
 
 def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints]:
@@ -80,10 +80,10 @@ def _row_of_blocks(reader: Reader, widths: dict[Key, int]) -> list[Any]:
 
 
 # Shares: cores from prices per neuron such that no core, however mixed, holds neurons worth more than one core.
+# Steps up to which the worth of a mixed core is computed.
 EFFORT = 200_000_000
-"""Steps up to which the worth of a mixed core is computed."""
+# On numbers that floating point may give a little too low and too high.
 TINY, ROUNDING = 1e-9, 1e-6
-"""On numbers that floating point may give a little too low and too high."""
 
 
 def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
@@ -148,8 +148,8 @@ def _greatest_worth(curves: list[Ints], axons: int) -> float:
 # Lower bounds on the cores of any mapping of a rollout: what no tiling, packing, copying or splitting can beat.
 
 
+# From sources and synapses to the memory that they take at least, and that of one core.
 Memory: TypeAlias = Callable[[int, int], tuple[int, int]]
-"""From sources and synapses to the memory that they take at least, and that of one core."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ class CoreBound(Card):
 
 
 _RESOURCE = enum("axons", "neurons", "synapses")
+# Of documents.
 BOUND = record_of(CoreBound, by=_RESOURCE, populations=each(record_of(PopulationBound, by=_RESOURCE)))
-"""Of documents."""
 
 
 def core_bound(

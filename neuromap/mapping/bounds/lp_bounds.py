@@ -17,8 +17,8 @@ from neuromap.mapping.bounds.neuron_capacity import Crowd
 from neuromap.mapping.bounds.readers import ChipKey, Key
 from neuromap.mapping.bounds.window_axons import areas
 
+# Of all groups together, about.
 LEVELS = 300
-"""Of all groups together, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +125,8 @@ def _least_copies(crowd: Crowd, fed: FedAxons, chip: ChipSpec) -> int:
 
 
 # Copies that whole windows ask for, counted so that a few neurons with many copies cannot stand for all.
+# On a number that floating point may give a little too high.
 ROUNDING = 1e-6
-"""On a number that floating point may give a little too high."""
 
 
 class EvenCopies(NamedTuple):
@@ -225,20 +225,20 @@ def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
     return more
 
 
+# Of better prices, at most.
 ROUNDS = 20
-"""Of better prices, at most."""
+# Parts up to which prices are sought.
 PARTS = 12
-"""Parts up to which prices are sought."""
+# Cores that are paid for a whole core's worth of what no core so far holds, so that prices stay within bounds.
 DEAR = 10.0
-"""Cores that are paid for a whole core's worth of what no core so far holds, so that prices stay within bounds."""
+# Of the best that all columns so far allow, over the bound: near enough to stop.
 CLOSE = 1.002
-"""Of the best that all columns so far allow, over the bound: near enough to stop."""
+# So many rounds in a row without a bound that is better by this factor end the search.
 BETTER, IDLE = 1.002, 4
-"""So many rounds in a row without a bound that is better by this factor end the search."""
+# Of the way from the best prices so far to those that the columns ask for (Wentges 1997).
 STEP = 0.5
-"""Of the way from the best prices so far to those that the columns ask for (Wentges 1997)."""
+# On numbers that a solver may give a little too high, relative.
 PRICE_ROUNDING = 1e-5
-"""On numbers that a solver may give a little too high, relative."""
 
 
 def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
@@ -326,8 +326,8 @@ def _best_prices(columns: list[Floats], demand: Floats, chip: ChipSpec) -> tuple
 # The core that is worth most at given prices: an integer program of levels.
 
 
+# Of the search for the core that is worth most; where it ends early, its bound is looser.
 NODES = 50
-"""Of the search for the core that is worth most; where it ends early, its bound is looser."""
 
 
 class Prices(NamedTuple):

@@ -145,8 +145,8 @@ def _readers_of_columns(matrix: Matrix) -> Ints:
 
 
 # How many sources n neurons of a convolution with holes read at least (docs/lower-bounds.md has the proof).
+# Different masks of a channel up to which all are looked at.
 MASKS = 4000
-"""Different masks of a channel up to which all are looked at."""
 
 
 def mask_sources(masks: Masks, most: int) -> Ints:
@@ -247,12 +247,12 @@ def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
 # Masks: which offsets a feature of a convolution reads of a channel, where weights of zero make holes.
 
 
+# Entries up to which masks are searched for.
 LARGEST = 10_000_000
-"""Entries up to which masks are searched for."""
+# Features times channels times offsets up to which they are.
 OFFSETS = 4_000_000
-"""Features times channels times offsets up to which they are."""
+# Features times channels times steps within which groups are sought without importing SciPy's graph functions.
 SHORT = 2**22
-"""Features times channels times steps within which groups are sought without importing SciPy's graph functions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix
 
+# Rounds over all populations in which needed neurons are searched; stopping early only finds fewer.
 ROUNDS = 50
-"""Rounds over all populations in which needed neurons are searched; stopping early only finds fewer."""
 
 
 class ChipKey(NamedTuple):
@@ -206,16 +206,16 @@ def _follow(tables: dict[int, Ints]) -> None:
 # (docs/lower-bounds.md has the proofs).
 
 
+# Size up to which singular values are computed from a dense matrix.
 DENSE = 600
-"""Size up to which singular values are computed from a dense matrix."""
+# Entries up to which a second singular value is searched for.
 LARGEST = 4_000_000
-"""Entries up to which a second singular value is searched for."""
+# On what floating point may get a little wrong; always to the safe side.
 ROUNDING = 1e-9
-"""On what floating point may get a little wrong; always to the safe side."""
+# Steps within which most matrices show whether they fall apart.
 SHORT = 32
-"""Steps within which most matrices show whether they fall apart."""
+# On what an iteration says of a squared singular value, which it finds from below.
 MARGIN = 1.02
-"""On what an iteration says of a squared singular value, which it finds from below."""
 
 
 def by_degrees(matrix: Matrix, most: int) -> Ints:

@@ -20,14 +20,14 @@ from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 
+# Sets of features up to which all are looked at.
 SUBSETS = 5000
-"""Sets of features up to which all are looked at."""
+# Different kernels up to which all are looked at.
 KERNELS = 64
-"""Different kernels up to which all are looked at."""
+# Sources of a window up to which all pairs are looked at.
 PAIRS = 2000
-"""Sources of a window up to which all pairs are looked at."""
+# On a number that floating point may give a little too low.
 ROUNDING = 1e-6
-"""On a number that floating point may give a little too low."""
 
 
 def single_axon_sources(
@@ -124,8 +124,8 @@ def _pairs_that_agree(code: NDArray[np.intp]) -> Ints | None:
 # How many axons the neurons of a convolution take, if a core holds n of them (docs/lower-bounds.md has the proofs).
 
 
+# More than any core has.
 TOO_MANY = 10**9
-"""More than any core has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +239,10 @@ def areas(windows: WholeWindows, most: int) -> Ints:
     return area
 
 
+# Axons up to which all is told where the core is not known.
 NO_LIMIT = 4096
-"""Axons up to which all is told where the core is not known."""
+# Sources with one axon where neurons cannot lie so: far below 0, whatever is added.
 IMPOSSIBLE = -TOO_MANY
-"""Sources with one axon where neurons cannot lie so: far below 0, whatever is added."""
 
 
 def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
@@ -304,8 +304,8 @@ def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
 # A source has one axon only if it may in every window that reads it. So of the sources that any q of the positions
 # read, those with one axon are at most what these q allow; a position of few neurons, which allows much, is no help
 # to the others (docs/lower-bounds.md has the proof).
+# Steps up to which sets of positions are looked at.
 EFFORT = 100_000_000
-"""Steps up to which sets of positions are looked at."""
 
 
 def axons_by_sets(feeds: Sequence[WholeWindows], read: Ints, double: Ints, most: int, limit: int) -> Ints | None:
@@ -368,12 +368,12 @@ def _most_neurons(double: Ints, windows: Ints) -> Ints:
 # Windows are three columns wide and move by one. A column of h positions and one of g places have at most as many
 # pairs as intervals side by side; columns meet their neighbours, so the best sums come out of one column after the
 # other (docs/lower-bounds.md has the proof).
+# Columns of a window.
 WIDTH = 3
-"""Columns of a window."""
+# Positions and places up to which pairs are counted.
 POSITIONS, PLACES = 16, 40
-"""Positions and places up to which pairs are counted."""
+# Far below what any columns have.
 NEVER = -(10**6)
-"""Far below what any columns have."""
 
 
 def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> Ints | None:

@@ -11,8 +11,7 @@ import numpy as np
 from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import AxonPlan, Shortage, plan_axons
-from neuromap.mapping.core.crossbar import AMPLE, Crossbar
+from neuromap.mapping.core.core_model import AMPLE, AxonPlan, Crossbar, Shortage, plan_axons
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import LeakNeuron
@@ -88,8 +87,8 @@ class CrossbarCore(Crossbar):
 
 
 # Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
+# What a chip file may hold; remedies beyond it are none.
 MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
-"""What a chip file may hold; remedies beyond it are none."""
 
 
 def refuse_neuron(

@@ -21,8 +21,8 @@ from neuromap.mapping.options.infeasibility import Infeasibility, Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.network import Network
 
+# Neurons with shared inputs whose parts are planned together.
 PROBED = 16
-"""Neurons with shared inputs whose parts are planned together."""
 
 
 def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int, int]) -> int:
@@ -84,8 +84,8 @@ def clock(total: int, weight_range: tuple[int, int], neurons: Ints) -> Clock:
 
 
 # What a node that is wider than a core reads.
+# Features of one position read much the same where together they read up to so many times what one reads.
 ALIKE = 2
-"""Features of one position read much the same where together they read up to so many times what one reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +189,8 @@ def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitErro
     return refuse("axon_types", name, enough, core.axon_types, text, advice)
 
 
+# Limits of a core that a part may keep where its neuron does not.
 _WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})
-"""Limits of a core that a part may keep where its neuron does not."""
 
 
 class PlannedSums:

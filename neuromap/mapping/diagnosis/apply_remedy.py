@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -196,9 +197,6 @@ def _of_group(shape: tuple[int, int, int], groups: int, group: int) -> NDArray[n
 #
 # They compute something else. Neurons that stay keep their weights, as far as what they read stays: that is enough to
 # know what a chip holds, and a start for training, not a network that is as good.
-
-
-Ints = NDArray[np.int64]
 
 
 def shape_of(network: Network, node: str) -> Shape:

@@ -29,8 +29,21 @@ from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasibility import INFEASIBILITY, Infeasibility
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.parts import Parts
-from neuromap.render.document import COUNT, FLAG, NULL, TEXT, any_of, define, document, each, enum, record, record_of
-from neuromap.render.parts import EXECUTION, PATTERN
+from neuromap.render.document import (
+    COUNT,
+    EXECUTION,
+    FLAG,
+    NULL,
+    PATTERN,
+    TEXT,
+    any_of,
+    define,
+    document,
+    each,
+    enum,
+    record,
+    record_of,
+)
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 

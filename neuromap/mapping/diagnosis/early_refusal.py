@@ -21,8 +21,8 @@ from neuromap.mapping.parts import Parts, parts_of
 from neuromap.mapping.place.place import place
 from neuromap.mapping.tile.tilings import MappingContext
 
+# Part of the seconds asked for that the bound may take.
 EARLY = 0.15
-"""Part of the seconds asked for that the bound may take."""
 
 
 def refuse_early(request: Request) -> DoesNotFitError | None:

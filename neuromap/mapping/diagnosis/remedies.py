@@ -25,10 +25,10 @@ from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.network import Network
 
+# Refusals in a row to which remedies are sought.
 ROUNDS = 8
-"""Refusals in a row to which remedies are sought."""
+# Levers that change what is computed; said only where the network then maps.
 OTHER_NETWORKS = ("pool", "source_features", "features")
-"""Levers that change what is computed; said only where the network then maps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +196,15 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
 # What could help against a refusal: remedies to be tried, one after the other.
 
 
+# Columns and rows of the board on which the cores of a network too large are counted.
 BOUNDLESS = 1024
-"""Columns and rows of the board on which the cores of a network too large are counted."""
+# Times that the neurons of a core are doubled where copies run out.
 DOUBLINGS = 5
-"""Times that the neurons of a core are doubled where copies run out."""
+# Numbers of features that are tried, each half of the one before.
 HALVINGS = 3
-"""Numbers of features that are tried, each half of the one before."""
+# Rows and columns of windows over which sources are pooled.
 KERNELS = (2, 3, 4)
-"""Rows and columns of windows over which sources are pooled."""
+# Figures of a chip, or of its kind of core, that a refusal may lack, by its limit.
 _FIGURES: Mapping[str, str] = ReadOnlyMapping(
     {
         "axons": "axons",
@@ -215,7 +216,6 @@ _FIGURES: Mapping[str, str] = ReadOnlyMapping(
         "synapse_memory": "synapse_memory_bits",
     }
 )
-"""Figures of a chip, or of its kind of core, that a refusal may lack, by its limit."""
 
 
 class OutOfTime(Exception):

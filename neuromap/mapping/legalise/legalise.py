@@ -18,12 +18,6 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted, did_you_mean
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, NodePort
-from neuromap.mapping.legalise.delay_segments import (
-    fewest_ticks_per_step,
-    segments_of_delay,
-    segments_of_edges,
-    shared_segments,
-)
 from neuromap.mapping.legalise.legalised import (
     Clock,
     HostLink,
@@ -34,6 +28,10 @@ from neuromap.mapping.legalise.legalised import (
     PartialSums,
     Population,
     clip_thresholds,
+    fewest_ticks_per_step,
+    segments_of_delay,
+    segments_of_edges,
+    shared_segments,
 )
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights
@@ -42,8 +40,8 @@ from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
+# Where no node is wider than a core.
 NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})
-"""Where no node is wider than a core."""
 
 
 def legalise(
@@ -135,8 +133,8 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
 
 
 # Legalise a spiking network: its delays are ticks already, long ones go over relays.
+# Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with.
 _BEFORE_TICK_0 = -1
-"""Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with."""
 Terms = list[tuple[EdgeKey, Term]]
 
 

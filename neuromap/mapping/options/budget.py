@@ -11,14 +11,13 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 Stage = Literal["tiling", "splitters", "packing", "filling", "placement", "bounds"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+# By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written.
+#
+# Cores of synapse lists are filled where others are tiled, split and packed. Bounds are no part of a mapping: they are
+# sought beside one, in what is left.
 ENDS: Mapping[Stage, float] = ReadOnlyMapping(
     {"tiling": 0.3, "splitters": 0.45, "packing": 0.6, "filling": 0.6, "placement": 0.85, "bounds": 1.0}
 )
-"""By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written.
-
-Cores of synapse lists are filled where others are tiled, split and packed. Bounds are no part of a mapping: they are
-sought beside one, in what is left.
-"""
 
 
 class OverBudget(Exception):
@@ -78,12 +77,12 @@ class Budget:
         return tell
 
 
+# For who sets no limit: it is never over, so nothing is kept in it.
 NO_LIMIT = Budget()
-"""For who sets no limit: it is never over, so nothing is kept in it."""
 
 
 # Progress callback.
 
 
+# Called with parts done, parts in all (about), and the name of the last or what is being done.
 Progress = Callable[[int, int, str], None]
-"""Called with parts done, parts in all (about), and the name of the last or what is being done."""

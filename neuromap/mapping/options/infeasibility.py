@@ -101,6 +101,7 @@ class Infeasibility(Card):
 
 
 _REMEDY = record_of(Remedy, value=kind("integer", "string", "boolean", "array", "null"))
+# How JSON documents say it.
 INFEASIBILITY = record(
     limit=enum(*get_args(Limit)),
     node=TEXT.or_null,
@@ -110,7 +111,6 @@ INFEASIBILITY = record(
     message=TEXT,
     remedies=each(_REMEDY),
 )
-"""How JSON documents say it."""
 
 
 def refuse(

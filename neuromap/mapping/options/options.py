@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
-_STRATEGIES = "neuromap.mapping.place.strategies"
+_STRATEGIES = "neuromap.mapping.place.place"
+# Each is a :data:`neuromap.mapping.place.place.Strategy`.
 PLACERS: Registry[Any] = Registry(
     "placer",
     "neuromap.placers",
@@ -36,27 +37,26 @@ PLACERS: Registry[Any] = Registry(
     InputError,
     kind=Callable,  # type: ignore[arg-type]
 )
-"""Each is a :data:`neuromap.mapping.place.strategies.Strategy`."""
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
+# Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth.
 MOST_TICKS = 1024
-"""Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth."""
+# Seeds are whole numbers below it.
 SEEDS = 2**63
-"""Seeds are whole numbers below it."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
 Phases = Literal["least", "cheapest", "fastest"]
 PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
+# Options that say how neurons share crossbars.
 OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
-"""Options that say how neurons share crossbars."""
 Objective = Literal["deliveries", "tick", "energy", "edp"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+# Seconds in which no search begins.
 _MOMENT = 1e-6
-"""Seconds in which no search begins."""
+# Ticks of a partial sum, at most.
 MOST_WIDE_TICKS = 100_000
-"""Ticks of a partial sum, at most."""
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,17 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import did_you_mean, show_name
-from neuromap.files.npz import read_npz
-from neuromap.files.toml_file import read_toml
-from neuromap.files.toml_table import TomlTable
+from neuromap.files.toml_table import TomlTable, read_toml
+from neuromap.files.unpacked import read_npz
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.dead_routes import unusable
@@ -43,13 +43,10 @@ from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
 MAX_FILE_BYTES = 1 << 20
 MAX_TABLE_BYTES = 1 << 28
+# Greatest number in a pins file; no node has more neurons, no board more cores.
 MOST = 2**24
-"""Greatest number in a pins file; no node has more neurons, no board more cores."""
 
 
 def load_pins(path: str | Path) -> Pins:

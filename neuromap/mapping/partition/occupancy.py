@@ -21,12 +21,12 @@ from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import rows_apart
 
+# Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear.
 NEW_AXON = 2
-"""Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear."""
+# Least price, so that what costs nothing can be compared.
 FREE = 1e-9
-"""Least price, so that what costs nothing can be compared."""
+# Neurons of an array that are gone through in the time that one axon takes to be looked at apart.
 EACH_LOOK = 100
-"""Neurons of an array that are gone through in the time that one axon takes to be looked at apart."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class AsTiled:
     margins: tuple[int, ...] = (0,)  # one round, in which nothing is held back: tiles hold the copies that they need
 
 
+# What is tried, in this order.
 RECIPES: tuple[Recipe | AsTiled, ...] = (
     Recipe(False, 1.0, 1.0, 0.3),
     AsTiled(),
@@ -55,7 +56,6 @@ RECIPES: tuple[Recipe | AsTiled, ...] = (
     Recipe(True, 0.75, 1.0, 0.0),
     Recipe(True, 0.0, 0.3, 0.0),
 )
-"""What is tried, in this order."""
 
 
 def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
@@ -186,10 +186,10 @@ class _Core:
 # A move changes the axons of two cores and, with them, the copies of every neuron that feeds those axons, wherever
 # that neuron sits. Books are kept of all of it, so that a move is made only if every core still holds what it must.
 NOWHERE = -1
+# Cores that are tried for a neuron, those that lack fewest of its axons first.
 TRIED = 12
-"""Cores that are tried for a neuron, those that lack fewest of its axons first."""
+# Places of a table for every pair that it marks, up to which that is quicker than sorting the pairs.
 TABLE = 64
-"""Places of a table for every pair that it marks, up to which that is quicker than sorting the pairs."""
 
 
 class Books:

@@ -151,8 +151,8 @@ def _tile(loose: LooseNeurons, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
 # The types of a tile are numbers without a meaning to others. Where every axon of a tile has one weight, they are
 # renamed by what stands behind them: the signal, or the weight. Other tiles keep theirs, as good as any: neurons have
 # weights of their own, so an axon serves all that read its signal by its type.
+# Beyond any weight.
 UNSEEN = 2**31
-"""Beyond any weight."""
 
 
 def shared_types(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> list[Ints]:
@@ -309,8 +309,8 @@ def layout_alone(number: int, tile: Tile, model: CrossbarCore) -> CoreLayout:
 
 
 FROM_CHIP, FROM_HOST, BIAS_SIGNAL = 0, 1, 2
+# What a signal is, in the order of the columns of tables here, by which signals are numbered.
 FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
-"""What a signal is, in the order of the columns of tables here, by which signals are numbered."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""Where cores lie on the board: ``place.py`` is the contract, ``strategies.py`` has the placers by name."""
+"""Where cores lie on the board: ``place.py`` is the contract and has the placers by name."""

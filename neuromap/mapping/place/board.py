@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
@@ -17,12 +18,10 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.dead_routes import defect_map
 from neuromap.mapping.options.budget import Progress
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+# Cores up to which compiling would take longer than all that is gained.
 FEW_CORES = 64
-"""Cores up to which compiling would take longer than all that is gained."""
+# Places that are looked at: those nearest to the start.
 _PLACES = 256
-"""Places that are looked at: those nearest to the start."""
 _MOST_KICKS = 80
 
 
@@ -270,8 +269,8 @@ def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
 
 
 Region = tuple[int, int, int, int]
+# Pairs of places of which every route is looked at where a layout has blocked ones; a second or two.
 MOST_PAIRS = 2**24
-"""Pairs of places of which every route is looked at where a layout has blocked ones; a second or two."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -218,8 +218,8 @@ def fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
 
 
 # Routes: which copy of a neuron feeds which axon.
+# Target core of a copy that is read out, or only recorded.
 NO_TARGET = -1
-"""Target core of a copy that is read out, or only recorded."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,21 +13,19 @@ from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.mapping.place.board import FEW_CORES, Board, Deadline, Wiring, improve_few
 
+# First temperatures, in standard deviations of the change by an exchange of any two places, and shares of the work.
+#
+# A cold start keeps what a good layout has in the large, a hot one forgets it: which is better depends on the graph.
 _ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
-"""First temperatures, in standard deviations of the change by an exchange of any two places, and shares of the work.
-
-A cold start keeps what a good layout has in the large, a hot one forgets it: which is better depends on the graph.
-"""
 _LARGE_ROUNDS = ((1 / 32, 1.0),)
 _REPAIR_HEAT, _REPAIR_SHARE = 1 / 32, 0.5
+# Where there is work for no more than so many per core and temperature, one round is all.
 _FEW_PROPOSALS = 8
-"""Where there is work for no more than so many per core and temperature, one round is all."""
+# Share of all pairs of cores that are wired from which there is no round where there is so little work for it.
+#
+# Who is wired to so many has no place that is much better than others: on 3,200 cores of which two thirds of the pairs
+# are wired, an annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
 _MOST_WIRED = 1 / 4
-"""Share of all pairs of cores that are wired from which there is no round where there is so little work for it.
-
-Who is wired to so many has no place that is much better than others: on 3,200 cores of which two thirds of the pairs
-are wired, an annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
-"""
 
 
 def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
@@ -85,23 +83,23 @@ def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: De
 # of the core, where it would like to be. Work grows with cores times their degree, not with the square of the cores.
 Floats = NDArray[np.float32]
 _WANTED_RATE = 0.44
+# Lowest temperature, in mean costs of a pair.
 _COLDEST = 0.02
-"""Lowest temperature, in mean costs of a pair."""
+# Temperatures of an annealing, about.
 _STAGES = 85
-"""Temperatures of an annealing, about."""
+# Terms of pairs that an annealing computes at most, about; a minute or two on one thread.
 _MOST_WORK = 6e9
-"""Terms of pairs that an annealing computes at most, about; a minute or two on one thread."""
+# Per core and temperature.
 _LEAST_PROPOSALS, _MOST_PROPOSALS = 2, 100
-"""Per core and temperature."""
+# Share of the time that is left of which an annealing makes use; the descent after it takes the rest.
 _USABLE_TIME = 0.8
-"""Share of the time that is left of which an annealing makes use; the descent after it takes the rest."""
 _MOST_SWEEPS = 200
+# Pairs of cores up to which a table of all their weights is kept: 128 MiB.
 _MOST_PAIRS = 2**25
-"""Pairs of cores up to which a table of all their weights is kept: 128 MiB."""
+# Share of the pairs that are wired from which adding up all pairs is quicker than looking up those that are.
 _DENSE = 1 / 32
-"""Share of the pairs that are wired from which adding up all pairs is quicker than looking up those that are."""
+# Whole numbers up to which 32-bit floats hold all.
 _EXACT = 2**24
-"""Whole numbers up to which 32-bit floats hold all."""
 
 
 def proposals_per_core(wiring: Wiring) -> float:

@@ -29,15 +29,15 @@ from numba import njit, uint64
 from neuromap.compiling import cached
 
 VACANT, UNUSABLE = -1, -2
+# Share of the proposals that draw a place near a neighbour of the core.
 DIRECTED = 0.2
-"""Share of the proposals that draw a place near a neighbour of the core."""
+# Places along either axis that count as near.
 NEAR = 2
-"""Places along either axis that count as near."""
+# As in ``wiring.py``; said here too because the cache sees edits of this file only.
 FORWARD, BACKWARD = 1, 2
-"""As in ``wiring.py``; said here too because the cache sees edits of this file only."""
 _part = njit(error_model="numpy")
+# For sums of whole numbers, which have the same value in any order.
 _exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"})
-"""For sums of whole numbers, which have the same value in any order."""
 
 
 class Kernels(NamedTuple):

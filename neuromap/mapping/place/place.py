@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -17,8 +19,355 @@ from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import PLACERS, SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
-from neuromap.mapping.place.exchange import Faults, faults, repair
-from neuromap.mapping.place.strategies import hilbert, row_major
+from neuromap.mapping.place.exchange import Faults, cost, exchange, faults, repair
+
+# Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use.
+ONE_START = 8
+# From graph, board, seed and deadline to x and y of every core, shape (n_cores, 2).
+Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
+
+
+def row_major(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Fill a nearly square box row by row; seed and deadline do not matter."""
+    return within_regions(row_by_row(graph.n_cores, board)[: graph.n_cores], board)
+
+
+def hilbert(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Fill a nearly square box along a Hilbert curve; seed and deadline do not matter."""
+    return within_regions(along_hilbert(graph.n_cores, board)[: graph.n_cores], board)
+
+
+def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Place cores by eigenvectors; seed and deadline do not matter."""
+    return within_regions(spectral_layout(graph, board), board)
+
+
+def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
+    return within_regions(assignment_layout(along_hilbert(graph.n_cores, board), graph, board), board)
+
+
+def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
+    # A layout that is proven to be the best is not improved.
+    if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
+        return proven
+    starts = [hilbert(graph, board, seed, deadline)]
+    if graph.n_cores > ONE_START and not deadline.is_over:
+        starts.append(spectral(graph, board, seed, deadline))
+    start = min(starts, key=lambda where: cost(where, graph, board))
+    return exchange(start, graph, board, seed=seed, deadline=deadline)
+
+
+# Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
+# Cores up to which matrices of all pairs are affordable.
+ASSIGNED_CORES = 1500
+# SciPy's 2-opt runs in Python: minutes for hundreds of cores.
+_REFINED_CORES = 128
+
+
+def assignment_layout(places: Ints, wiring: Wiring, board: Board) -> Ints:
+    """Give cores to as many places by the fast approximate method (Vogelstein et al. 2015), few ones by 2-opt too."""
+    # shapes: places (places, 2); returns (n_cores, 2)
+    from scipy.optimize import quadratic_assignment  # slow to import
+
+    n = wiring.n_cores
+    if n > ASSIGNED_CORES:
+        raise InputError(f"placer 'assignment': found {n} cores; at most {ASSIGNED_CORES} are allowed; take 'exchange'")
+    places = places[:n]
+    if n < 2:
+        return places
+    x, y = board.along_x[places[:, 0]], board.along_y[places[:, 1]]
+    way = np.abs(x[:, None] - x) + np.abs(y[:, None] - y)
+    flow = wiring.matrix().toarray()
+    found = quadratic_assignment(flow, way, method="faq", options={"rng": np.random.default_rng(0)}).col_ind
+    if n <= _REFINED_CORES:
+        guess = np.stack([np.arange(n), found], axis=1)
+        found = quadratic_assignment(
+            flow, way, method="2opt", options={"partial_guess": guess, "rng": np.random.default_rng(0)}
+        ).col_ind
+    return places[found]
+
+
+# Cores that must lie in given rectangles: find a layout that keeps them, near the one that was wanted.
+def within_regions(wanted: Ints, board: Board) -> Ints:
+    """Move cores so that each lies in its region."""
+    # shapes: wanted (n_cores, 2); returns (n_cores, 2)
+    low, high = board.regions[:, :2], board.regions[:, 2:]
+    if ((low <= wanted) & (wanted <= high)).all():
+        return wanted
+    pinned = np.flatnonzero(board.is_pinned)
+    regions, region_of = np.unique(board.regions[pinned], axis=0, return_inverse=True)
+    demand = np.bincount(region_of, minlength=len(regions))
+    owner = _share_out(regions, demand, board)
+    where = wanted.copy()
+    for number in range(len(regions)):
+        rows, columns = np.nonzero(owner == number)
+        cores = pinned[region_of == number]
+        where[cores] = _in_same_order(wanted[cores], np.stack([columns, rows], axis=1))
+    taken = np.zeros_like(board.usable)
+    taken[where[pinned, 1], where[pinned, 0]] = True
+    return _give_way(where, np.flatnonzero(~board.is_pinned), taken, board)
+
+
+def _share_out(regions: Ints, demand: Ints, board: Board) -> Ints:
+    """Give every region as many of its usable places as it has cores; shape (rows, columns), -1 where nobody's."""
+    # A greedy choice, the tightest region first, takes compact places; where regions overlap it may fail, and then a
+    # maximum flow from regions to places decides.
+    owner = np.full(board.usable.shape, -1, np.int64)
+    room = np.array([board.usable[y0 : y1 + 1, x0 : x1 + 1].sum() for x0, y0, x1, y1 in regions])
+    for number in np.argsort(room - demand, kind="stable"):
+        x0, y0, x1, y1 = regions[number]
+        y, x = np.nonzero((board.usable & (owner < 0))[y0 : y1 + 1, x0 : x1 + 1])
+        if len(x) < demand[number]:
+            return _by_flow(regions, demand, board)
+        side = int(np.ceil(np.sqrt(demand[number])))
+        order = np.lexsort((x, y, np.maximum(x // side, y // side)))[: demand[number]]
+        owner[y0 + y[order], x0 + x[order]] = number
+    return owner
+
+
+def _by_flow(regions: Ints, demand: Ints, board: Board) -> Ints:
+    from scipy.sparse.csgraph import maximum_flow  # slow to import
+
+    rows, columns = board.usable.shape
+    n, sink = len(regions), len(regions) + rows * columns + 1
+    edges = [np.stack([np.zeros(n, np.int64), 1 + np.arange(n), demand])]  # the source is 0
+    for number, (x0, y0, x1, y1) in enumerate(regions):
+        y, x = np.nonzero(board.usable[y0 : y1 + 1, x0 : x1 + 1])
+        place = 1 + n + (y0 + y) * columns + x0 + x
+        edges.append(np.stack([np.full(len(place), 1 + number), place, np.ones_like(place)]))
+    place = 1 + n + np.flatnonzero(board.usable.ravel())
+    edges.append(np.stack([place, np.full(len(place), sink), np.ones_like(place)]))
+    start, end, capacity = np.concatenate(edges, axis=1)
+    graph = sparse.csr_array((capacity.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1))
+    found = maximum_flow(graph, 0, sink)
+    total = int(demand.sum())
+    if found.flow_value < total:
+        text = f"{total} cores must lie in regions whose usable places hold {int(found.flow_value)} of them"
+        advice = Remedy("pins.regions", None, "larger regions, or regions that overlap less, may hold them")
+        raise refuse("cores", None, total, int(found.flow_value), text, [advice])
+    flow = found.flow.tocoo()
+    used = (flow.data > 0) & (flow.row >= 1) & (flow.row <= n)
+    owner = np.full(rows * columns, -1, np.int64)
+    owner[flow.col[used] - 1 - n] = flow.row[used] - 1
+    return owner.reshape(rows, columns)
+
+
+def _in_same_order(wanted: Ints, places: Ints) -> Ints:
+    """Give places to cores so that both are in the same order along rows."""
+    result = np.empty_like(wanted)
+    result[np.lexsort(wanted.T)] = places[np.lexsort(places.T)]
+    return result
+
+
+def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
+    """Send cores whose places were taken to the nearest vacant ones, one after the other."""
+    stays = ~taken[where[cores, 1], where[cores, 0]]
+    taken = taken.copy()
+    taken[where[cores[stays], 1], where[cores[stays], 0]] = True
+    y, x = np.nonzero(board.usable & ~taken)
+    vacant = np.stack([x, y], axis=1)
+    is_vacant = np.ones(len(vacant), bool)
+    for core in cores[~stays]:
+        way = np.abs(vacant - where[core]).sum(axis=1)
+        nearest = int(np.argmin(np.where(is_vacant, way, np.iinfo(np.int64).max)))
+        is_vacant[nearest] = False
+        where[core] = vacant[nearest]
+    return where
+
+
+# Spectral layout: the smoothest two functions on the graph become coordinates, and those become places.
+#
+# Hall (1970): the eigenvectors of the Laplacian with the least eigenvalues above 0 minimise the weighted squares of
+# all differences. Divided by the degrees (Koren 2005) they do not let loosely wired cores take all the room.
+# Cores up to which eigenvectors are computed from a dense matrix.
+_DENSE_CORES = 400
+# Cores up to which places are assigned so that the sum of squared distances is least.
+_ASSIGNED_CORES = 1500
+# Wires between cores that follow each other, where the mean of a pair is 1.
+_TIE = 1e-6
+_ITERATIONS = 200
+# Entries of the matrix times iterations.
+_MOST_WORK = 2e9
+
+
+def spectral_layout(wiring: Wiring, board: Board) -> Ints:
+    """Place cores by the eigenvectors of their graph's Laplacian."""
+    # shapes: returns (n_cores, 2)
+    n = wiring.n_cores
+    if n < 3:
+        return row_by_row(n, board)[:n]
+    u, v = _coordinates(wiring).T
+    places = row_by_row(n, board)
+    width, height = box(n, board)
+    inside = places[(places[:, 0] < width) & (places[:, 1] < height)]
+    ranks = np.empty((n, 2))
+    for axis, (values, size) in enumerate(((u, width), (v, height))):
+        ranks[np.argsort(values, kind="stable"), axis] = (np.arange(n) + 0.5) / n * size - 0.5
+    if n <= _ASSIGNED_CORES:
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
+        away = ((ranks[:, None, :] - inside[None, :, :]) ** 2).sum(axis=2)
+        return inside[linear_sum_assignment(away)[1]]
+    return _by_columns(ranks, inside)
+
+
+def _by_columns(ranks: Floats, places: Ints) -> Ints:
+    """Fill column after column in the order of the first coordinate, each in the order of the second."""
+    n = len(ranks)
+    places = places[np.lexsort((places[:, 1], places[:, 0]))]
+    # spread what is not needed evenly, so that the layout has no ragged end
+    places = places[np.arange(n) * len(places) // n]
+    order = np.argsort(ranks[:, 0], kind="stable")
+    by_column = np.lexsort((ranks[order, 1], places[:, 0]))
+    where = np.empty((n, 2), np.int64)
+    where[order[by_column]] = places
+    return where
+
+
+def _coordinates(wiring: Wiring) -> Floats:
+    """Two eigenvectors of the generalised problem L v = lambda D v, shape (n_cores, 2)."""
+    weights = _tied(wiring)
+    root = np.sqrt(np.asarray(weights.sum(axis=1)).ravel())
+    # symmetric form: D^-1/2 L D^-1/2, whose first eigenvector is the root of the degrees
+    scale = sparse.diags_array(1 / root)
+    smooth = sparse.eye_array(wiring.n_cores) - scale @ weights @ scale
+    found = _second_and_third_vector(smooth, root, weights.nnz)
+    return np.asarray(found / root[:, None])
+
+
+def _tied(wiring: Wiring) -> Any:
+    """Tie cores that follow each other weakly."""
+    # So that the graph is connected and their order counts if nothing else.
+    # shapes: returns (n_cores, n_cores)
+    n = wiring.n_cores
+    tie = _TIE * (float(wiring.weight.mean()) if len(wiring.weight) else 1.0)
+    first, last = np.arange(n - 1), np.arange(1, n)
+    chain = sparse.coo_array((np.full(n - 1, tie), (first, last)), shape=(n, n))
+    return (wiring.matrix() + chain + chain.T).tocsr()
+
+
+def _second_and_third_vector(smooth: Any, root: Floats, entries: int) -> Floats:
+    """Those of the second and third least eigenvalue of a matrix whose first eigenvector is ``root``; shape (n, 2)."""
+    from scipy import linalg  # slow to import, both
+
+    n = len(root)
+    if n <= _DENSE_CORES:
+        _, vectors = linalg.eigh(smooth.toarray(), subset_by_index=[0, 2])
+        return np.asarray(vectors[:, 1:])
+    from scipy.sparse.linalg import lobpcg
+
+    t = (np.arange(n) + 0.5) / n
+    guess = np.stack([np.cos(np.pi * k * t) * root for k in (1, 2, 3, 4)], axis=1)
+    rounds = int(np.clip(_MOST_WORK / entries, 20, _ITERATIONS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not yet exact is good enough for a layout
+        _, vectors = lobpcg(smooth.tocsr(), guess, Y=root[:, None], largest=False, maxiter=rounds, tol=1e-5)
+    return np.asarray(vectors[:, :2])
+
+
+# Orders in which places are filled: row by row, along a Hilbert curve, or around one core.
+#
+# Near neighbours of the first two lie near. The last is for stars, whose wires all meet in one core: the others lie
+# around it, those with most wires nearest. No layout on any board is cheaper (the rearrangement inequality, with the
+# distances of a grid without an edge), so nothing is searched.
+
+
+def hilbert_curve(order: int) -> Ints:
+    """Return the points of the Hilbert curve that fills a square of side ``2**order``; shape (4**order, 2)."""
+    points = np.zeros((1, 2), np.int64)
+    for k in range(order):
+        side = 2**k
+        flipped = points[:, ::-1]
+        points = np.concatenate(
+            [
+                flipped,
+                points + [0, side],
+                points + [side, side],
+                np.array([2 * side - 1, side - 1]) - flipped,
+            ]
+        )
+    return points
+
+
+def row_by_row(n_cores: int, board: Board) -> Ints:
+    """Return usable places of a nearly square box, row by row, then those beyond it; shape (places, 2)."""
+    width, height = box(n_cores, board)
+    y, x = np.nonzero(board.usable)
+    outside = np.maximum(x // width, y // height)
+    order = np.lexsort((x, y, outside))
+    return np.asarray(np.stack([x, y], axis=1)[order], np.int64)
+
+
+def along_hilbert(n_cores: int, board: Board) -> Ints:
+    """Return usable places of a nearly square box along a Hilbert curve, then those beyond; shape (places, 2)."""
+    width, height = box(n_cores, board)
+    curve = hilbert_curve(max(1, int(np.ceil(np.log2(max(board.columns, board.rows))))))
+    curve = curve[(curve[:, 0] < board.columns) & (curve[:, 1] < board.rows)]
+    curve = curve[board.usable[curve[:, 1], curve[:, 0]]]
+    outside = (curve[:, 0] >= width) | (curve[:, 1] >= height)
+    return np.asarray(curve[np.argsort(outside, kind="stable")], np.int64)
+
+
+def box(n_cores: int, board: Board) -> tuple[int, int]:
+    """Choose width and height of a nearly square box from (0, 0) with enough usable places, if there are."""
+    width = min(board.columns, max(1, int(np.ceil(np.sqrt(n_cores)))))
+    height = min(board.rows, max(1, -(-n_cores // width)))
+    width = max(width, min(board.columns, -(-n_cores // height)))
+    while int(board.usable[:height, :width].sum()) < n_cores and (width, height) != (board.columns, board.rows):
+        if height < board.rows and (height <= width or width == board.columns):
+            height += 1
+        else:
+            width += 1
+    return width, height
+
+
+def star_layout(wiring: Wiring, board: Board) -> Ints | None:
+    """Lay out cores of which one is wired to all that are wired."""
+    # gives proven to cost least; ``None`` where wires do not meet in one core, cores have regions, or the board has no
+    # room for a whole diamond around it
+    # shapes: returns (n_cores, 2)
+    degree = np.diff(wiring.start)
+    hub = int(degree.argmax())
+    if not degree[hub] or 2 * degree[hub] != len(wiring.neighbour) or board.is_pinned.any() or board.is_strict:
+        return None
+    around = slice(wiring.start[hub], wiring.start[hub + 1])
+    leaves = wiring.neighbour[around][np.argsort(-wiring.weight[around], kind="stable")]
+    radius = _radius(len(leaves))
+    if 2 * radius >= min(board.columns, board.rows):
+        return None
+    places = _diamond(radius)[: len(leaves) + 1]
+    steps = np.diff(board.along_x[: 2 * radius + 1]), np.diff(board.along_y[: 2 * radius + 1])
+    if any((step != 1).any() for step in steps) or not board.usable[places[:, 1], places[:, 0]].all():
+        return None
+    where = np.full((wiring.n_cores, 2), -1, np.int64)
+    where[[hub, *leaves]] = places
+    apart = np.flatnonzero(where[:, 0] < 0)  # they are wired to nothing
+    if len(apart):
+        taken = np.zeros_like(board.usable)
+        taken[places[:, 1], places[:, 0]] = True
+        free = row_by_row(wiring.n_cores, board)
+        where[apart] = free[~taken[free[:, 1], free[:, 0]]][: len(apart)]
+    return where
+
+
+def _radius(n_leaves: int) -> int:
+    """Give the least radius of a diamond that holds so many places besides its centre."""
+    radius = 0
+    while 2 * radius * (radius + 1) < n_leaves:
+        radius += 1
+    return radius
+
+
+def _diamond(radius: int) -> Ints:
+    """List the places of a diamond that touches both edges, those nearest to its centre first; shape (places, 2)."""
+    y, x = np.mgrid[: 2 * radius + 1, : 2 * radius + 1]
+    away = np.abs(x - radius) + np.abs(y - radius)
+    order = np.lexsort((x.ravel(), y.ravel(), away.ravel()))
+    order = order[away.ravel()[order] <= radius]
+    places: Ints = np.stack([x.ravel()[order], y.ravel()[order]], axis=1).astype(np.int64)
+    return places
 
 
 def place(

@@ -23,10 +23,10 @@ from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron
 
+# Cost where there is no cut.
 NO_CUT = 2**62
-"""Cost where there is no cut."""
+# Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead.
 PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
-"""Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead."""
 
 
 class Cutter:
@@ -185,14 +185,14 @@ def _place_before(own: Ints, place: Ints) -> Ints:
     return before
 
 
+# Steps of the share of its items that a neuron is missing.
 BUCKETS = 64
-"""Steps of the share of its items that a neuron is missing."""
+# Times that an item is looked at, about; more where a tile holds few of its readers.
 EACH = 8
-"""Times that an item is looked at, about; more where a tile holds few of its readers."""
+# Neurons up to which all are looked at in every step, where the loop is not compiled.
 FEW = 1024
-"""Neurons up to which all are looked at in every step, where the loop is not compiled."""
+# Items looked at up to which so few neurons do not wait for a compiler.
 WITHOUT_COMPILER = 10_000_000
-"""Items looked at up to which so few neurons do not wait for a compiler."""
 
 
 def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
@@ -333,8 +333,8 @@ def _grow(
 # neurons and many items: the plain loop takes seconds for what is a hundred steps here; a compiler takes half a
 # second.
 _NEVER = np.iinfo(np.int64).max
+# Above any number of times that items are counted off.
 _LATER = 2**40
-"""Above any number of times that items are counted off."""
 
 
 def grow_few(
@@ -389,12 +389,12 @@ def grow_few(
 # a source, or a source with one of its weights where weights need axons of their own.
 
 
+# Price of a core; prices are whole numbers, so that sums do not depend on their order.
 CORE_PRICE = 2**20
-"""Price of a core; prices are whole numbers, so that sums do not depend on their order."""
+# Price of a copy of a source and of a delivery, as shares of a core's ``1 / neurons`` and ``1 / axons``.
 COPY, DELIVERY = 1.0, 1.0
-"""Price of a copy of a source and of a delivery, as shares of a core's ``1 / neurons`` and ``1 / axons``."""
+# Places at which a tile is planned to see how many axons its items take.
 PROBES = 3
-"""Places at which a tile is planned to see how many axons its items take."""
 
 
 @dataclass(frozen=True, eq=False)

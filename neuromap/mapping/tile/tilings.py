@@ -16,10 +16,8 @@ from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, S
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Partitioner
 from neuromap.mapping.tile.overlap_order import axon_demand, longest_run
-from neuromap.mapping.tile.partitioners import NeuronsToCut, cuts_by
-from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
-from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, rows_apart
-from neuromap.mapping.tile.tile_shapes import CutOrder
+from neuromap.mapping.tile.partitioners import CutOrder, NeuronsToCut, cuts_by
+from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, pinned_shape, rows_apart, spread_evenly
 
 
 class Tilings:
@@ -258,8 +256,8 @@ def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, 
 # patterns (``neuromap.mapping.core.core_model``). How many have one is decided by which neurons go together.
 
 
+# Neurons that are looked at for the next place in a core, in their order.
 TRIED = 16
-"""Neurons that are looked at for the next place in a core, in their order."""
 
 
 def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | None:

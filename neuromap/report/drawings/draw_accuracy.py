@@ -14,10 +14,10 @@ from neuromap.report.drawings.draw_network import spread
 from neuromap.report.figures.row import ReportRow
 
 _TOP, _HEIGHT, _LINE = 24.0, 250.0, 18.0
+# Width of a card of a page, and letters of a name beside a curve.
 _CARD, _LONGEST = 1290.0, 44
-"""Width of a card of a page, and letters of a name beside a curve."""
+# Curves with a colour and a name; the others are grey: more than a few nobody tells apart.
 MOST_LIT = 4
-"""Curves with a colour and a name; the others are grey: more than a few nobody tells apart."""
 
 
 class _Curve(NamedTuple):

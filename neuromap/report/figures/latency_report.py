@@ -46,7 +46,7 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
 
     _called = "a report"
     _forms = (
-        "neuromap.report.document",
+        "neuromap.report.page",
         "neuromap.report.text",
         "neuromap.report.page",
         "neuromap.report.figure_files",

@@ -7,20 +7,30 @@ them wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError
+from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 from neuromap.simulation.cost.energy import Counts
-from neuromap.simulation.cost.tick_times import TickTimes
+from neuromap.simulation.cost.tick_times import TickTimes, tick_clock
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import Traffic, WireCounts
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks, together
 
 
 class NodeTime(NamedTuple):
@@ -204,3 +214,242 @@ def energy_counts(wires: WireCounts, work: Work, chips: int, times: TickTimes | 
         arrivals=times.arrivals if times else 0,
         seconds=float(times.seconds.sum()) if times else 0.0,
     )
+
+
+def measure_activity(
+    program: ChipProgram,
+    frames: Mapping[str, ArrayLike] | None = None,
+    *,
+    n_ticks: int | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Activity:
+    """Run a program once and count its traffic and its work, start and end of the run included.
+
+    For figures per frame see :func:`neuromap.simulation.cost.steady_figures.measure_steady_activity`.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Mapped, or written by hand.
+    frames : mapping of str to array_like, shape (n_frames, size), optional
+        Input frames for every input node; without them the host feeds nothing.
+    n_ticks : int, optional
+        Ticks to run; by default until the slowest output has shown the last frame.
+    engine, threads, noise_seed
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+    progress : callable, optional
+        Called as ``progress(ticks done, ticks in all)``.
+
+    Returns
+    -------
+    Activity
+
+    Raises
+    ------
+    StimulusError
+        If the frames do not match the program's input nodes.
+    InputError
+        If there is no such engine, a number is out of range, or neither frames nor ticks are given.
+    ProgramError
+        If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
+    """
+    needs("measure_activity", program, ChipProgram)
+    choice = EngineChoice(engine, threads, noise_seed)
+    holding = program.chip.is_timed
+    ticks = run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress, holding=holding)
+    return count_activity(program, ticks)
+
+
+def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activity:
+    """Count traffic and work of ticks, from tick 0 on, and time them where ticks last as long as their work."""
+    traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
+    for spikes in ticks:
+        traffic.add(spikes)
+        work.add(spikes)
+        if clock is not None:
+            clock.add(spikes)
+    times = None if clock is None else clock.result()
+    return Activity(traffic.result(), work.result(), math.prod(program.chip.chips), times)
+
+
+# What the cores of a program do in each tick: synaptic events, counted core by core and node by node.
+#
+# The engines keep totals only. Here every tick's spikes are followed to their axons, so that it is also known where
+# the work is done and how much of it falls into one tick: a core works through its synaptic events one after the
+# other, so its busiest tick says how long a tick it needs.
+
+
+# Ticks times shares of cores that are counted at once; bounds the memory beside the program.
+_CELLS = 1 << 18
+
+
+class WorkCounter:
+    """Counts the work of a run, tick by tick."""
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._program = program
+        self._first_axon = np.zeros(program.n_cores + 1, np.int64)
+        np.cumsum(program.axon_counts, out=self._first_axon[1:])
+        self._shares = shares_of(program)
+        self._peak = np.zeros(len(self._shares), np.int64)
+        self._core_events = np.zeros(program.n_cores, np.int64)
+        self._peak_core_events = np.zeros(program.n_cores, np.int64)
+        self._kept: list[TickSpikes] = []
+        self._at_once = max(1, min(32, _CELLS // max(1, len(self._shares))))
+        self._under_way = np.empty(0, np.int64)
+        self._tick = self._spikes = self._axon_events = 0
+
+    def add(self, spikes: TickSpikes) -> None:
+        """Count one tick."""
+        if spikes.tick != self._tick:
+            raise InputError(f"work: found tick {spikes.tick}; tick {self._tick} is next, add them one by one")
+        self._kept.append(spikes)
+        self._tick += 1
+        if len(self._kept) >= self._at_once:
+            self._count()
+
+    def follow(self, before: Sequence[TickSpikes]) -> None:
+        """Begin another stretch of ticks, with what the ticks just before it have under way."""
+        self._count()
+        arrivals = self._sent(before, self._tick - len(before)) if before else np.empty(0, np.int64)
+        self._under_way = arrivals[arrivals >= self._tick * self._n_axons]
+
+    @property
+    def _n_axons(self) -> int:
+        return int(self._first_axon[-1])
+
+    def _count(self) -> None:
+        """Count the ticks that were kept, all at once."""
+        if not self._kept:
+            return
+        first = self._tick - len(self._kept)
+        fed = together(self._kept)
+        self._spikes += len(fed.cores)
+        of_host = self._first_axon[fed.host_cores] + fed.host_axons
+        of_host += self._n_axons * (first + _positions([len(spikes.host_cores) for spikes in self._kept]))
+        found = np.concatenate([self._under_way, self._sent(self._kept, first), of_host])
+        found.sort()
+        arrivals = found[np.diff(found, prepend=-1) > 0]  # two spikes on one axon in one tick are one
+        done = np.searchsorted(arrivals, self._tick * self._n_axons)
+        self._under_way = arrivals[done:]
+        self._integrate(arrivals[:done] - first * self._n_axons)
+        self._kept.clear()
+
+    def _sent(self, ticks: Sequence[TickSpikes], first: int) -> NDArray[np.int64]:
+        """Arrivals of the spikes of ticks from ``first`` on: the tick times all axons, plus the axon."""
+        spikes = together(ticks)
+        sent = self._program.sent_by(spikes.cores, spikes.neurons)
+        when = first + _positions([len(tick.cores) for tick in ticks])[sent.spike] + sent.delay
+        arrivals: NDArray[np.int64] = when * self._n_axons + self._first_axon[sent.core] + sent.axon
+        return arrivals
+
+    def _integrate(self, arrivals: NDArray[np.int64]) -> None:
+        self._axon_events += len(arrivals)
+        ticks, axons = np.divmod(arrivals, max(1, self._n_axons))
+        done = self._shares.events(ticks, axons, len(self._kept))
+        first_share = np.searchsorted(self._shares.core, np.arange(self._program.n_cores))
+        of_core = np.add.reduceat(done, first_share, axis=1)  # every core has a share
+        np.maximum(self._peak, done.max(axis=0), out=self._peak)
+        np.maximum(self._peak_core_events, of_core.max(axis=0), out=self._peak_core_events)
+        self._core_events += of_core.sum(axis=0)
+
+    def result(self) -> Work:
+        """Return what was counted so far."""
+        self._count()
+        shares = self._shares
+        is_relay, node = shares.label % 2 == 1, shares.label // 2 - 1
+        names = {k: port.name for k, port in enumerate(self._program.nodes) if port.kind != "input"}
+        peak = dict.fromkeys(names.values(), 0)
+        for k, relay, events in zip(node.tolist(), is_relay.tolist(), self._peak.tolist(), strict=True):
+            if k in names and not relay:
+                peak[names[k]] = max(peak[names[k]], events)
+        return Work(
+            n_ticks=self._tick,
+            spikes=self._spikes,
+            axon_events=self._axon_events,
+            synaptic_events=int(self._core_events.sum()),
+            neuron_updates=self._shares.updates * self._tick,
+            core_events=self._core_events,
+            peak_core_events=self._peak_core_events,
+            nodes=tuple(port.name for port in self._program.nodes),
+            shares=NodeShares(shares.core, node, is_relay, shares.neurons, self._peak),
+            node_peak=peak,
+        )
+
+
+def _positions(counts: Sequence[int]) -> NDArray[np.int64]:
+    """Position of the tick of every spike, where ticks have so many."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+# Synapses of a program by axon and by node: how many events every share of a core has where axons are reached.
+
+
+class CoreShares(ABC):
+    """Neurons of every core by node, relays apart (S shares, ordered by core), and the synapses onto them."""
+
+    # core, label, neurons: (S,): core of every share; 2 (node + 1), one more for relays; how many neurons it has
+    # shapes: labels (C, N)
+
+    # neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
+    # of them; those in use where it goes through these alone, as cores with synapse lists do
+    updates: int
+
+    def __init__(self, program: ChipProgram, labels: Ints) -> None:
+        self._labels = labels
+        n_labels = int(self._labels.max(initial=0)) + 1
+        self._numbers = np.arange(program.n_cores)[:, None] * n_labels + self._labels
+        self._keys, counts = np.unique(self._numbers, return_counts=True)
+        self.core, self.label, self.neurons = self._keys // n_labels, self._keys % n_labels, counts.astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    @abstractmethod
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
+        """Count synaptic events where axons are reached."""
+        # shapes: ticks, axons (n,); returns (T, S)
+
+    def _added(self, ticks: Ints, shares: Ints, events: NDArray[np.integer], n_ticks: int) -> Ints:
+        cells = np.bincount(ticks * len(self) + shares, events, n_ticks * len(self))  # exact: far below 2^53
+        return cells.astype(np.int64).reshape(n_ticks, len(self))
+
+
+class SynapseShares(CoreShares):
+    """Of any program: for every axon the shares that it has synapses onto, and how many."""
+
+    def __init__(self, program: ChipProgram) -> None:
+        # what a joined current costs is cost of the neuron to which it is joined
+        super().__init__(program, share_labels(program).ravel()[program.soma].reshape(program.shape))
+        self.updates = (
+            self._numbers.size if program.chip.kind.structure.UPDATES_ALL else int(program.neurons_in_use.sum())
+        )
+        cores = np.repeat(np.arange(program.n_cores), program.axon_counts)
+        found = program.synapses_of(cores, rank_in_run(cores))
+        share = np.searchsorted(self._keys, self._numbers[cores[found.row], found.neuron])
+        pairs, self._each = np.unique(found.row * max(1, len(self)) + share, return_counts=True)
+        axon, self._share = np.divmod(pairs, max(1, len(self)))
+        self._first = np.searchsorted(axon, np.arange(len(cores) + 1))
+        del self._labels, self._numbers, self._keys
+
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
+        """Count synaptic events where axons are reached: an axon does all its synapses."""
+        first = self._first[axons]
+        each = self._first[axons + 1] - first
+        rows = ragged_ranges(first, each)
+        return self._added(np.repeat(ticks, each), self._share[rows], self._each[rows], n_ticks)
+
+
+def share_labels(program: ChipProgram) -> Ints:
+    """Give every neuron the label of its share, shape (C, N)."""
+    labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
+    return labels
+
+
+def shares_of(program: ChipProgram) -> CoreShares:
+    """Find the shares of a program's cores."""
+    own = program.chip.kind.wave
+    return SynapseShares(program) if own is None else own.shares(program)

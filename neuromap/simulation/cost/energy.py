@@ -17,8 +17,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import joules
 from neuromap.render.value import Card
 
+# What the ports of a chip carry together: their ratio is the bits of a spike.
 _FOR_BITS = ("boundary_bits_per_second", "boundary_spikes_per_second")
-"""What the ports of a chip carry together: their ratio is the bits of a spike."""
 
 
 @dataclass(frozen=True)

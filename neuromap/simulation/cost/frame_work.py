@@ -19,24 +19,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs, whole_number
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.hardware.chip.chip_spec import ChipSpec, tick_costs
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, TickWork, seconds_of_ticks
-from neuromap.simulation.choose_frames import RandomFrames, choose_frames
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.simulation.reference_frames import reference
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

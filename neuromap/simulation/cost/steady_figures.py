@@ -24,14 +24,11 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import joules, plain
 from neuromap.render.value import Card
-from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
-from neuromap.simulation.cost.activity import Activity, energy_counts
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
+from neuromap.simulation.cost.activity import Activity, WorkCounter, energy_counts
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.frame_seconds import FrameSeconds, frame_seconds
-from neuromap.simulation.cost.measure_activity import WorkCounter
-from neuromap.simulation.cost.tick_times import TickClock, tick_clock
+from neuromap.simulation.cost.tick_times import FrameSeconds, TickClock, frame_seconds, tick_clock
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import WireCounts, WireSums
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
@@ -351,12 +348,12 @@ class SteadyActivity(SteadyFigures):
 # How far a figure spreads over several stimuli, and how well its mean is known.
 
 
+# Level of the confidence intervals.
 CONFIDENCE = 0.95
-"""Level of the confidence intervals."""
+# Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import.
 QUANTILES: Mapping[int, float] = ReadOnlyMapping(
     {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.1824463052837078, 4: 2.7764451051977934, 9: 2.262157162798205}
 )
-"""Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.compiling import cached
 
-Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+# Neurons of a core whose spikes the bound takes to leave together, after the last of them.
 BLOCK = 64
-"""Neurons of a core whose spikes the bound takes to leave together, after the last of them."""
 
 
 class ClockTables(NamedTuple):

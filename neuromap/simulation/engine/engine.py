@@ -18,6 +18,7 @@ from neuromap.arrays.frozen import ReadOnly, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +80,8 @@ class Messages(NamedTuple):
     values: Ints
 
 
+# What engines hand out: spikes, or the messages of graded neurons.
 Sent: TypeAlias = Spikes | Messages
-"""What engines hand out: spikes, or the messages of graded neurons."""
 
 
 def values_of(sent: Sent) -> Ints | None:
@@ -312,3 +313,9 @@ def _rows_of(rows: Ints, cores: Ints) -> Ints:
     some = rows[np.isin(rows[:, 1], cores)]
     some[:, 1] = np.searchsorted(cores, some[:, 1])
     return some
+
+
+def make_engine(program: ChipProgram, choice: EngineChoice = DEFAULT_ENGINE) -> Engine:
+    """Load a program into an engine; the readable one where its kind of core has no other, which is equal."""
+    made = program.chip.kind.engines.ENGINES
+    return made.get(choice.engine, made["numpy"])(program, choice)

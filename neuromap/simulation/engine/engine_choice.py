@@ -22,17 +22,17 @@ class EngineKind(NamedTuple):
     is_compiled: bool  # whether Numba compiles it
 
 
+# Names and kinds of the engines, the default first; ``engines.py`` makes them.
 ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
     {
         "fast": EngineKind(has_threads=True, is_compiled=True),
         "numpy": EngineKind(has_threads=False, is_compiled=False),
     }
 )
-"""Names and kinds of the engines, the default first; ``engines.py`` makes them."""
 
 
+# More threads than any machine has cores for.
 MAX_THREADS = 1024
-"""More threads than any machine has cores for."""
 
 
 @dataclass(frozen=True)

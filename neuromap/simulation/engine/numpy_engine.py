@@ -10,18 +10,88 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Words
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.cores.crossbar.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
-from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise
 from neuromap.simulation.engine.readable_engine import AxonRing
 
+# Purpose of the numbers that decide on the stochastic leak; axons are below.
+LEAK = 2**32
+
+# Purpose of the numbers that are added to the thresholds.
+THRESHOLD = 2**32 + 1
+
+
+def mix(words: Words) -> Words:
+    """Hash 64-bit words one by one: the finaliser of SplitMix64."""
+    z = words.copy()
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
+
+
+def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> Words:
+    """Name the noise of cores in one tick by a word each."""
+    of_seed = mix(np.array([(seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64))
+    return mix(mix(of_seed ^ np.uint64(tick)) ^ cores.astype(np.uint64))
+
+
+def keys(stream: Words, purposes: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Name the noise of cores for one purpose each; shapes broadcast."""
+    return (mix(stream ^ purposes.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
+
+
+def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Draw the random bytes of neurons; shapes broadcast."""
+    x = np.atleast_1d(key + neurons.astype(np.uint32) * np.uint32(0x9E3779B9))
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> np.uint32(15)
+    x *= np.uint32(0x846CA68B)
+    x ^= x >> np.uint32(16)
+    return (x >> np.uint32(24)).astype(np.uint8)
+
+
+def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
+    """Return the places of a program's cores on the board, y * columns + x: they do not depend on the order of rows."""
+    # shapes: returns (C,)
+    places: NDArray[np.int64] = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
+    return places
+
+
+class Noise:
+    """Random bytes for the cores of one program."""
+
+    def __init__(self, program: Program, seed: int) -> None:
+        self.seed = check_seed(seed)
+        self._places = core_numbers(program)
+        self._neurons = np.arange(program.chip.neurons, dtype=np.int64)
+
+    def draw(
+        self,
+        tick: int,
+        cores: NDArray[np.int64],
+        purposes: NDArray[np.int64] | int,
+        neurons: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.uint8]:
+        """Draw rho for some cores, each for one purpose."""
+        # shapes: cores (k,); purposes (k,); neurons (n,); returns (k, n)
+        key = keys(streams(self.seed, tick, self._places[cores]), np.asarray(purposes, dtype=np.int64))
+        return rho(key[:, None], self._neurons if neurons is None else neurons)
+
+
+# Largest number of synapse bits that one byte can count.
 _LANE = 255
-"""Largest number of synapse bits that one byte can count."""
+# Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons).
 _ROWS = 1 << 13
-"""Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons)."""
+# Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider.
 _DRAWS = 1 << 10
-"""Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider."""
 
 
 class NumpyEngine(AxonRing):

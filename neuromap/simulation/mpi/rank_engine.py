@@ -11,11 +11,12 @@ d // 2 ticks are run at once, and nobody waits: their parcels are under way whil
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +28,48 @@ from neuromap.arrays.value import Value
 from neuromap.compiling import cached
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import EngineState, HostEvents, Sent, Totals, joined, sent_of, values_of
+from neuromap.simulation.engine import engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.mpi.exchange import Exchange
 
+
+class Exchange(Protocol):
+    """One rank's end of what connects all ranks; every method is called by all of them, in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Which rank this is, from 0."""
+
+    @property
+    def size(self) -> int:
+        """Ranks in all."""
+
+    def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
+        """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype."""
+        # Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
+
+    def start(self, messages: Sequence[NDArray[Any]]) -> None:
+        """Begin to hand a parcel to every rank, one after the other; that to itself is empty."""
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Wait for the parcels of the last :meth:`start`, one from every rank."""
+
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Make memory that all ranks see, whatever is in it, from a cache line on; None where they share none."""
+
+    def share(self, array: Ints) -> list[Ints]:
+        """Give all ranks the array of every rank, each with one axis."""
+
+    def agree(self, value: float) -> float:
+        """Give all ranks the value of rank 0."""
+
+    def gather(self, array: Ints) -> list[Ints]:
+        """Give rank 0 the array of every rank, each with one axis; other ranks get no array."""
+
+
+# Ticks that are run at once where no wire leads from rank to rank.
 _NO_END = 1 << 30
-"""Ticks that are run at once where no wire leads from rank to rank."""
+# Cores, axons, and what each carries where nodes send values.
 _Axons = tuple[NDArray[np.int32], ...]
-"""Cores, axons, and what each carries where nodes send values."""
 
 
 class _Block(NamedTuple):
@@ -50,7 +84,7 @@ class MessageEngine:
 
     def __init__(self, program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice) -> None:
         self.program, self._exchange = program, exchange
-        self._inside = make_engine(program, choice)
+        self._inside = engine.make_engine(program, choice)
         self._inbox: dict[int, list[_Axons]] = defaultdict(list)
         self._graded = program.value_ranges is not None  # then a parcel has the records, and behind them the values
         leaving = np.bincount(wires.peer, minlength=exchange.size)
@@ -88,10 +122,10 @@ class MessageEngine:
         other._inbox = defaultdict(list)
         return other
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
+    def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Sent:
         """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
         listened = None if watched is None else self._listened(watched)
-        found: list[Sent] = []
+        found: list[engine.Sent] = []
         ahead: _Block | None = None
         for first in range(0, events.n_ticks, self._block):
             n = min(self._block, events.n_ticks - first)
@@ -100,13 +134,13 @@ class MessageEngine:
             ahead = self._pass_on(spikes, block, ahead)
             if watched is not None:
                 kept = watched.reshape(-1)[spikes.cores * watched.shape[1] + spikes.neurons]
-                spikes = sent_of(*(column[kept] for column in spikes))
+                spikes = engine.sent_of(*(column[kept] for column in spikes))
             found.append(spikes)
         if ahead is not None:
             self._take(ahead)
         if not found:
-            return sent_of(*np.zeros((3 + self._graded, 0), np.int64))
-        return joined(found)
+            return engine.sent_of(*np.zeros((3 + self._graded, 0), np.int64))
+        return engine.joined(found)
 
     def _listened(self, asked: Bools) -> Bools:
         """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
@@ -114,7 +148,7 @@ class MessageEngine:
             self._heard = (asked, adopted(asked | self._sends))
         return self._heard[1]
 
-    def _fed(self, host: HostEvents, first: int, n_ticks: int) -> HostEvents:
+    def _fed(self, host: engine.HostEvents, first: int, n_ticks: int) -> engine.HostEvents:
         """Put together what the host feeds in some ticks of the run and what other ranks have sent for them."""
         ticks = range(self.tick, self.tick + n_ticks)
         if not any(tick in ticks for tick in self._inbox):
@@ -127,9 +161,9 @@ class MessageEngine:
             now = [tuple(column[a:b] for column in columns), *self._inbox.pop(tick, ())]
             counts.append(sum(len(axons[0]) for axons in now))
             parts += now
-        return HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return engine.HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _pass_on(self, spikes: Sent, block: _Block, ahead: _Block | None) -> _Block | None:
+    def _pass_on(self, spikes: engine.Sent, block: _Block, ahead: _Block | None) -> _Block | None:
         """Send the spikes of a block; take those of the block before, or wait where there is no slack."""
         if self._alone:
             return None
@@ -141,10 +175,10 @@ class MessageEngine:
             return None
         return block
 
-    def _messages(self, spikes: Sent, block: _Block) -> list[NDArray[Any]]:
+    def _messages(self, spikes: engine.Sent, block: _Block) -> list[NDArray[Any]]:
         """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
-        ticks, values = spikes.ticks - block.first, values_of(spikes)
+        ticks, values = spikes.ticks - block.first, engine.values_of(spikes)
         if values is None:
             packed, begin = post_kernel().pack(key, ticks, *self._post, self._bits[0], self._exchange.size)
             records = packed.astype(self._dtype)
@@ -183,12 +217,12 @@ class MessageEngine:
         return self._inside.potentials
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> engine.Totals:
         """Activity since tick 0."""
         return self._inside.totals
 
     @property
-    def state(self) -> EngineState:
+    def state(self) -> engine.EngineState:
         """All that the ticks to come depend on, but for the seed of the noise."""
         inside = self._inside.state
         kept = [(tick, axons) for tick, parts in self._inbox.items() for axons in parts]
@@ -197,7 +231,7 @@ class MessageEngine:
         rows = np.concatenate([inside.under_way, *remote]).astype(np.int64)
         return inside.with_under_way(np.unique(rows, axis=0))
 
-    def restore(self, state: EngineState) -> None:
+    def restore(self, state: engine.EngineState) -> None:
         """Go on from a state of these cores."""
         self._inbox.clear()
         rows = state.under_way
@@ -304,8 +338,8 @@ def post_kernel() -> PostKernel:
 # What one rank runs: the program of its cores, and the wires that leave them for other ranks or come from there.
 
 
+# Cores whose wires are looked at together: bounds the memory.
 _AT_ONCE = 1024
-"""Cores whose wires are looked at together: bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.fast_engine import CompiledRuns, run_together
 from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.remote import LINE, Remote, RemoteTargets
-from neuromap.simulation.mpi.exchange import Exchange
-from neuromap.simulation.mpi.rank_engine import RemoteWires
+from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
 
 # Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
 
 _LINE_BYTES = 64
+# Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little.
 _MOST_LAG = 3
-"""Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little."""
 
 
 class Meeting(NamedTuple):

@@ -25,14 +25,14 @@ from neuromap.simulation.engine.engine import (
     Totals,
     check_run,
     check_state,
+    make_engine,
     sent_of,
     state_of_cores,
     values_of,
 )
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.mpi.exchange import Exchange
 from neuromap.simulation.mpi.rank_engine import (
+    Exchange,
     MessageEngine,
     RemoteWires,
     program_of_cores,
@@ -66,7 +66,7 @@ def simulate_on_ranks(
     program, frames
         The same on every rank.
     exchange : Exchange
-        To the other ranks, such as :class:`neuromap.simulation.mpi.mpi_exchange.MpiExchange`.
+        To the other ranks, such as :class:`neuromap.simulation.mpi.start_ranks.MpiExchange`.
     engine : {"fast", "numpy"}
         What runs the cores of each rank.
     threads : int
@@ -309,14 +309,14 @@ def _renumbered(rows: Ints, cores: Ints) -> Ints:
 
 
 # Which rank has which cores: equal work, few wires between ranks, and neighbours on the board together.
+# Pairs of cores, shape (n, 2), and how many wires each has.
 _Wires = tuple[Ints, Ints]
-"""Pairs of cores, shape (n, 2), and how many wires each has."""
+# Cores whose wires are counted at once: bounds the memory.
 _AT_ONCE = 1024
-"""Cores whose wires are counted at once: bounds the memory."""
+# What visiting a core costs beside the axons that are fed: as much as so many of them.
 _VISIT = 64
-"""What visiting a core costs beside the axons that are fed: as much as so many of them."""
+# By how much of the work a cut may miss its share, where fewer wires cross it there.
 _SLACK = 0.02
-"""By how much of the work a cut may miss its share, where fewer wires cross it there."""
 
 
 def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:

@@ -13,9 +13,9 @@ from numba import njit
 
 from neuromap.compiling import cached
 
+# Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
+# ports.
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
-"""Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
-ports."""
 _part = njit(error_model="numpy")
 
 

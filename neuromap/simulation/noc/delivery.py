@@ -13,8 +13,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
-from neuromap.simulation.noc.loads import Mesh, Ways, ways_of
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, Ways, ways_of
 from neuromap.simulation.run.tick_run import TickSpikes
 
 

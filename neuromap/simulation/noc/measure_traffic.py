@@ -8,17 +8,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.noc import traffic
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.noc.loads import EAST, IN, OUT, Flow, Mesh, Ways, Window, port_spikes
-from neuromap.simulation.noc.traffic import RouterClock, Traffic, WireCounter, WireCounts
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
-Ints = NDArray[np.int64]
 _T = TypeVar("_T", bound=np.generic)
+# Neurons whose ways are looked at together.
 _CHUNK = 2**20
-"""Neurons whose ways are looked at together."""
 
 
 class TrafficCounter:
@@ -26,9 +25,9 @@ class TrafficCounter:
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
-        self._wires = WireCounter(program)
-        self._board, self._window = Mesh.of(program.chip), self._wires.window
-        self._clock = RouterClock.of(program.chip)
+        self._wires = traffic.WireCounter(program)
+        self._board, self._window = traffic.Mesh.of(program.chip), self._wires.window
+        self._clock = traffic.RouterClock.of(program.chip)
         self._loads = np.zeros(self._window.mesh.shape, np.int64)
         self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
         self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
@@ -41,7 +40,7 @@ class TrafficCounter:
         self._node_arrivals = np.zeros(len(program.nodes) + 1, np.int64)  # the last: without a node
 
     @property
-    def counts(self) -> WireCounts:
+    def counts(self) -> traffic.WireCounts:
         """The sums so far."""
         return self._wires.counts
 
@@ -54,12 +53,12 @@ class TrafficCounter:
         at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
         ports = at_ports.reshape(self._board.chips)
         if len(ways.x):
-            flow = Flow.of(mesh, ways)
+            flow = traffic.Flow.of(mesh, ways)
             self._loads += flow.loads
             self._peak_ticks[flow.loads > self._peak_loads] = spikes.tick
             np.maximum(self._peak_loads, flow.loads, out=self._peak_loads, casting="unsafe")
             if mesh.chips != (1, 1):
-                ports[self._window.chips] += port_spikes(mesh, flow.loads)
+                ports[self._window.chips] += traffic.port_spikes(mesh, flow.loads)
             bounds = arrival_bounds(mesh, self._clock, ways, flow)
             np.maximum.at(self._node_arrivals, self._node[cores[firing], neurons[firing]], bounds)
             bound = int(bounds.max())
@@ -71,10 +70,10 @@ class TrafficCounter:
                     self._worst, self._worst_at = worst, spikes.tick
         np.maximum(self._port_peaks, ports, out=self._port_peaks)
 
-    def result(self) -> Traffic:
+    def result(self) -> traffic.Traffic:
         """Give what was counted so far."""
         full, safe_any = _all_fire(self._program, self._window, self._clock)
-        return Traffic(
+        return traffic.Traffic(
             n_ticks=self._n_ticks,
             **self._wires.counts._asdict(),
             loads=self._on_board(self._loads),
@@ -107,7 +106,7 @@ def measure_traffic(
     *,
     n_ticks: int | None = None,
     choice: EngineChoice = DEFAULT_ENGINE,
-) -> Traffic:
+) -> traffic.Traffic:
     """Run a program and count what its spikes do to the network-on-chip."""
     # shapes: frames (n_frames, size)
     counter = TrafficCounter(program)
@@ -116,20 +115,20 @@ def measure_traffic(
     return counter.result()
 
 
-def _chip_of_cores(program: ChipProgram, mesh: Mesh) -> Ints:
+def _chip_of_cores(program: ChipProgram, mesh: traffic.Mesh) -> Ints:
     """Position of every core's chip in the flattened array of chips."""
     x, y = (program.coordinates.astype(np.int64) // np.array(program.chip.tile)).T
     number: Ints = y // mesh.chip_rows * mesh.chips[1] + x // mesh.chip_columns
     return number
 
 
-def _all_fire(program: ChipProgram, window: Window, clock: RouterClock) -> tuple[Ints, int]:
+def _all_fire(program: ChipProgram, window: traffic.Window, clock: traffic.RouterClock) -> tuple[Ints, int]:
     """Give loads and worst bound if every neuron with a target fires in one tick; neurons of many cores at a time."""
     mesh, (n_cores, n_neurons) = window.mesh, program.shape
     step = max(1, _CHUNK // max(1, n_neurons))
-    flow: Flow | None = None
+    flow: traffic.Flow | None = None
     for first in range(0, n_cores, step):
-        part = Flow.of(mesh, _ways_of_cores(program, window, first, first + step))
+        part = traffic.Flow.of(mesh, _ways_of_cores(program, window, first, first + step))
         flow = part if flow is None else flow + part
     if flow is None:
         return np.zeros(mesh.shape, np.int64), 0
@@ -140,7 +139,7 @@ def _all_fire(program: ChipProgram, window: Window, clock: RouterClock) -> tuple
     return flow.loads, worst
 
 
-def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) -> Ways:
+def _ways_of_cores(program: ChipProgram, window: traffic.Window, first: int, stop: int) -> traffic.Ways:
     n_cores, n_neurons = program.shape
     cores, neurons = np.divmod(np.arange(first * n_neurons, min(stop, n_cores) * n_neurons), max(1, n_neurons))
     sent = program.sent_by(cores, neurons)
@@ -153,10 +152,7 @@ def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) 
 # idles while a spike waits for it.
 
 
-Bools = NDArray[np.bool_]
-
-
-def unloaded_times(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
+def unloaded_times(mesh: traffic.Mesh, clock: traffic.RouterClock, ways: traffic.Ways) -> Ints:
     """Cycles from release to arrival of spikes that meet no other."""
     # shapes: returns (n,)
     crossings = mesh.crossings(ways)
@@ -164,12 +160,14 @@ def unloaded_times(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
     return 2 + clock.hop_cycles * (ways.hops - crossings) + (clock.crossing_cycles + ports) * crossings
 
 
-def sharing_spikes(mesh: Mesh, ways: Ways, flow: Flow | None = None, *, by_chip: bool = False) -> Ints:
+def sharing_spikes(
+    mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow | None = None, *, by_chip: bool = False
+) -> Ints:
     """Count for every spike the others that share at least one link with it."""
     # Two ways share one stretch, so every other spike joins a way once: those on a link of the way that were not on the
     # link before it. Joins are counted per router, and summed along the lines.
     # shapes: returns (n,)
-    flow = Flow.of(mesh, ways) if flow is None else flow
+    flow = traffic.Flow.of(mesh, ways) if flow is None else flow
     loads = flow.loads
     x, y, end_x, end_y = ways
     dx, dy = np.sign(end_x - x), np.sign(end_y - y)
@@ -177,16 +175,16 @@ def sharing_spikes(mesh: Mesh, ways: Ways, flow: Flow | None = None, *, by_chip:
     straight = np.stack([*flow.starts[:2], *flow.enters])  # joins on the way from a link to the next in its direction
     straight = np.where(leaves[:4], 0, np.where(reached[:4], loads[:4] - 1, straight))
 
-    shared: Ints = loads[IN, y, x] - 1
+    shared: Ints = loads[traffic.IN, y, x] - 1
     along_x, along_y = np.where(dx < 0, 1, 0), np.where(dy < 0, 1, 0)
-    second = np.where(dy == 0, OUT, 2 + along_y)
+    second = np.where(dy == 0, traffic.OUT, 2 + along_y)
     first = np.where(dx == 0, second, along_x)
-    start = np.where(first == OUT, 4, first)
+    start = np.where(first == traffic.OUT, 4, first)
     shared += np.where(leaves[first, y, x], 0, loads[first, y, x] - flow.starts[start, y, x])
 
     moves = np.flatnonzero(dx != 0)
     shared[moves] += _between(straight[:2], along_x[moves], x[moves], y[moves], end_x[moves], 1)
-    turn = along_x[moves], np.where(second == OUT, 2, second - 2)[moves], y[moves], end_x[moves]
+    turn = along_x[moves], np.where(second == traffic.OUT, 2, second - 2)[moves], y[moves], end_x[moves]
     load = loads[second[moves], y[moves], end_x[moves]]
     joins = np.where(reached[along_x[moves], y[moves], end_x[moves]], load - 1, load - flow.turns[turn])
     shared[moves] += np.where(leaves[second[moves], y[moves], end_x[moves]], 0, joins)
@@ -194,17 +192,19 @@ def sharing_spikes(mesh: Mesh, ways: Ways, flow: Flow | None = None, *, by_chip:
     rises = np.flatnonzero(dy != 0)
     column, line = end_x[rises], along_y[rises]
     shared[rises] += _between(straight[2:], line, y[rises], column, end_y[rises], 0)
-    load = loads[OUT, end_y[rises], column]
+    load = loads[traffic.OUT, end_y[rises], column]
     came = reached[2 + line, end_y[rises], column]
     shared[rises] += np.where(came, load - 1, load - flow.ends[line, end_y[rises], column])
     return shared
 
 
-def arrival_bounds(mesh: Mesh, clock: RouterClock, ways: Ways, flow: Flow | None = None) -> Ints:
+def arrival_bounds(
+    mesh: traffic.Mesh, clock: traffic.RouterClock, ways: traffic.Ways, flow: traffic.Flow | None = None
+) -> Ints:
     """Bound the arrivals of spikes that are released together, whatever the order in which links serve them."""
     # gives cycles from the release to the arrival at the target core, at most
     # shapes: returns (n,)
-    flow = Flow.of(mesh, ways) if flow is None else flow
+    flow = traffic.Flow.of(mesh, ways) if flow is None else flow
     bounds = unloaded_times(mesh, clock, ways)
     if clock.port_cycles is None or mesh.chips == (1, 1):
         return bounds + sharing_spikes(mesh, ways, flow)
@@ -212,9 +212,9 @@ def arrival_bounds(mesh: Mesh, clock: RouterClock, ways: Ways, flow: Flow | None
     return bounds + sharing_spikes(mesh, ways, flow, by_chip=True) + waits
 
 
-def _others_at_ports(mesh: Mesh, ways: Ways, flow: Flow) -> Ints:
+def _others_at_ports(mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow) -> Ints:
     """Spikes of others through the ports of the chips on every way, each chip counted once; 0 without a boundary."""
-    spikes = port_spikes(mesh, flow.loads)
+    spikes = traffic.port_spikes(mesh, flow.loads)
     x, y = ways.x // mesh.chip_columns, ways.y // mesh.chip_rows
     end_x, end_y = ways.end_x // mesh.chip_columns, ways.end_y // mesh.chip_rows
     rows = np.pad(spikes.cumsum(axis=1), ((0, 0), (1, 0)))
@@ -226,7 +226,7 @@ def _others_at_ports(mesh: Mesh, ways: Ways, flow: Flow) -> Ints:
     return others
 
 
-def _boundaries(mesh: Mesh) -> tuple[Bools, Bools]:
+def _boundaries(mesh: traffic.Mesh) -> tuple[Bools, Bools]:
     """Tell the links that leave a chip, and the routers that a spike reaches over such a link, by its direction."""
     leaves = np.zeros(mesh.shape, np.bool_)
     reached = np.zeros(mesh.shape, np.bool_)
@@ -235,7 +235,7 @@ def _boundaries(mesh: Mesh) -> tuple[Bools, Bools]:
     first_y, last_y = (y % mesh.chip_rows == 0) & (y > 0), (y + 1) % mesh.chip_rows == 0
     last_x, last_y = last_x & (x + 1 < mesh.columns), last_y & (y + 1 < mesh.rows)
     for direction, (leaving, reaching) in enumerate(
-        [(last_x, first_x), (first_x, last_x), (last_y, first_y), (first_y, last_y)], start=EAST
+        [(last_x, first_x), (first_x, last_x), (last_y, first_y), (first_y, last_y)], start=traffic.EAST
     ):
         leaves[direction] |= leaving
         reached[direction] |= reaching

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, joined, values_of
+from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, joined, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import FedFrames, ticks_to_run
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.checkpoint import (
@@ -32,8 +31,8 @@ from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
 from neuromap.simulation.trace.trace import Trace
 
+# Memory that the recorded spikes, or potentials, of a run may take.
 _MAX_BYTES = 2**32
-"""Memory that the recorded spikes, or potentials, of a run may take."""
 _SPIKE_BYTES = 24
 _NONE = Checkpoints()
 
@@ -188,12 +187,12 @@ def _write(
 
 
 # Running ticks in chunks and keeping of each what a recording asks for.
+# Host rows times ticks, and potentials times ticks, in a chunk.
 _CHUNK_VALUES = 2**24
-"""Host rows times ticks, and potentials times ticks, in a chunk."""
+# Spikes that the watched neurons could fire in a chunk.
 _CHUNK_SPIKES = 2**22
-"""Spikes that the watched neurons could fire in a chunk."""
+# What a chunk should take: an interrupt waits for its end, and so does the next news of progress.
 _CHUNK_SECONDS = 0.1
-"""What a chunk should take: an interrupt waits for its end, and so does the next news of progress."""
 
 
 class Recorder:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuromap.arrays.value import Value
-from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.choose_frames import DEFAULT_STIMULI, RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.frame_defaults import DEFAULT_STIMULI
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,8 @@ from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import BlockEngine, Engine, HostEvents, Messages, Sent
+from neuromap.simulation.engine.engine import BlockEngine, Engine, HostEvents, Messages, Sent, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import HostFeed, ticks_to_run
 from neuromap.simulation.stimulus import check_stimuli
 from neuromap.simulation.trace.batch import Batch
@@ -33,12 +32,12 @@ from neuromap.simulation.trace.trace import FrameClock
 if TYPE_CHECKING:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 
+# Stimuli side by side, and ticks of all of them, below which it does not pay.
 _FEW_STIMULI, _FEW_TICKS = 96, 1024
-"""Stimuli side by side, and ticks of all of them, below which it does not pay."""
+# Of the cores that are bit-sliced, below which the others' way takes nearly all of the time.
 _LEAST_SHARE = 0.25
-"""Of the cores that are bit-sliced, below which the others' way takes nearly all of the time."""
+# Values of input nodes that stimuli side by side may have.
 _BLOCK_VALUES = 2**26
-"""Values of input nodes that stimuli side by side may have."""
 
 
 class _CanFork(Protocol):
@@ -117,8 +116,8 @@ class Chips:
         return self._blocks.take()
 
 
+# Memory that the recorded frames of a batch may take.
 _MAX_BYTES = 2**31
-"""Memory that the recorded frames of a batch may take."""
 
 
 def simulate_batch(
@@ -223,16 +222,16 @@ def simulate_batch(
 
 
 # The threads of a batch: portions of stimuli in, parts of the result out, in order.
+# Recorded values in a part, and host rows times ticks that are laid out at once.
 _PART_VALUES = 2**22
-"""Recorded values in a part, and host rows times ticks that are laid out at once."""
+# Stimuli in a part at most, where they are long and where they are short.
 _FEW_STIMULI, _PART_STIMULI = 32, 256
-"""Stimuli in a part at most, where they are long and where they are short."""
+# Cores times ticks from which a part has fewer stimuli, so that progress is told.
 _PART_VISITS = 2**20
-"""Cores times ticks from which a part has fewer stimuli, so that progress is told."""
+# Values of input nodes side by side that take as much memory as one that is recorded.
 _RECORDED = 8
-"""Values of input nodes side by side that take as much memory as one that is recorded."""
+# Ticks between two looks at whether the run was interrupted.
 _TICKS_AT_ONCE = 512
-"""Ticks between two looks at whether the run was interrupted."""
 
 
 def run_parts(

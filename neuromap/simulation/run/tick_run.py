@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
@@ -18,13 +19,10 @@ from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, values_of
+from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.recording import node_labels
-
-Ints = NDArray[np.int64]
 
 
 def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
@@ -86,8 +84,8 @@ class SpikeLabels:
 # A run tick by tick: every spike that is sent, for whoever counts what a program does.
 
 
+# Neurons and host rows times ticks that are run before anything is handed out.
 _CHUNK_VALUES = 2**24
-"""Neurons and host rows times ticks that are run before anything is handed out."""
 
 
 class TickSpikes(NamedTuple):

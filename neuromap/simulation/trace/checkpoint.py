@@ -29,8 +29,8 @@ from neuromap.simulation.engine.engine import CurrentState, EngineState
 from neuromap.simulation.trace.recorded_run import Chunk, checksum
 from neuromap.simulation.trace.recording import Recording
 
+# Ticks between checkpoints, where nothing else is asked for.
 DEFAULT_EVERY = 1_000_000
-"""Ticks between checkpoints, where nothing else is asked for."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,15 @@ def _is_same(one: Path, other: Path) -> bool:
     return other.exists() and one.samefile(other)
 
 
+# Arrays of every state, and how many axes each has.
 _TABLES = {"potentials": 2, "spikes": 2}
-"""Arrays of every state, and how many axes each has."""
+# Arrays of synapse-list cores besides.
 _CURRENTS = {"current": 2, "resting": 2, "due": 2, "amounts": 1}
-"""Arrays of synapse-list cores besides."""
+# Array of graded cores besides: what each of the spikes carries.
 _VALUES = {"values": 1}
-"""Array of graded cores besides: what each of the spikes carries."""
 _FORMS = [_TABLES | currents | values for currents in ({}, _CURRENTS) for values in ({}, _VALUES)]
+# What differs, of parts of the identity whose text says nothing to people.
 _DIGESTS = {"program": "another program", "input frames": "other input frames"}
-"""What differs, of parts of the identity whose text says nothing to people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,8 @@ def _require_same_run(path: Path, found: Any, identity: RunIdentity) -> None:
 
 
 # What a checkpoint belongs to: the run of one program on the same frames, recorded in the same way.
+# What is compared, by the name that messages call it.
 RunIdentity = Mapping[str, str]
-"""What is compared, by the name that messages call it."""
 _BYTES = 16
 
 
@@ -205,8 +205,8 @@ def run_identity(
 # holds one part at a time, and what a trace is written into (memory, HDF5) need not know of checkpoints.
 
 
+# What is kept in memory before it becomes a part, whether a checkpoint is due or not.
 _KEPT_BYTES = 2**26
-"""What is kept in memory before it becomes a part, whether a checkpoint is due or not."""
 
 
 def part_path(path: Path, number: int) -> Path:
@@ -283,8 +283,8 @@ def _read_part(source: Path, number: int, wanted: str) -> Chunk:
 
 # The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors.
 _FORMAT = "neuromap run checkpoint 1"
+# Of a file that is read, at most.
 MOST_BYTES = 2**36
-"""Of a file that is read, at most."""
 Arrays = Mapping[str, NDArray[Any]]
 
 

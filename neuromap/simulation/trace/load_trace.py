@@ -22,7 +22,6 @@ from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.program_bytes import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
-from neuromap.simulation.trace.file_digest import fits_its_digest
 from neuromap.simulation.trace.recorded_run import (
     CHECKED_VERSIONS,
     DTYPES,
@@ -41,12 +40,13 @@ from neuromap.simulation.trace.recorded_run import (
 )
 from neuromap.simulation.trace.recording import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace
+from neuromap.simulation.trace.trace_file import fits_its_digest
 
 if TYPE_CHECKING:
     import h5py
 
+# The first 8 bytes of an HDF5 file.
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-"""The first 8 bytes of an HDF5 file."""
 
 
 def load_trace(path: str | Path) -> Trace:
@@ -116,8 +116,8 @@ def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 # Put a trace together from what a file holds, whatever that is.
+# Ticks and frames are below this, so that sums of them fit into 64 bits.
 _MOST = 2**53
-"""Ticks and frames are below this, so that sums of them fit into 64 bits."""
 
 
 def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
@@ -215,14 +215,14 @@ def _check_places(node: NDArray[np.int32], index: NDArray[np.int32], nodes: tupl
 # it runs in, or keep it busy for ever.
 
 
+# Memory that a trace may take while it is read.
 _MAX_BYTES = 2**32
-"""Memory that a trace may take while it is read."""
+# Of a spike while it is read: its tick, its row, its place, and what makes one of them from another.
 _SPIKE_BYTES = 40
-"""Of a spike while it is read: its tick, its row, its place, and what makes one of them from another."""
+# Bytes that the library and its caches may take beside the trace.
 _BESIDE = 2**28
-"""Bytes that the library and its caches may take beside the trace."""
+# Work to read a small file, ten times what it takes, and the pace of others, a twentieth of what it is.
 _SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
-"""Work to read a small file, ten times what it takes, and the pace of others, a twentieth of what it is."""
 
 
 def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:

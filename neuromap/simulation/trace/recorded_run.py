@@ -104,28 +104,28 @@ class RecordedRun(NamedTuple):
 
 
 FORMAT = "neuromap trace"
+# Versions of safetensors files: 3 is written of spikes, 4 of values, which readers of version 3 know nothing of.
 VERSIONS = ("1", "2", "3", "4")
-"""Versions of safetensors files: 3 is written of spikes, 4 of values, which readers of version 3 know nothing of."""
+# The same of HDF5 files. Both have a checksum from version 3 on.
 HDF5_VERSIONS = ("2", "3", "4")
-"""The same of HDF5 files. Both have a checksum from version 3 on."""
 CHECKED_VERSIONS = ("3", "4")
 HDF5_SUFFIXES = (".h5", ".hdf5")
+# Arrays with a value for every recorded spike.
 EVENTS = ("tick", "node", "index", "core", "neuron")
-"""Arrays with a value for every recorded spike."""
+# Columns of the table of a :class:`~neuromap.simulation.trace.recording.Readout`.
 PLACES = ("core", "neuron", "node", "index")
-"""Columns of the table of a :class:`~neuromap.simulation.trace.recording.Readout`."""
+# The same of the neurons whose potentials are kept.
 POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
-"""The same of the neurons whose potentials are kept."""
 DTYPES = ReadOnlyMapping({
     "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "value": "int32",
     "counts": "int64",
     "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
     "potential_index": "int32",
 })  # fmt: skip
+# HDF5 groups of spikes, of potentials, and the table of the neurons whose spikes are kept.
 SPIKES, REPORT, NEURONS = "spikes/neurons", "report/potentials", "neurons"
-"""HDF5 groups of spikes, of potentials, and the table of the neurons whose spikes are kept."""
+# SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32.
 EXACT_IN_FLOAT = 2**24
-"""SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32."""
 
 
 def version_of(trace: Trace) -> str:

@@ -200,8 +200,8 @@ class FrameClock(ReadOnly, Card):
         return SpikeFrames(frame, ~is_stray & (frame < self.n_frames), is_stray)
 
 
+# Memory that the frames of a node may take.
 _MAX_BYTES = 2**32
-"""Memory that the frames of a node may take."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,9 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.sealed import canonical_bytes
-from neuromap.files.unfinished import keep_names, keep_on_disk, sweep, unfinished_name
-from neuromap.files.whole_file import check_target, write_whole
+from neuromap.files.whole_file import check_target, keep_names, keep_on_disk, sweep, unfinished_name, write_whole
 from neuromap.formats.sonata import mark_file, mark_sorting
 from neuromap.simulation.trace.batch import trace_text
-from neuromap.simulation.trace.file_digest import append_digest
 from neuromap.simulation.trace.recorded_run import (
     EVENTS,
     EXACT_IN_FLOAT,
@@ -40,6 +39,39 @@ from neuromap.simulation.trace.trace import Trace
 
 if TYPE_CHECKING:
     import h5py
+
+_SIGN = b"\nneuromap blake2b-128:"
+_BYTES = 16
+_LENGTH = len(_SIGN) + 2 * _BYTES + 1
+_PORTION = 2**20
+
+
+def append_digest(path: Path) -> None:
+    """Write the digest of a file behind its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as stream:
+        stream.write(digest)
+
+
+def fits_its_digest(path: Path) -> bool:
+    """Whether the bytes of a file give the digest behind them; true as well where there is none."""
+    size = path.stat().st_size - _LENGTH
+    if size < 0:
+        return True
+    with path.open("rb") as stream:
+        stream.seek(size)
+        found = stream.read()
+    return not found.startswith(_SIGN) or found == _digest(path, size)
+
+
+def _digest(path: Path, size: int) -> bytes:
+    """Make what stands behind so many bytes of a file."""
+    made = blake2b(digest_size=_BYTES)
+    with path.open("rb") as stream:
+        while size > 0 and (part := stream.read(min(size, _PORTION))):
+            made.update(part)
+            size -= len(part)
+    return _SIGN + made.hexdigest().encode() + b"\n"
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:

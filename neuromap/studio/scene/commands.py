@@ -23,9 +23,8 @@ from neuromap.network.network_file import load_network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.studio.scene.player import EXECUTIONS, Stage
-from neuromap.studio.scene.scene import MOST_EDITS, MOST_PIXELS, Change, Scene, SceneRun, Shown
+from neuromap.studio.scene.scene import MOST_EDITS, MOST_PIXELS, Change, Scene, SceneRun, Shown, World
 from neuromap.studio.scene.scene_file import Document, read_edit
-from neuromap.studio.scene.world import World
 
 
 def act(session: Session, command: Document) -> None:
@@ -231,11 +230,11 @@ _COMMANDS: Mapping[str, Callable[[Session, Document], None]] = ReadOnlyMapping(
 # ``Session``: a stage with a clock: it maps beside everything else, plays at a speed, says when something changed.
 
 
+# Ticks of the chip in a second of the clock on the wall.
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-"""Ticks of the chip in a second of the clock on the wall."""
 _BEAT = 0.05
+# Ticks that are replayed between two looks.
 _CATCH_UP = 200
-"""Ticks that are replayed between two looks."""
 
 
 class Session:

@@ -25,13 +25,11 @@ from neuromap.render.value import Card
 from neuromap.report.figures.row import ReportRow
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.live_run import LiveRun
 from neuromap.simulation.run.tick_run import SpikeLabels, TickSpikes
-from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown
-from neuromap.studio.scene.world import World, WorldSource
+from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown, World, WorldSource
 
 EXECUTIONS = ("windowed", "pipelined")
 
@@ -342,10 +340,10 @@ def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
     )
 
 
+# Ticks of which spikes are kept.
 HISTORY = 256
-"""Ticks of which spikes are kept."""
+# What the mapper may search for.
 _SECONDS = 60.0
-"""What the mapper may search for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from neuromap.errors import ChipError, InputError, NetworkError
 from neuromap.faults.edited_program import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
 from neuromap.files.messages import show
-from neuromap.files.toml_file import parse_toml
+from neuromap.files.toml_table import parse_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import MatrixSource
@@ -31,18 +31,18 @@ from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_PIXELS, M
 
 FORMAT = "neuromap studio scene"
 VERSION = 1
+# What every scene file that is written begins with.
 SCENE_HEAD = f'{{"format": "{FORMAT}", "version": {VERSION}, '.encode()
-"""What every scene file that is written begins with."""
+# Of a scene file (64 MiB).
 MOST_BYTES = 2**26
-"""Of a scene file (64 MiB)."""
 _MOST_STIMULUS = 2**27
 _MOST_INPUTS = 64
 _MOST_R = 2**20
 _EDITS: Mapping[str, type[Any]] = {
     "threshold": ThresholdEdit, "weight": WeightEdit, "silent-core": SilentCore, "dead-link": DeadLink
 }  # fmt: skip
+# Values of edits that are texts; the others are whole numbers, and ``upwards`` true or false.
 _NODES = ("node", "source", "target")
-"""Values of edits that are texts; the others are whole numbers, and ``upwards`` true or false."""
 _NAMES = {kind: name for name, kind in _EDITS.items()}
 
 
@@ -208,11 +208,11 @@ def _edit_value(edit: Document, name: str) -> str | int | bool | None:
 MOST_TOML_BYTES = 2**21
 MOST_WEIGHT_BYTES = 2**25
 MOST_NEURONS = 2**20
+# Between neurons, if none were zero: about 40 bytes each while it is mapped.
 MOST_WEIGHTS = 2**25
-"""Between neurons, if none were zero: about 40 bytes each while it is mapped."""
 _SAFE = "network.toml"
+# Bytes of a file's name; file systems hold 255.
 _LONGEST_NAME = 200
-"""Bytes of a file's name; file systems hold 255."""
 
 
 def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network") -> Network:
@@ -286,10 +286,10 @@ _KINDS = {
     float: "a number",
     bool: "true or false",
 }
+# Of a document, counted by what stands between them: each takes up to 100 bytes of memory, in a file it takes 2.
 _MOST_VALUES = 4_000_000
-"""Of a document, counted by what stands between them: each takes up to 100 bytes of memory, in a file it takes 2."""
+# Of a whole number, its sign included: what 64 bits hold.
 _MOST_DIGITS = 20
-"""Of a whole number, its sign included: what 64 bits hold."""
 
 
 def parse_json(data: bytes, what: str, largest: int) -> Any:

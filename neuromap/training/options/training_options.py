@@ -59,7 +59,13 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
 
-_LATER = ("preceding", "loss_over_time", "weight_time")  # runs from before these options were had their defaults
+_LATER = (
+    "preceding",
+    "loss_over_time",
+    "weight_time",
+    "precision",
+    "graphs",
+)  # runs from before these options were had their defaults
 _GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
 _RATES, _FINITE = (0, sys.float_info.max), "must be a number of 0 or more, and finite"
 
@@ -119,9 +125,22 @@ class TrainingOptions(Card):
         within=_RATES,
         must=_FINITE,
     )
+    precision: str = option(
+        "NAME  float32; or bfloat16: while training, products of convolutions and dense layers have 8 bits. What is "
+        "kept and measured has 32.",
+        "float32",
+        choices=("float32", "bfloat16"),
+    )
+    graphs: bool = option(
+        "--graphs  With --device cuda: start the kernels of a step all at once, as a captured graph.",
+        False,
+        choices=(False, True),
+    )
 
     def __post_init__(self) -> None:
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
+        if self.graphs and self.device != "cuda":
+            raise InputError("training: graphs: are captured on CUDA; give --device cuda too, or drop --graphs")
         LossOverTime.read(self.loss_over_time, "training: loss_over_time")
         if self.learning_rate > _GREATEST_RATE:
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
@@ -181,6 +200,12 @@ class HardwareOptions(Card):
         "N  With --for: neurons that vote for a class where the output has one for each and sends spikes.  [default: "
         "32]",
         within=(1, 256),
+    )
+    weight_cores: float = option(
+        "NATS  With --for and --pattern learned: what every core costs that copies and relays for delays would fill.",
+        0.0,
+        within=_RATES,
+        must=_FINITE,
     )
 
     def __post_init__(self) -> None:

@@ -29,16 +29,18 @@ from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.pattern import RolloutPattern, first_frame
+from neuromap.rollout.schedule.cheapest_phases import DelayCost, cost_of
 from neuromap.rollout.schedule.phases import best_in_class
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
 from neuromap.training.torch.measure_frames import class_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
-GATE_RATE = 0.05
-"""Learning rate of gates and potentials; Adam's steps are of this size."""
-_LAST_TEMPERATURE = 0.2
-_WAIT = 0.2
+_TRAVEL, _FASTEST = 12.0, 0.2
+"""How far gates and potentials can move in a run by Adam's steps, and the longest step: 12 is sure in either way, and
+slow steps average over more draws."""
+_LAST_TEMPERATURE = 0.3
+_WAIT = 0.3
 """Part of the epochs with gates before they move: weights that know nothing prefer no pattern."""
 _DUAL_RATE, _GREATEST_MULTIPLIER = 0.05, 50.0
 """Step of the multiplier of a constraint, in each batch; beyond the greatest nothing else counts any more."""
@@ -156,6 +158,20 @@ class Learning:
     execution: str
     epochs: int  # with gates; after them the most likely pattern is trained on
     weight_time: float = 0.0  # nats for every update step until the frames that count are known
+    weight_cores: float = 0.0  # nats for every core that the neurons of ``delays`` fill
+    delays: tuple[DelayCost, ...] = ()  # what delays cost on the chip, in neurons
+    core_neurons: int = 1
+
+    def cost(self, rollout: Rollout, shares: FrameShares) -> float:
+        """Give what the times of a rollout cost beside errors, in nats."""
+        cores = cost_of(rollout.delays, self.delays) / self.core_neurons if self.weight_cores else 0.0
+        return self.weight_time * shares.steps + self.weight_cores * cores
+
+
+def mean_loss(scores: Tensor, labels: Tensor) -> Tensor:
+    """Give the mean cross-entropy of single frames (Fischer, Köhler, Pfeil 2018, section 4)."""
+    # shapes: scores (frames, batch, classes); labels (batch,)
+    return functional.cross_entropy(scores.float().flatten(0, 1), labels.repeat(len(scores)))
 
 
 class Objective(nn.Module):
@@ -178,7 +194,7 @@ class Objective(nn.Module):
         self.gates = None if learning is None else PatternGates(rollouts[0].network)
         self.multiplier = nn.Parameter(torch.zeros(1), requires_grad=False)
         self.usual = nn.Parameter(torch.full((1,), -1.0), requires_grad=False)  # mean objective; below 0 for none yet
-        self._costs: dict[bytes, tuple[int, FrameShares]] = {}
+        self._costs: dict[bytes, tuple[int, FrameShares, float]] = {}
         self._samples: dict[bytes, NDArray[np.int64]] = {}
         self._take(rollouts)
 
@@ -205,6 +221,11 @@ class Objective(nn.Module):
         self._temperature = _LAST_TEMPERATURE**part
         self._moves, self._draws = part >= _WAIT, part < 1
         return self._draws
+
+    def gate_rate(self, batches: int) -> float:
+        """Give the learning rate of gates and potentials, with so many batches an epoch."""
+        epochs = 1 if self.learning is None else self.learning.epochs
+        return min(_FASTEST, _TRAVEL / ((1 - _WAIT) * epochs * batches))
 
     def rollout_of(self, pattern: RolloutPattern) -> Rollout:
         """Give the rollout that a pattern stands for: windowed, of the class's pattern with the least frame period."""
@@ -233,7 +254,7 @@ class Objective(nn.Module):
         # shapes: scores (frames, batch, classes); labels (batch,)
         labels = labels.to(scores.device)
         if shares.is_mean:
-            loss = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)))
+            loss = mean_loss(scores, labels)
             return loss, float(loss.detach())
         weights = scores.new_tensor(shares.shares)[:, None].expand(-1, len(labels))
         held = None if shares.held is None else torch.full_like(labels, shares.held)
@@ -256,14 +277,16 @@ class Objective(nn.Module):
         found = model.window(draw.support, dict.fromkeys(model.network.inputs, shown), gates)[sole_output(model)]
         scores, labels = class_scores(found, self.classes), labels.to(model.device)
         weights = np.zeros((len(scores), len(labels)), np.float32)
-        for k, (first, shares) in enumerate(costs):
+        for k, (first, shares, _) in enumerate(costs):
             weights[first : first + len(shares.shares), k] = shares.shares
-        silent = scores.new_tensor([shares.silent for _, shares in costs])
+        silent = scores.new_tensor([shares.silent for _, shares, _ in costs])
         held = None
         if self.over_time.part:
-            held = torch.tensor([-1 if s.held is None else first + s.held for first, s in costs], device=scores.device)
+            held = torch.tensor(
+                [-1 if s.held is None else first + s.held for first, s, _ in costs], device=scores.device
+            )
         each = self._of_images(scores, labels, scores.new_tensor(weights), silent, held)
-        told = each.detach() + self.learning.weight_time * scores.new_tensor([shares.steps for _, shares in costs])
+        told = each.detach() + scores.new_tensor([cost for *_, cost in costs])
         return each.mean() + self._of_gates(draw, told.cpu()), float(told.mean())
 
     def _sampled(self, frames: Tensor, draw: Draw) -> Tensor:
@@ -286,14 +309,16 @@ class Objective(nn.Module):
             self._samples[key] = ticks
         return self._samples[key]
 
-    def _cost(self, values: NDArray[np.int64]) -> tuple[int, FrameShares]:
-        """Give a pattern's first frame that depends on the stimulus, and the shares of its frames from there on."""
+    def _cost(self, values: NDArray[np.int64]) -> tuple[int, FrameShares, float]:
+        """Give a pattern's first frame that depends on the stimulus, shares of frames from there on, and its cost."""
         assert self.gates is not None
+        assert self.learning is not None
         key = values.tobytes()
         if key not in self._costs:
             pattern = RolloutPattern(self.gates.network, tuple(values.tolist()))
-            first = first_frame(pattern, pattern.network.outputs[0])
-            self._costs[key] = first, self.over_time.shares(self.rollout_of(pattern), self.frames)
+            first, rollout = first_frame(pattern, pattern.network.outputs[0]), self.rollout_of(pattern)
+            shares = self.over_time.shares(rollout, self.frames)
+            self._costs[key] = first, shares, self.learning.cost(rollout, shares)
         return self._costs[key]
 
     def _of_images(

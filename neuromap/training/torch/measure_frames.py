@@ -41,7 +41,7 @@ def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, 
     output = sole_output(model)
     shown = frames.to(model.device)
     values = model.window(pattern, dict.fromkeys(model.network.inputs, shown))
-    return class_scores(values[output][first_frame(pattern, output) :], classes)
+    return class_scores(values[output][first_frame(pattern, output) :].float(), classes)
 
 
 def correct_by_frame(

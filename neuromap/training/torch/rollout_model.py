@@ -44,6 +44,7 @@ class RolloutModel(nn.Module):
 
     def __init__(self, network: Network, seed: int = 0) -> None:
         super().__init__()
+        self.in_bfloat16 = False  # whether products are, while it is trained
         self.network = network
         self.settings = node_settings(network)
         generator = torch.Generator().manual_seed(seed)
@@ -96,6 +97,14 @@ class RolloutModel(nn.Module):
         # streaming. Whatever the gates of sequential edges are, nothing waits for itself: fewer edges are sequential.
         # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features); gates
         # (batch,)
+        # In bfloat16 products are; sums with biases, activations and what is between layers have 32 bits.
+        kind = self.device.type
+        with torch.autocast(kind, torch.bfloat16, enabled=self.in_bfloat16 and self.training, cache_enabled=False):
+            return self._windowed(pattern, inputs, gates)
+
+    def _windowed(
+        self, pattern: RolloutPattern, inputs: Mapping[str, Tensor], gates: Mapping[EdgeKey, Tensor]
+    ) -> dict[str, Tensor]:
         values = self._shown(inputs)
         r_of: Reads = dict(zip(self.network.edges, pattern.values, strict=True))
         r_of |= {key: gate[:, None, None, None] for key, gate in gates.items()}

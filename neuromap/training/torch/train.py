@@ -8,6 +8,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
-from neuromap.training.torch.gates import GATE_RATE, Learning, Objective
+from neuromap.training.torch.gates import Learning, Objective, mean_loss
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -67,11 +69,15 @@ def train(
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     model.to(options.device)
+    model.in_bfloat16 = options.precision == "bfloat16"
     objective = Objective(run.rollouts, run.over_time, options.frames, run.classes, run.learning)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
     if objective.gates is not None:
-        optimiser.add_param_group({"params": [*objective.gates.parameters()], "fixed": GATE_RATE})
+        optimiser.add_param_group(
+            {"params": [*objective.gates.parameters()], "fixed": objective.gate_rate(len(run.batches))}
+        )
     held = Together((model, objective))
+    captured = CapturedSteps() if options.graphs else None
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = load_checkpoint(checkpoint, held, optimiser, options, run.task)
@@ -79,7 +85,7 @@ def train(
         report(_figures(progress), progress.epoch, options.epochs)
         started = time.perf_counter()
         with exact_sums():
-            loss = _train_epoch(model, optimiser, objective, run, options, progress.epoch)
+            loss = _train_epoch(model, optimiser, objective, run, options, progress.epoch, captured)
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
         objective.begin(progress.epoch)
@@ -141,6 +147,7 @@ def _train_epoch(
     run: Run,
     options: TrainingOptions,
     epoch: int,
+    captured: CapturedSteps | None = None,
 ) -> float:
     """Go once over the training images; give the mean loss."""
     model.train()
@@ -157,31 +164,91 @@ def _train_epoch(
         step = epoch * len(run.batches) + number
         for group in optimiser.param_groups:
             group["lr"] = group.get("fixed") or learning_rate(options, step, steps)
-        if draws is None:
-            loss, found = _loss(model, objective, options, step, frames, labels)
+        optimiser.zero_grad()
+        _, shares = objective.turn(step)
+        if captured is not None and draws is None and shares.is_mean:
+            turn = step % len(objective.patterns)
+            scored = partial(_scores, model, objective, options, turn)
+            found = captured.step((turn, frames.shape), scored, frames, labels, model)
         else:
-            loss, found = objective.of_draws(model, frames, labels, draws, by_tick=n_ticks > 0)
+            if draws is None:
+                scores = _scores(model, objective, options, step, frames)
+                loss, found = objective.of_pattern(scores, labels, shares)
+            else:
+                loss, found = objective.of_draws(model, frames, labels, draws, by_tick=n_ticks > 0)
+            loss.backward()
         if not math.isfinite(found):
             raise TrainingError(
                 f"training: the loss is {found} in epoch {epoch + 1}, batch {number + 1}; take a lower learning rate "
                 f"than {options.learning_rate:g}"
             )
-        optimiser.zero_grad()
-        loss.backward()
         optimiser.step()
         total += found
     return total / len(run.batches)
 
 
-def _loss(
-    model: RolloutModel, objective: Objective, options: TrainingOptions, step: int, frames: Tensor, labels: Tensor
-) -> tuple[Tensor, float]:
-    """Give the loss of a step, under the pattern whose turn it is."""
+def _scores(model: RolloutModel, objective: Objective, options: TrainingOptions, step: int, frames: Tensor) -> Tensor:
+    """Give the scores of a step, under the pattern whose turn it is: of frames, images and classes."""
     pattern, shares = objective.turn(step)
     n_before = options.preceding and options.preceding + onset(pattern)
     window = first_frame(pattern, sole_output(model)) + options.preceding + len(shares.shares)
     scores = output_scores(model, pattern, after_another(frames[:window], n_before), objective.classes)
-    return objective.of_pattern(scores[options.preceding :], labels, shares)
+    return scores[options.preceding :]
+
+
+class CapturedSteps:
+    """Losses and gradients of steps on CUDA by captured graphs: small kernels are started all at once."""
+
+    # Rollouts are many small kernels, and starting them one by one takes longer than they do. A graph is captured for
+    # every pattern and shape of a batch: it reads frames and labels where they lay then, and writes gradients of its
+    # own. Warming up draws dropout and is undone: it changes neither weights nor what is drawn later.
+
+    def __init__(self) -> None:
+        self._graphs: dict[Any, tuple[Any, Tensor, Tensor, Tensor, list[tuple[nn.Parameter, Tensor]]]] = {}
+
+    def step(
+        self, key: Any, scored: Callable[[Tensor], Tensor], frames: Tensor, labels: Tensor, model: RolloutModel
+    ) -> float:
+        """Give the mean cross-entropy of a batch, and leave its gradients in the parameters."""
+        if key not in self._graphs:
+            self._graphs[key] = self._captured(scored, frames.to(model.device), labels.to(model.device), model)
+        graph, shown, named, loss, gradients = self._graphs[key]
+        shown.copy_(frames)
+        named.copy_(labels)
+        graph.replay()
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
+        return float(loss)
+
+    def _captured(
+        self, scored: Callable[[Tensor], Tensor], frames: Tensor, labels: Tensor, model: RolloutModel
+    ) -> tuple[Any, Tensor, Tensor, Tensor, list[tuple[nn.Parameter, Tensor]]]:
+        shown, named = frames.clone(memory_format=torch.contiguous_format), labels.clone()
+
+        def loss_of() -> Tensor:
+            model.zero_grad(set_to_none=True)
+            loss = mean_loss(scored(shown), named)
+            loss.backward()
+            return loss.detach()
+
+        drawn = torch.cuda.get_rng_state(model.device)
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(_WARM_UPS):
+                loss_of()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        model.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            loss = loss_of()
+        torch.cuda.set_rng_state(drawn, model.device)
+        found = [(parameter, parameter.grad) for parameter in model.parameters() if parameter.grad is not None]
+        return graph, shown, named, loss, found
+
+
+_WARM_UPS = 3
+"""Before a capture, as PyTorch asks for: libraries choose their kernels then."""
 
 
 def _figures(progress: Progress) -> str:
@@ -281,6 +348,22 @@ def load_checkpoint(
             f"checkpoint {path}: holds {epoch} epochs, {options.epochs} are asked for; ask for {epoch} or more, name "
             "another file or folder, or remove it"
         )
+    _load_weights(path, model, tensors)
+    _restore(model, optimiser, tensors)
+    return Progress(epoch, history)
+
+
+def take_weights(path: Path, model: RolloutModel) -> str:
+    """Have a model start from the weights of a checkpoint, whatever run that is of; give their digest."""
+    _, tensors = _read(path)
+    _load_weights(path, model, tensors)
+    found = sha256()
+    for name, _ in model.tensors():
+        found.update(tensors[f"weights/{name}"].tobytes())
+    return found.hexdigest()[:16]
+
+
+def _load_weights(path: Path, model: RolloutModel | Together, tensors: Mapping[str, NDArray[Any]]) -> None:
     if not _fits(model, tensors):
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
     if wrong := _not_finite(tensors):
@@ -291,8 +374,6 @@ def load_checkpoint(
     with torch.no_grad():
         for name, parameter in model.tensors():
             parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
-    _restore(model, optimiser, tensors)
-    return Progress(epoch, history)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("nengo", reason="Nengo is an extra: pip install 'neuromap-rollouts[nengo]'")
 
-from neuromap.backends.nengo.chip_plan import CODE_SIZE, HIGHEST, LOWEST, as_spikes, code_weights
+from neuromap.backends.nengo.crossbar_plan import CODE_SIZE, HIGHEST, LOWEST, as_spikes, code_weights
 
 
 @given(st.integers(LOWEST, HIGHEST))

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
-from neuromap.simulation.frame_defaults import DEFAULT_FRAMES
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES
 
 
 def test_json_goes_to_stdout_alone(sr, program, neuromap):

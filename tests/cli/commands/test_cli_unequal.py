@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.report.document import report_schema
+from neuromap.report.page import report_schema
 
 INTERVALS = {"frames": 2, "ticks": 3, "largest_gap_ticks": 2}
 PATTERN = "a -> b, b -> c"

@@ -17,8 +17,7 @@ from rich.console import Console
 import neuromap as nm
 from neuromap.cli.commands.watch import FASTEST, Player
 from neuromap.cli.printing.watch_screen import Pace, Watcher, watch_screen
-from neuromap.simulation.run.live_run import LiveRun
-from neuromap.simulation.run.sources import GivenFrames
+from neuromap.simulation.run.live_run import GivenFrames, LiveRun
 
 
 @pytest.mark.parametrize("fed", [("--frames", "7", "--seed", "3"), ("--stimulus", "frames.safetensors")])

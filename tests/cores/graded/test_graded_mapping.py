@@ -13,8 +13,7 @@ from neuromap.cores.graded.fast_engine import GradedFastEngine
 from neuromap.cores.synapse_list.list_network import bias_digits
 from neuromap.cores.synapse_list.program import powers_needed
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits
-from neuromap.faults.struck_program import with_stuck
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits, with_stuck
 from neuromap.hardware.checker import check_program
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network import Conv, GradedNeuron, Pool, build_network

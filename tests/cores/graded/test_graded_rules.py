@@ -10,8 +10,8 @@ from neuromap.errors import ProgramError
 from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network import GradedNeuron, Pool, build_network
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 INDICES = [
     ("synapses.lists", 0, 1, "list-start", "core 0, axon 0: start 0 of lists is 1"),

@@ -13,7 +13,7 @@ import neuromap as nm
 from neuromap.explorer.candidates.asked import step_ticks
 from neuromap.explorer.candidates.pattern_space import pattern_space, row_table
 from neuromap.explorer.candidates.schedules import RowKeys, Sharing, core_weights, graph_of, schedules_of
-from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step
+from neuromap.mapping.legalise.legalised import fewest_ticks_per_step
 from neuromap.rollout.behaviour import count_behaviour_classes, equivalent
 from neuromap.rollout.class_numbers import all_class_numbers
 

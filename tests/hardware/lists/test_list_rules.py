@@ -8,8 +8,8 @@ import pytest
 from neuromap.errors import ProgramError
 from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.chip.chip_spec import Defects
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 INDICES = [
     ("synapses.axons", 1, 5, "list-start", "core 0: start 1 of axons is 5; needs starts that rise from 0 to 4"),

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.core.crossbar import colour_sources
+from neuromap.mapping.core.core_model import colour_sources
 
 
 def by_definition(weights, types):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.legalise.delay_segments import fewest_ticks_per_step, segments_of_delay
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import fewest_ticks_per_step, segments_of_delay
 
 
 @pytest.mark.parametrize(("least", "greatest"), [(1, 1), (1, 4), (2, 3), (3, 3), (3, 5), (4, 7)])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.usage import count_usage
-from neuromap.simulation.cost.measure_activity import WorkCounter
+from neuromap.simulation.cost.activity import WorkCounter
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.wave import measure

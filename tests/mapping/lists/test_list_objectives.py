@@ -13,14 +13,13 @@ import neuromap as nm
 from neuromap.cores.synapse_list import balance_cores
 from neuromap.cores.synapse_list.balance_cores import Balance, Rates, rates_of
 from neuromap.cores.synapse_list.balance_kernel import compiled
-from neuromap.cores.synapse_list.block_starts import Layout, block_start
 from neuromap.cores.synapse_list.fill_cores import with_slots
 from neuromap.cores.synapse_list.fit_weights import asks_for_runs
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room, list_network, neuron_groups
 from neuromap.cores.synapse_list.mapper import synapse_table
-from neuromap.cores.synapse_list.recorded_work import RecordedWork
+from neuromap.cores.synapse_list.recorded_work import Layout, RecordedWork, block_start
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip.tick_costs import TickCosts
+from neuromap.hardware.chip.chip_spec import TickCosts
 from neuromap.hardware.program.structure import program_tensors
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
 from neuromap.mapping.legalise.legalise import legalise

@@ -11,7 +11,7 @@ import neuromap as nm
 from neuromap.hardware.program.usage import count_usage
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.mapping.partition.choose_phases import delay_costs
+from neuromap.mapping.partition.partition_rollout import delay_costs
 from neuromap.network import build_network
 from neuromap.verification.wave import measure
 

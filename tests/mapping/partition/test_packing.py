@@ -16,7 +16,7 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
-from neuromap.mapping.partition import share_cores
+from neuromap.mapping.partition import partition as packing
 from neuromap.mapping.partition.partition import Partition
 from neuromap.network import Conv, build_network
 
@@ -240,8 +240,8 @@ def test_more_inputs_than_populations(chip, neurons):
 @pytest.mark.thorough
 def test_cores_of_long_chains_of_relays_are_shared_in_one_way(monkeypatch):
     ways = []
-    fill = share_cores.fill
-    monkeypatch.setattr(share_cores, "fill", lambda *given: ways.append(given[-1]) or fill(*given))
+    fill = packing.fill
+    monkeypatch.setattr(packing, "fill", lambda *given: ways.append(given[-1]) or fill(*given))
     net = nm.load_network(EXAMPLES / "digits" / "sr.toml")
     program = nm.map_rollout(nm.Rollout(net, "streaming"), options=MappingOptions(ticks_per_step=1024))
     assert program.n_cores == 45  # 44 or more

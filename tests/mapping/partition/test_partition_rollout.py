@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.legalise.delay_segments import segments_of_delay, shared_segments
+from neuromap.mapping.legalise.legalised import segments_of_delay, shared_segments
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions, Pins
 

@@ -17,8 +17,7 @@ from neuromap.mapping.place import board as few_cores
 from neuromap.mapping.place import exchange, exchange_kernel
 from neuromap.mapping.place.board import best_reached, board_for
 from neuromap.mapping.place.exchange import weighted_hops
-from neuromap.mapping.place.place import place
-from neuromap.mapping.place.strategies import hilbert_curve
+from neuromap.mapping.place.place import hilbert_curve, place
 
 REFINED = ("auto", "exchange")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuromap.mapping.place.board import board_for, wiring
 from neuromap.mapping.place.exchange import cost
-from neuromap.mapping.place.strategies import star_layout
+from neuromap.mapping.place.place import star_layout
 
 
 def star(weights):

@@ -11,8 +11,7 @@ from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import join_sources
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.tile.refuse_tiling import CycleGrowth, cycle_growth
-from neuromap.mapping.tile.tile_all import ROUNDS
+from neuromap.mapping.tile.tile_all import ROUNDS, CycleGrowth, cycle_growth
 
 ONES, ODD = [-1, 1], [-8, -5, -3, 1, 3, 5, 8]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.tile import overlap_order, partitioners
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
-from neuromap.mapping.tile.tile_shapes import cut_single
+from neuromap.mapping.tile.partitioners import cut_single
 
 NO_END = 10**12
 

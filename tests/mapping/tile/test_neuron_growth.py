@@ -9,7 +9,7 @@ from scipy import sparse
 
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Link, Sources
-from neuromap.mapping.tile.refuse_tiling import least_cores_of_neurons
+from neuromap.mapping.tile.tile_all import least_cores_of_neurons
 
 
 def bound(chip, weights, own, neurons):

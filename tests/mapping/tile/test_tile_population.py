@@ -17,9 +17,8 @@ from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population
 from neuromap.mapping.options.options import PARTITIONERS
 from neuromap.mapping.tile.overlap_order import axon_demand, overlap_order
-from neuromap.mapping.tile.partitioners import exchange_neurons
+from neuromap.mapping.tile.partitioners import cheapest_blocks, cut_single, exchange_neurons
 from neuromap.mapping.tile.tile import Stuck
-from neuromap.mapping.tile.tile_shapes import cheapest_blocks, cut_single
 from neuromap.mapping.tile.tilings import tile_population
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]

@@ -18,8 +18,15 @@ from neuromap.network.build import build_network
 from neuromap.render.svg import standalone
 from neuromap.report import latency_report
 from neuromap.report import page as page_module
-from neuromap.report.drawings.draw_chip import MOST_SQUARES, board_grid, draw_chip, node_class
-from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
+from neuromap.report.drawings.draw_chip import (
+    LOAD_CLASSES,
+    MOST_SQUARES,
+    board_grid,
+    draw_chip,
+    draw_links,
+    load_bounds,
+    node_class,
+)
 from neuromap.report.figure_files import check_no_figure, figure_files, figure_folder, save_figures
 from neuromap.report.figures.row import CoreMap
 from neuromap.report.measure_row import core_map

@@ -19,9 +19,8 @@ from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.render.numbers import joules, plain, seconds, short_count
 from neuromap.render.svg import element, shorten
-from neuromap.report.drawings.draw_network import draw_network, layout
+from neuromap.report.drawings.draw_network import draw_network, draw_window, layout
 from neuromap.report.drawings.draw_timeline import draw_timeline, longest_reach, shortest_reach
-from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.figures.row import OutputResponses, ReportRow, Responses
 from neuromap.report.measure_row import report_row
 from neuromap.rollout.pattern import RolloutPattern

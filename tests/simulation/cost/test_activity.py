@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.simulation.cost.activity import WorkCounter, measure_activity
 from neuromap.simulation.cost.energy import energy_of
-from neuromap.simulation.cost.measure_activity import WorkCounter, measure_activity
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.run.tick_run import run_ticks
 

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.simulation.cost.activity import node_times
-from neuromap.simulation.cost.measure_activity import measure_activity
+from neuromap.simulation.cost.activity import measure_activity, node_times
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.noc.loads import Mesh, ways_of
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, ways_of
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError
 from neuromap.hardware.chip.chip_file import with_figures
-from neuromap.hardware.chip.tick_costs import tick_costs
+from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
@@ -21,8 +21,7 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.transforms import Dense
 from neuromap.simulation.cost.energy import energy_of
-from neuromap.simulation.cost.frame_seconds import FrameSeconds
-from neuromap.simulation.cost.tick_times import tick_clock
+from neuromap.simulation.cost.tick_times import FrameSeconds, tick_clock
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 CHIP = with_figures(

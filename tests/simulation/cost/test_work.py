@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.ports import NodePort
-from neuromap.simulation.cost.activity import node_times
-from neuromap.simulation.cost.measure_activity import WorkCounter
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.cost.activity import WorkCounter, node_times
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 NONE = np.zeros(0, np.int64)

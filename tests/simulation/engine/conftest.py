@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.simulation.engine.engine import BlockEngine, HostEvents, Spikes
+from neuromap.simulation.engine.engine import BlockEngine, HostEvents, Spikes, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")
 # How large the values of a core are: at rest, small, past one byte, past the range of a narrow core, all there is.

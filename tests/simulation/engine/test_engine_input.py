@@ -7,9 +7,8 @@ import pytest
 
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import InputError, NotSupportedError, StimulusError
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 
 @pytest.fixture(params=ENGINES)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 CORE = {"axons": 64, "neurons": 32, "axon_types": 2}

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.cores.core_kind import core_kind
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 # Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.

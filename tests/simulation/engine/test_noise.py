@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from neuromap.errors import InputError
-from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise, core_numbers, keys, mix, rho, streams
+from neuromap.simulation.engine.numpy_engine import LEAK, THRESHOLD, Noise, core_numbers, keys, mix, rho, streams
 
 
 def plain_mix(z):

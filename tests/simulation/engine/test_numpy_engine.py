@@ -12,7 +12,7 @@ from scipy.stats import binom
 from neuromap.errors import InputError, ProgramError, StimulusError
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
-from neuromap.simulation.run.run_events import run_events
+from neuromap.simulation.run.simulate import run_events
 
 pytestmark = pytest.mark.law
 

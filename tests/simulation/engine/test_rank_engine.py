@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from local_ranks import run_local
 
+from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 

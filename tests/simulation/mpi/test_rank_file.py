@@ -7,9 +7,8 @@ import pytest
 from local_ranks import run_local
 
 from neuromap.errors import ProgramError
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 from neuromap.simulation.mpi.start_ranks import load_on_ranks
 

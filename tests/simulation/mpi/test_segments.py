@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from neuromap.files.unfinished import unfinished_name
-from neuromap.simulation.mpi import mpi_exchange
-from neuromap.simulation.mpi.mpi_exchange import note_segments, sweep_segments
+from neuromap.files.whole_file import unfinished_name
+from neuromap.simulation.mpi import start_ranks
+from neuromap.simulation.mpi.start_ranks import note_segments, sweep_segments
 
 pytestmark = pytest.mark.skipif(
-    not mpi_exchange.SHARED.is_dir() or not sys.platform.startswith("linux"), reason="no such memory here"
+    not start_ranks.SHARED.is_dir() or not sys.platform.startswith("linux"), reason="no such memory here"
 )
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
@@ -25,7 +25,7 @@ def shared(tmp_path, monkeypatch):
     """A place for segments that no other process looks at, on the disk of shared memory all the same."""
     folder = Path(f"/dev/shm/test-{os.getpid()}")
     folder.mkdir()
-    monkeypatch.setattr(mpi_exchange, "SHARED", folder)
+    monkeypatch.setattr(start_ranks, "SHARED", folder)
     yield folder
     shutil.rmtree(folder)
 
@@ -75,7 +75,7 @@ def test_a_segment_that_has_taken_the_name_since_stays(shared):
 
 RANK = """
 import os, time
-from neuromap.simulation.mpi.mpi_exchange import MpiExchange
+from neuromap.simulation.mpi.start_ranks import MpiExchange
 exchange = MpiExchange()
 print(os.getpid(), flush=True)
 time.sleep({})

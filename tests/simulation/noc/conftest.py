@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.simulation.noc.loads import DIRECTIONS, Mesh, Ways
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import DIRECTIONS, Mesh, RouterClock, Ways
 
 
 def links_of(way):

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.noc.loads import Mesh, Ways
 from neuromap.simulation.noc.measure_traffic import arrival_bounds, sharing_spikes, unloaded_times
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, Ways
 
 ORDERS = {
     "first come": min,

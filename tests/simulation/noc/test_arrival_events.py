@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.noc.delivery import MeshEvents, simulate_arrivals
-from neuromap.simulation.noc.loads import Mesh, Ways
 from neuromap.simulation.noc.measure_traffic import arrival_bounds, unloaded_times
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, Ways
 
 
 @given(st.data())

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.simulation.noc.delivery import find_late_spikes
-from neuromap.simulation.noc.loads import Mesh, ways_of
 from neuromap.simulation.noc.measure_traffic import TrafficCounter, arrival_bounds
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, ways_of
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 NO_HOST = (np.zeros(0, np.int32), np.zeros(0, np.int32))

@@ -8,12 +8,11 @@ from neuromap.cores.synapse_list.engines import ListNumpyEngine
 from neuromap.hardware.program.chip_program import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.measure_activity import WorkCounter
+from neuromap.simulation.cost.activity import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import delivered, find_late_spikes, simulate_arrivals
-from neuromap.simulation.noc.loads import Mesh, ways_of
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import Mesh, RouterClock, ways_of
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 

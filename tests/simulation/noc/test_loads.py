@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.simulation.noc.loads import Flow, LinkName, Mesh, link_loads, port_spikes
+from neuromap.simulation.noc.traffic import Flow, LinkName, Mesh, link_loads, port_spikes
 
 
 @given(st.data())

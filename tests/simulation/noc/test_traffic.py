@@ -17,9 +17,8 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.noc.delivery import delivered, simulate_arrivals
-from neuromap.simulation.noc.loads import LinkName, Mesh, ways_of
 from neuromap.simulation.noc.measure_traffic import TrafficCounter, measure_traffic
-from neuromap.simulation.noc.traffic import RouterClock
+from neuromap.simulation.noc.traffic import LinkName, Mesh, RouterClock, ways_of
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
 

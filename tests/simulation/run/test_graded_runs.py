@@ -13,17 +13,15 @@ from local_ranks import run_local
 
 import neuromap as nm
 from neuromap.errors import InputError, StimulusError
-from neuromap.faults.struck_program import without_ways
+from neuromap.faults.edited_program import without_ways
 from neuromap.hardware.program.chip_program import host_spikes
 from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation import Checkpoints, run_events, simulate, simulate_batch, simulate_to_file
-from neuromap.simulation.engine.engine import Messages, values_of
+from neuromap.simulation.engine.engine import Messages, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine, simulate_on_ranks
 from neuromap.simulation.reference_frames import reference, reference_batch
-from neuromap.simulation.run.live_run import LiveRun
-from neuromap.simulation.run.sources import GivenFrames, HeldFrame, RandomSource
+from neuromap.simulation.run.live_run import GivenFrames, HeldFrame, LiveRun, RandomSource
 from neuromap.simulation.run.tick_run import FedFrames
 
 NUMPY = EngineChoice("numpy")

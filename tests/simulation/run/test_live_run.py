@@ -9,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, StimulusError
+from neuromap.faults.edited_program import strike
 from neuromap.faults.options import Faults
-from neuromap.faults.struck_program import strike
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.run.live_run import LiveRun
+from neuromap.simulation.run.live_run import GivenFrames, HeldFrame, LiveRun, RandomSource
 from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.run.sources import GivenFrames, HeldFrame, RandomSource
 from neuromap.simulation.run.tick_run import SpikeLabels, run_ticks, spikes_by_core
 from neuromap.simulation.stimulus import input_sizes, random_frames
 from neuromap.simulation.trace.recording import Recording

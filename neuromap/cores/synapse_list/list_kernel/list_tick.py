@@ -16,7 +16,7 @@ from numba import njit, uint64
 
 from neuromap.compiling import cached
 from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
-from neuromap.cores.synapse_list.list_kernel.list_layout import ListImage, ListState, ListTeam
+from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp, record_from
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED

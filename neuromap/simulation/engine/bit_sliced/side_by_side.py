@@ -15,11 +15,10 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
-from neuromap.simulation.engine.compiled_runs import record_of
 from neuromap.simulation.engine.engine import Spikes
+from neuromap.simulation.engine.fast_engine import record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import State, aligned_empty
+from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent
 from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
@@ -27,8 +26,8 @@ from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
 # The cores of a program that are not bit-sliced, in the ordinary kernel: a state for each run, tick by tick.
 
 
+# Memory that the states of all runs may take.
 _STATE_BYTES = 1 << 26
-"""Memory that the states of all runs may take."""
 
 
 class OrdinaryCores:
@@ -93,10 +92,10 @@ class OrdinaryCores:
 
 _NAME = "the fast engine for stimuli side by side"
 _TILE = 64
+# Planes of spikes that one call of the kernel may write.
 _KEPT_BYTES = 1 << 21
-"""Planes of spikes that one call of the kernel may write."""
+# What one call of the kernel should take at most, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
 _NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 

@@ -21,8 +21,8 @@ from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
+# Bits of the magnitude of a weight.
 LEVELS = 16
-"""Bits of the magnitude of a weight."""
 
 
 @njit(**CALLED)
@@ -72,12 +72,12 @@ def fill_lists(crossbar: Any, axon_types: Any, weights: Any, cores: Any, positio
                             position[core, neuron, level] += 1
 
 
+# Runs side by side.
 LANES = 512
-"""Runs side by side."""
+# Values of int16 in a plane.
 PLANE = 32
-"""Values of int16 in a plane."""
+# Values of uint64 in a plane.
 WORDS = 8
-"""Values of uint64 in a plane."""
 
 
 class SlicedImage(NamedTuple):
@@ -141,8 +141,8 @@ class Fed(NamedTuple):
 
 inlined = njit(**INLINED)
 
+# Width of a plane: one group of 32 lanes of 16 bits.
 _ONE = (0,)
-"""Width of a plane: one group of 32 lanes of 16 bits."""
 
 
 @inlined

@@ -41,14 +41,14 @@ def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np
     return every
 
 
+# Lists are filled up to a multiple of so many entries.
 _EIGHT = 8
-"""Lists are filled up to a multiple of so many entries."""
+# Of a core: entries have 16 bits.
 _MOST_AXONS = 2**15 - 1
-"""Of a core: entries have 16 bits."""
+# Of due axons and entries; cores beyond go the other way.
 _MOST_BYTES = 2**29
-"""Of due axons and entries; cores beyond go the other way."""
+# Of a sum, and room for what is added beyond.
 _MOST_BITS = 40
-"""Of a sum, and room for what is added beyond."""
 
 
 def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64], NDArray[np.int64]]:

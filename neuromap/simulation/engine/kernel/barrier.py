@@ -13,12 +13,12 @@ from neuromap.simulation.engine.kernel.emission import INLINED
 
 inlined = njit(**INLINED)
 
+# Words of the barrier, each on a cache line of its own.
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
-"""Words of the barrier, each on a cache line of its own."""
+# Looks at the barrier before the processor is offered to others, and before the thread sleeps between looks.
 _PAUSES, _YIELDS = 4000, 200
-"""Looks at the barrier before the processor is offered to others, and before the thread sleeps between looks."""
+# Microseconds of such a sleep.
 _NAP = 50
-"""Microseconds of such a sleep."""
 _WORD = ir.IntType(64)
 
 

@@ -10,14 +10,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import models, register_model
 
+# Options of functions that only compiled code calls: without reference counts, which would be kept for every array
+# at every call, and without entries for Python and C, which cost more to compile than the functions.
 CALLED = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of functions that only compiled code calls: without reference counts, which would be kept for every array
-at every call, and without entries for Python and C, which cost more to compile than the functions."""
 
 INLINED = {**CALLED, "forceinline": True}
 
+# Lanes of one group: a row of synapse bits is read as one uint32 per group.
 GROUP = 32
-"""Lanes of one group: a row of synapse bits is read as one uint32 per group."""
 
 BIT, BYTE, INT32, WORD = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 

@@ -14,12 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
-_LARGE = 1 << 19
-"""Bytes from which huge pages are asked for."""
+# Longest loops that are compiled for their length: 2048 neurons, 4096 axons.
+LONGEST = 64
 
+
+def as_extent(n: int) -> tuple[int, ...] | int:
+    """Give a size in the form that the kernels are compiled for."""
+    return (0,) * n if n <= LONGEST else n
+
+
+def extent(size: tuple[int, ...] | int) -> int:
+    """Give a size as an integer; compiled code has this function too."""
+    return size if isinstance(size, int) else len(size)
+
+
+_CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
+# Bytes from which huge pages are asked for.
+_LARGE = 1 << 19
+
+# int32 values in the header of a core: one cache line.
 HEADER = 16
-"""int32 values in the header of a core: one cache line."""
 
 # Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
@@ -53,7 +67,7 @@ class Shape(NamedTuple):
     """Sizes, equal for all cores."""
 
     # ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels
-    # are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels have loops
+    # are compiled for it. Beyond a length they are plain integers, and the kernels have loops
     # instead. Read both with ``extent`` of that file.
 
     n_cores: int

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
-from neuromap.simulation.engine.kernel.extents import as_extent, extent
-from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty
+from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
 from neuromap.simulation.engine.kernel.remote import RemoteTargets
 
+# Largest value that 16 bits hold.
 INT16 = 2**15 - 1
-"""Largest value that 16 bits hold."""
 
 
 class NarrowTables:
@@ -150,10 +149,10 @@ def packed_bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
     return padded.reshape(-1).view(np.uint32)
 
 
+# Cores that are laid out at once: bounds the memory beside the arrays themselves.
 _BLOCK = 1024
-"""Cores that are laid out at once: bounds the memory beside the arrays themselves."""
+# Bytes of a crossbar whose rows are long under way: found by measurement.
 _VAST = 1 << 26
-"""Bytes of a crossbar whose rows are long under way: found by measurement."""
 
 
 def vector_groups(n_neurons: int) -> int:

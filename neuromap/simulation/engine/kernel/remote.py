@@ -28,8 +28,8 @@ from neuromap.simulation.engine.kernel.words import get, put
 
 inlined = njit(**INLINED)
 
+# Words of 64 bits that a count takes, so that no two ranks write to one cache line.
 LINE = 8
-"""Words of 64 bits that a count takes, so that no two ranks write to one cache line."""
 
 
 class RemoteTargets(NamedTuple):

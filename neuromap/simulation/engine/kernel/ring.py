@@ -11,16 +11,15 @@ import numpy as np
 from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.emission import INLINED
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.remote import LINE, part_of
 from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
 inlined = njit(**INLINED)
 
+# Records of an outbox whose words of the ring are asked for before they are set.
 _AHEAD = 64
-"""Records of an outbox whose words of the ring are asked for before they are set."""
 
 
 @inlined

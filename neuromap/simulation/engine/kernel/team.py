@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
+from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
 from neuromap.simulation.engine.kernel.remote import Remote, no_remote, remote_is_ready, send_remote, tell_finished
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_remote
 from neuromap.simulation.engine.kernel.tick import tick_cores
@@ -26,8 +25,8 @@ from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch,
 
 inlined = njit(**INLINED)
 
+# Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick.
 MAX_TEAM = 64
-"""Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick."""
 
 
 def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:

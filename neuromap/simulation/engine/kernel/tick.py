@@ -21,10 +21,8 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.core_narrow import prefetch_next, prefetch_row, tick_narrow
-from neuromap.simulation.engine.kernel.core_wide import tick_wide
+from neuromap.simulation.engine.kernel.core_tick import prefetch_next, prefetch_row, tick_narrow, tick_wide
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.extents import extent
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     FLOOR,
@@ -37,6 +35,7 @@ from neuromap.simulation.engine.kernel.layout import (
     Flag,
     Image,
     State,
+    extent,
 )
 from neuromap.simulation.engine.kernel.ring import box_of, slot_of
 from neuromap.simulation.engine.kernel.words import (
@@ -68,8 +67,8 @@ inlined = njit(**INLINED)
 # Which path a core takes in a tick: 16 bits where that is exact (see ``memory_layout.py``), else the wide one.
 
 
+# Every so many ticks a wide core is asked whether it could be narrow.
 _NARROW_AGAIN = 64
-"""Every so many ticks a wide core is asked whether it could be narrow."""
 
 _WIDE_ONLY = Flag.WIDE_ONLY
 

@@ -25,7 +25,7 @@ from neuromap.simulation.engine.kernel.emission import (
     is_flat,
     splat,
 )
-from neuromap.simulation.engine.kernel.extents import extent
+from neuromap.simulation.engine.kernel.layout import extent
 
 
 @overload(extent, jit_options=INLINED)
@@ -131,8 +131,8 @@ def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
     return one_by_one
 
 
+# Set bits of a word of which there are seldom more: they are written without a branch.
 _OFTEN = 16
-"""Set bits of a word of which there are seldom more: they are written without a branch."""
 
 
 @intrinsic

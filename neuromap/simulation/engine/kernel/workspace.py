@@ -7,20 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.extents import extent
-from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
+from neuromap.simulation.engine.kernel.layout import Image, aligned_empty, extent
 from neuromap.simulation.engine.kernel.remote import Remote
 
+# Positions in ``Scratch.totals``.
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
-"""Positions in ``Scratch.totals``."""
 
+# Visits that pass through a stage together: loops over what several have are guessed wrong less often.
 CONVOY = 8
-"""Visits that pass through a stage together: loops over what several have are guessed wrong less often."""
+# Convoys whose lists are kept at once, a power of two; more than any two stages that share a list are apart.
 FLIGHT = 4
-"""Convoys whose lists are kept at once, a power of two; more than any two stages that share a list are apart."""
 
+# Elements that ``list_ones`` may write too many; before the first list as many are 0 for good.
 SPARE = 64
-"""Elements that ``list_ones`` may write too many; before the first list as many are 0 for good."""
 
 
 class Scratch(NamedTuple):

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, moved, refusal
+from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, axons_from, fails, moved, refusal
 from neuromap.faults.options import Faults
-from neuromap.faults.struck_program import fails
 from neuromap_dense.program import DenseProgram
 
 Bools, Ints = NDArray[np.bool_], NDArray[np.int64]

@@ -19,7 +19,7 @@ from neuromap.mapping.legalise.legalise import computed_neurons, keep_nodes, leg
 from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse, refuse_core_count
-from neuromap.mapping.partition.choose_phases import cheap_phases
+from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from local_ranks import run_local
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.mpi.simulate_on_ranks import RankEngine
 
 CHOICES = [EngineChoice("numpy", threads=1), EngineChoice("fast", threads=1), EngineChoice("fast", threads=2)]

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from neuromap.cores.synapse_list.program import TargetTable
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 
 N_NETWORKS, N_CORES, N_TICKS = 50, 2, 40
 
