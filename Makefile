@@ -15,6 +15,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 E2E_STAMP := $(VENV)/.installed-e2e
+PAPER_STAMP := $(VENV)/.installed-paper
 DEMO_REPORT := report examples/digits/sr.toml \
 	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
 DIGITS_TRAINING := --for truenorth --pattern streaming --pattern sequential --no-bias --epochs 300 --batch 64 --frames 5 \
@@ -32,7 +33,7 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo digits-networks e2e test test-thorough fuzz lint docs wheel-check readme clean
+.PHONY: help demo digits-networks e2e test test-thorough fuzz lint docs paper wheel-check readme clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -99,6 +100,13 @@ e2e: $(E2E_STAMP)  ## Open pages and the studio in headless Chromium; leaves scr
 
 docs: $(DOCS_STAMP)  ## Build the documentation into docs/_build; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+$(PAPER_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[paper]'
+	@touch $@
+
+paper: $(PAPER_STAMP)  ## Typeset the paper; leaves build/paper/paper.pdf
+	$(BIN)/python paper/build.py --out $(BUILD)/paper
 
 readme: $(DEMO_STAMP)  ## Run the commands of README.md and docs/ and the cells of the notebooks; paste what they print
 	$(BIN)/python docs/refresh_consoles.py

@@ -44,6 +44,7 @@ _HOMES = {
     "prove": "proof.prove",
     "random_frames": "simulation.stimulus",
     "reference": "simulation.reference_frames",
+    "search": "searcher.race",
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
@@ -70,6 +71,7 @@ _ROOMS = (
     "quantise",
     "report",
     "rollout",
+    "searcher",
     "simulation",
     "sweep",
     "training",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from neuromap import quantise as quantise
     from neuromap import report as report
     from neuromap import rollout as rollout
+    from neuromap import searcher as searcher
     from neuromap import simulation as simulation
     from neuromap import sweep as sweep
     from neuromap import training as training
@@ -129,6 +132,7 @@ if TYPE_CHECKING:
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.rollout.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
+    from neuromap.searcher.race import search as search
     from neuromap.simulation.cost.activity import measure_activity as measure_activity
     from neuromap.simulation.cost.steady_figures import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.reference_frames import reference as reference

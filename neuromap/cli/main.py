@@ -69,6 +69,7 @@ COMMANDS = {
     "prove": "Prove a program for every input.",
     "report": "Compare patterns: responses, cores, energy.",
     "explore": "Find the best rollouts: Pareto fronts.",
+    "search": "Train patterns and weights together: which is right most often.",
     "sweep": "Run many combinations into one store.",
     "accuracy": "Accuracy over ticks.",
     "faults": "Measure the effect of faults.",

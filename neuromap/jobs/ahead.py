@@ -35,7 +35,7 @@ class Ahead(Generic[Job, Result]):
         while name not in self._ended:
             self._ended |= {ended: result for (ended, _), result in self._runner.next_done()}
         self._begun.remove(name)
-        return not_lost(_not_failed(self._ended.pop(name)))
+        return not_lost(not_failed(self._ended.pop(name)))
 
 
 # Jobs whose results come as they are done: what local processes and a cluster have in common.
@@ -106,7 +106,7 @@ class JobRunner(ABC, Generic[Job, Result]):
                 n_under_way += 1
             if not n_under_way:
                 return
-            done = [DoneJob(job, _not_failed(result)) for job, result in self.next_done()]
+            done = [DoneJob(job, not_failed(result)) for job, result in self.next_done()]
             n_under_way -= len(done)
             yield done
 
@@ -118,7 +118,8 @@ def not_lost(result: Result | Lost) -> Result:
     return result
 
 
-def _not_failed(result: Result | Lost | Failed) -> Result | Lost:
+def not_failed(result: Result | Lost | Failed) -> Result | Lost:
+    """Give a result back, or raise what its work raised."""
     if isinstance(result, Failed):
         raise result.error
     return result

@@ -33,6 +33,7 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
         "report": "report.page.DOCUMENT",
         "rollouts": "cli.printing.documents.ROLLOUTS",
         "runs": "sweep.run_forms.DOCUMENT",
+        "search": "searcher.forms.DOCUMENT",
         "simulate": "cli.printing.documents.SIMULATE",
         "sweep": "cli.printing.documents.SWEEP",
         "training": "training.forms.DOCUMENT",

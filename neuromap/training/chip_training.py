@@ -88,6 +88,7 @@ def train_for_chip(
     hardware: HardwareOptions | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[..., None] = silent,
+    start: str | Path | None = None,
 ) -> ChipTraining:
     """Train a network in frame code, with weights and groups that fit the cores of a chip.
 
@@ -119,6 +120,8 @@ def train_for_chip(
         As for :func:`neuromap.training.train_network`.
     progress : callable
         ``progress(text, epochs done, epochs)``.
+    start : str or Path, optional
+        Checkpoint of this network, trained under any pattern and with any options: training starts from its weights.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def train_for_chip(
         )
     require_device(options)
     from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
-    from neuromap.training.torch.train import Run, train
+    from neuromap.training.torch.train import Run, take_weights, train
 
     def measured(part: str) -> FrameBatches:
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
@@ -166,12 +169,14 @@ def train_for_chip(
     part = "test" if "test" in images else "validation"
     with memory_told(options):
         model, to_network = _model(task, run, chip, images["train"].shape)
+        if start is not None:
+            run = replace(run, task={**run.task, "start": take_weights(Path(start), model)})
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
         patterns = trained if task.learning is not None else task.patterns
-        n_frames = frames_to_measure(task.over_time, task.trained, task.options, task.learning)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
+        n_frames = frames_to_measure(task.over_time, done_of, task.options)
         found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
     shown = n_frames if task.options is options else options.frames
     first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)

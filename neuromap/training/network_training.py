@@ -114,10 +114,12 @@ def train_network(
     encoding = _encoding(network)
     _require_one_onset(encoding, patterns, options)
     require_onset(images, options)
-    frames = frames_to_measure(over_time, rollouts, options, learning)
+    longest = frames_to_measure(over_time, rollouts, options)
+    if learning is not None:
+        longest = max(longest, over_time.most_frames(network, options.frames))
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=frames)
+    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=longest)
     run = Run(
         rollouts=rollouts,
         over_time=over_time,
@@ -135,6 +137,7 @@ def train_network(
         patterns = called_patterns(done.patterns, patterns)
         executions = [one.execution for one in rollouts]
         done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
+        frames = frames_to_measure(over_time, done_of, options)
         found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
     first, *others = map(accuracy_under, patterns, found, executions)
     return TrainingResult(
@@ -369,12 +372,8 @@ def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
     )
 
 
-def frames_to_measure(
-    over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions, learning: Learning | None
-) -> int:
+def frames_to_measure(over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions) -> int:
     """Count the frames that are measured: those that are asked for, and all that the loss counts."""
-    if learning is not None:
-        return max(options.frames, over_time.most_frames(rollouts[0].network, options.frames))
     return max(options.frames, *(len(over_time.shares(rollout, options.frames).shares) for rollout in rollouts))
 
 

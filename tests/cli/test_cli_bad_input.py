@@ -377,7 +377,7 @@ def test_ten_mistakes_of_beginners(command, folder, program, neuromap, monkeypat
         pytest.importorskip("onnx")
     elif command == "studio":
         pytest.importorskip("uvicorn")
-    elif command == "accuracy":
+    elif command in ("accuracy", "search"):
         pytest.importorskip("sklearn")
     monkeypatch.chdir(folder)
     (folder / "net.nir").write_bytes((root_of_examples / "examples" / "nir" / "snntorch.nir").read_bytes())

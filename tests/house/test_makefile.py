@@ -28,7 +28,8 @@ def test_a_missing_python_is_refused(root, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "digits-networks", "test", "test-thorough", "fuzz", "docs", "wheel-check", "clean", "help"]
+    "target",
+    ["demo", "digits-networks", "test", "test-thorough", "fuzz", "docs", "paper", "wheel-check", "clean", "help"],
 )
 def test_targets_are_listed_with_what_they_do(root, target):
     assert re.search(rf"make {target} +\w+", make(root, "help").stdout)

@@ -38,6 +38,7 @@ class Given(dict[str, Any], Generic[Asked]):
     said: ClassVar[Mapping[str, Option]] = {}  # all options, by name
     flags: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # options that have other flags here
     first: ClassVar[tuple[str, ...]] = ()  # options that the help shows before the library's
+    without: ClassVar[tuple[str, ...]] = ()  # options that are not typed here
 
     def __init_subclass__(cls) -> None:
         found = dict(cls.said)
@@ -51,7 +52,7 @@ class Given(dict[str, Any], Generic[Asked]):
             found[name] = named(replace(said, group=group), name, cls.__annotations__[name])
             delattr(cls, name)  # so that attributes are values, by __getattr__
         found |= {name: replace(found[name], flags=flags) for name, flags in cls.flags.items()}
-        cls.said = {name: found[name] for name in (*cls.first, *found)}
+        cls.said = {name: found[name] for name in (*cls.first, *found) if name not in cls.without}
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.said:

@@ -36,8 +36,9 @@ from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
 from neuromap.training.torch.measure_frames import class_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
-GATE_RATE = 0.02
-"""Learning rate of gates and potentials; Adam's steps are of this size."""
+_TRAVEL, _FASTEST = 12.0, 0.2
+"""How far gates and potentials can move in a run by Adam's steps, and the longest step: 12 is sure in either way, and
+slow steps average over more draws."""
 _LAST_TEMPERATURE = 0.3
 _WAIT = 0.3
 """Part of the epochs with gates before they move: weights that know nothing prefer no pattern."""
@@ -220,6 +221,11 @@ class Objective(nn.Module):
         self._temperature = _LAST_TEMPERATURE**part
         self._moves, self._draws = part >= _WAIT, part < 1
         return self._draws
+
+    def gate_rate(self, batches: int) -> float:
+        """Give the learning rate of gates and potentials, with so many batches an epoch."""
+        epochs = 1 if self.learning is None else self.learning.epochs
+        return min(_FASTEST, _TRAVEL / ((1 - _WAIT) * epochs * batches))
 
     def rollout_of(self, pattern: RolloutPattern) -> Rollout:
         """Give the rollout that a pattern stands for: windowed, of the class's pattern with the least frame period."""

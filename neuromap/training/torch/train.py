@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
-from neuromap.training.torch.gates import GATE_RATE, Learning, Objective, mean_loss
+from neuromap.training.torch.gates import Learning, Objective, mean_loss
 from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
@@ -72,7 +73,9 @@ def train(
     objective = Objective(run.rollouts, run.over_time, options.frames, run.classes, run.learning)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
     if objective.gates is not None:
-        optimiser.add_param_group({"params": [*objective.gates.parameters()], "fixed": GATE_RATE})
+        optimiser.add_param_group(
+            {"params": [*objective.gates.parameters()], "fixed": objective.gate_rate(len(run.batches))}
+        )
     held = Together((model, objective))
     captured = CapturedSteps() if options.graphs else None
     progress = Progress()
@@ -345,6 +348,22 @@ def load_checkpoint(
             f"checkpoint {path}: holds {epoch} epochs, {options.epochs} are asked for; ask for {epoch} or more, name "
             "another file or folder, or remove it"
         )
+    _load_weights(path, model, tensors)
+    _restore(model, optimiser, tensors)
+    return Progress(epoch, history)
+
+
+def take_weights(path: Path, model: RolloutModel) -> str:
+    """Have a model start from the weights of a checkpoint, whatever run that is of; give their digest."""
+    _, tensors = _read(path)
+    _load_weights(path, model, tensors)
+    found = sha256()
+    for name, _ in model.tensors():
+        found.update(tensors[f"weights/{name}"].tobytes())
+    return found.hexdigest()[:16]
+
+
+def _load_weights(path: Path, model: RolloutModel | Together, tensors: Mapping[str, NDArray[Any]]) -> None:
     if not _fits(model, tensors):
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
     if wrong := _not_finite(tensors):
@@ -355,8 +374,6 @@ def load_checkpoint(
     with torch.no_grad():
         for name, parameter in model.tensors():
             parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
-    _restore(model, optimiser, tensors)
-    return Progress(epoch, history)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

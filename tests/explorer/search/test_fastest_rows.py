@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import jsonschema
 import numpy as np
@@ -37,19 +38,35 @@ def test_no_front_point_is_lost_and_the_front_is_that_of_everything(
     make = data.draw(st.sampled_from([chip, list_chip]))
     small = make(axons=32, neurons=32, delay=data.draw(st.sampled_from([(1, 15), (1, 2), (2, 7)])))
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
+    gained = check(net, small, pattern, brute_force, fronts_of, point_of)
+    event("gains" if gained else "stays")
+
+
+def check(net, chip, pattern, brute_force, fronts_of, point_of, executions=("windowed", "pipelined")):
+    """Hold a search with both phases against every row mapped with both, and against the front of the least alone."""
     points, before = {}, None
     for phases in BOTH:
-        brute = brute_force(net, small, pattern, n_frames=4, phases=phases)
+        brute = brute_force(net, chip, pattern, executions=executions, n_frames=4, phases=phases)
         before = before or brute
         points |= {(values, f"{execution} {phases}"): point for (values, execution), point in brute.points.items()}
     brute = fronts_of(net, points, pattern)
-    found = nm.explore(net, small, pattern, phases=BOTH, **PLAIN)
+    found = nm.explore(net, chip, pattern, executions=executions, phases=BOTH, **PLAIN)
     front, class_front = ({point_of(row) for row in rows} for rows in (found.front, found.class_front))
     assert found.gap.is_exact
     assert (front, class_front) == (brute.front, brute.class_front)
     for old, new in ((before.front, front), (before.class_front, class_front)):
         assert all(any(as_good(point, lost) for point in new) for lost in old)
-    event("gains" if front != before.front or class_front != before.class_front else "stays")
+    return (front, class_front) != (before.front, before.class_front)
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), (2, 2)], ids=str)
+def test_chains_of_unequal_length_gain(lengths, chip, brute_force, fronts_of, point_of):
+    """Each input has a chain of its own to the output, all sequential: the shorter one waits with the least phases."""
+    ways = [[f"I{k}", *(f"v{k}.{j}" for j in range(1, n)), "O"] for k, n in enumerate(lengths)]
+    net = of_ones([edge for way in ways for edge in pairwise(way)], ["O"])
+    pattern = nm.RolloutPattern.sequential(net)
+    gained = check(net, chip(), pattern, brute_force, fronts_of, point_of, ("pipelined",))
+    assert gained == (len(set(lengths)) > 1)
 
 
 @settings(max_examples=30, **QUIET)

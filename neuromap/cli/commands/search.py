@@ -1,0 +1,96 @@
+"""``neuromap search``: which network under which rollout is right most often, patterns and weights together."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from neuromap.cli.arguments.command import Given, command
+from neuromap.cli.arguments.options import AS_JSON, EVERY, LIMIT, NETWORK, SOURCES, check_destinations, chip_file_of
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
+from neuromap.errors import InputError
+from neuromap.options import option
+from neuromap.searcher.options import SearchOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap search examples/digits/deadline/untrained.toml --data digits --html search.html
+  neuromap search examples/digits/deadline/untrained.toml --data digits --deadline 3ms --max-cores 5 -o digits-search
+  neuromap search examples/digits/deadline/untrained.toml --data digits --budget 40 --epochs 40 --seeds 0,1 --json
+"""
+
+
+class TrainingFlags(Given[TrainingOptions]):
+    """Options of a full training; a search sees to seed and threads itself."""
+
+    _group: ClassVar = "training"
+    without = ("seed", "threads")
+    epochs: int = option(
+        "N  Epochs of a full training, of which the default budget is made.  [default: about 2,500 steps]",
+        100,
+        within=(1, 100_000),
+    )
+
+
+# what is not typed is chosen for the chip, as train --for does, and is none of the defaults of a plain training
+TrainingFlags.said = {name: replace(said, default=None, group="training") for name, said in TrainingFlags.said.items()}
+
+
+@command
+def search(
+    network: Path = NETWORK,
+    data: str | None = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's)."),
+    *,
+    asked: Given[SearchOptions],
+    flags: TrainingFlags,
+    hardware: Given[HardwareOptions],
+    limit: int | None = LIMIT,
+    html: str | None = option("FILE  Write curves, front and commands as one self-contained HTML page to this file."),
+    svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
+    csv: str | None = option("FILE  Write the curves as CSV to this file.", group="output"),
+    every: bool = EVERY,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Find which network under which rollout is right most often on a chip, by a deadline or at every moment.
+
+    One network is trained for each behaviour class, all from one set of weights, by successive halving under one budget
+    of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
+    where it was ended, whatever ended it. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    """
+    import neuromap as nm
+    from neuromap.datasets.sources import load_images
+    from neuromap.files.whole_file import write_all
+    from neuromap.render.value import form as made_form
+    from neuromap.searcher.forms import render_text
+    from neuromap.training.options.training_options import require_torch
+
+    if data is None:
+        raise InputError("--data: is missing; give labelled images, such as --data digits")
+    made, folder = asked.made(), asked.folder or f"{network.stem}-search"
+    flags.made()
+    hardware.made()
+    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip))}
+    check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
+    net = nm.load_network(network)
+    require_torch("search")
+    images = {part: load_images(data, part, limit=limit) for part in ("train", "validation", "test")}
+    training = {**flags.keywords, **hardware.keywords}
+    with progress_bar("search") as progress:
+        how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}
+        found = nm.search(net, images=images, **how)
+    called = shlex.join(["neuromap", *sys.argv[1:]])
+    forms = ((html, lambda: made_form(found, "html", called, data)), (svg, found.to_svg), (csv, found.to_csv))
+    written = [(path, make()) for path, make in forms if path is not None]
+    write_all(written)
+    if as_json:
+        sys.stdout.write(found.to_json())
+        return
+    console = text_console()
+    print_form(console, render_text(found, console.width, every=every))
+    for path in (folder, *(path for path, _ in written)):
+        print_written(console, path)

@@ -1,0 +1,157 @@
+"""The classes of a search: which ones, how they differ, and what times exclude before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuromap.arrays.array_types import Bools
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError, PatternError
+from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.schedules import Values, graph_of
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
+from neuromap.rollout.behaviour import behaviour_classes, class_key, count_behaviour_classes, count_valid
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.searcher.options import MOST_CLASSES
+
+_MOST_PATTERNS = 100_000
+"""Valid patterns that are listed to have all classes."""
+_OF_CLASS = 64
+"""Patterns drawn for every class of a sample."""
+_COMPARED = 256
+"""Patterns of a class that are held against those of another, to find its neighbour."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlace(Value):
+    """A behaviour class among those that are searched."""
+
+    number: int  # from 1 on, streaming's
+    patterns: tuple[RolloutPattern, ...]  # those that are known
+    neighbour: int | None  # number of the class from which fewest edges differ, of those before it
+    changed: tuple[EdgeKey, ...] = ()  # these edges
+
+    @property
+    def pattern(self) -> RolloutPattern:
+        """The one under which its network is trained: one with a name, else the one with most streaming edges."""
+        return self.patterns[0]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassList(Value):
+    """The classes of a search, each after its neighbour."""
+
+    places: tuple[ClassPlace, ...]
+    n_classes: int | None  # that the network has; ``None`` where they were not counted
+    is_complete: bool  # whether these are all
+
+
+def list_classes(network: Network, sample: int | None, seed: int) -> ClassList:
+    """List the behaviour classes of a network, or so many of them."""
+    n_classes = count_behaviour_classes(network)
+    n_valid = count_valid(network)
+    are_few = n_classes is not None and n_valid is not None and n_valid <= _MOST_PATTERNS
+    if are_few and n_classes is not None and n_classes <= max(MOST_CLASSES, sample or 0):
+        found = behaviour_classes(network)[:sample]
+        return ClassList(_in_turn(network, found), n_classes, len(found) == n_classes)
+    if sample is None:
+        many = "not counted, too many" if n_classes is None else f"{n_classes:,}"
+        raise InputError(
+            f"network {network.name}: has many behaviour classes ({many}), each with a network to train; give a sample "
+            f"(--sample {MOST_CLASSES})"
+        )
+    found = list(_grouped(_drawn(network, sample, seed)))[:sample]
+    return ClassList(_in_turn(network, found), n_classes, len(found) == n_classes)
+
+
+def _drawn(network: Network, sample: int, seed: int) -> Iterator[RolloutPattern]:
+    """Draw patterns around those that have names."""
+    names = ("streaming", "sequential", *network.patterns)
+    named = [pattern for name in names if (pattern := RolloutPattern.named(network, name)).is_valid]
+    yield from named
+    drawn = pattern_space(graph_of(network), named, ordered=0, listed=0, most_sampled=_OF_CLASS * sample, seed=seed)
+    assert drawn.sample is not None, "nothing is listed in full"
+    yield from (RolloutPattern(network, tuple(values)) for values in drawn.sample.tolist())
+
+
+def _grouped(patterns: Iterable[RolloutPattern]) -> Iterable[list[RolloutPattern]]:
+    groups: dict[tuple[int, ...], dict[tuple[int, ...], RolloutPattern]] = {}
+    for pattern in patterns:
+        groups.setdefault(class_key(pattern), {}).setdefault(pattern.values, pattern)
+    return (list(group.values()) for group in groups.values())
+
+
+def _in_turn(network: Network, classes: Sequence[Sequence[RolloutPattern]]) -> tuple[ClassPlace, ...]:
+    """Put every class after the one among those before it from which fewest edges differ."""
+    ordered = [_best_first(network, patterns) for patterns in classes]
+    values = [np.array([p.values for p in patterns[:_COMPARED]], np.uint8) for patterns in ordered]
+    places = [ClassPlace(1, ordered[0], None)]
+    taken, left = [0], list(range(1, len(ordered)))
+    while left:
+        distance, k, parent = min(
+            (_distance(values[k], values[t]), k, place) for k in left for place, t in enumerate(taken)
+        )
+        changed = _changed(values[k], values[taken[parent]], network)
+        assert len(changed) == distance
+        places.append(ClassPlace(k + 1, ordered[k], taken[parent] + 1, changed))
+        taken.append(k)
+        left.remove(k)
+    return tuple(places)
+
+
+def spread_out(places: Sequence[ClassPlace], most: int) -> list[ClassPlace]:
+    """Choose some classes that differ in many edges: the first, then always that which is farthest from all chosen."""
+    values = [np.array([p.values for p in place.patterns[:_COMPARED]], np.uint8) for place in places]
+    chosen, least = [0], np.array([_distance(values[0], other) for other in values])
+    while len(chosen) < min(most, len(places)):
+        chosen.append(int(least.argmax()))
+        least = np.minimum(least, [_distance(values[chosen[-1]], other) for other in values])
+    return [places[k] for k in sorted(chosen)]
+
+
+def _best_first(network: Network, patterns: Sequence[RolloutPattern]) -> tuple[RolloutPattern, ...]:
+    named: dict[tuple[int, ...], str] = {}
+    for name in ("streaming", "sequential", *network.patterns):
+        named.setdefault(RolloutPattern.named(network, name).values, name)
+    order = list(named)
+    told = [RolloutPattern(network, p.values, named.get(p.values, p.name)) for p in patterns]
+
+    def rank(pattern: RolloutPattern) -> tuple[int, int, tuple[int, ...]]:
+        place = order.index(pattern.values) if pattern.values in named else len(order)
+        return place, -sum(pattern.values), tuple(-r for r in pattern.values)
+
+    return tuple(sorted(told, key=rank))
+
+
+def _differences(one: Values, other: Values) -> Bools:
+    found: Bools = np.not_equal(one[:, None, :], other[None, :, :])
+    return found
+
+
+def _distance(one: Values, other: Values) -> int:
+    return int(_differences(one, other).sum(axis=2).min())
+
+
+def _changed(one: Values, other: Values, network: Network) -> tuple[EdgeKey, ...]:
+    differ = _differences(one, other)
+    counts = differ.sum(axis=2)
+    row, column = np.unravel_index(int(counts.argmin()), counts.shape)
+    return tuple(key for key, is_other in zip(network.edges, differ[row, column], strict=True) if is_other)
+
+
+def least_first_response(place: ClassPlace, executions: Sequence[str]) -> int | None:
+    """Give the update steps after which some pattern of the class answers first; ``None`` where none can be run."""
+    network, found = place.pattern.network, list[int]()
+    for pattern in place.patterns:
+        for execution in executions:
+            try:
+                rollout = Rollout(network, pattern, execution)
+            except PatternError:  # its cycles do not allow the period that was asked for
+                continue
+            found.append(min(rollout.first_response(name) for name in network.outputs))
+    return min(found, default=None)

@@ -1,0 +1,110 @@
+"""Successive halving: a budget of epochs shared out over rungs, and which classes stay after each.
+
+After the trunk, the training of the weights from which all start, every rung gives an equal part of what is left to the
+classes that are still in: epochs of a class grow as others drop out, and the budget is never exceeded. A class drops
+out only where all that it could be chosen for is beaten beyond a margin by another class at that rung.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from neuromap.arrays.array_types import Floats
+from neuromap.errors import InputError
+from neuromap.files.messages import counted
+
+SHARE = 5
+"""The default budget is that of all full trainings divided by it."""
+
+
+class Plan(NamedTuple):
+    """How a budget of epochs is shared out, for each seed."""
+
+    budget: int
+    trunk: int  # epochs of the weights from which all classes start
+    rungs: tuple[int, ...]  # epochs of every rung, for all classes together
+    full: int  # epochs of a full training; no rung gives a class more
+
+    def epochs(self, rung: int, n_live: int, left_over: int) -> int:
+        """Count the epochs of every class in a rung, with what earlier rungs have left over."""
+        return min(self.full, (self.rungs[rung] + left_over) // n_live)
+
+
+def default_budget(n_classes: int, full: int) -> int:
+    """Give the epochs that a search takes where nobody says: of one class those of a full training."""
+    return max(full if n_classes == 1 else full // 2, -(-n_classes * full // SHARE), _least(n_classes))
+
+
+def _n_rungs(n_classes: int) -> int:
+    return max(1, math.ceil(math.log2(n_classes) / 2))
+
+
+def _least(n_classes: int) -> int:
+    """Give the epochs with which no class is left without one in any rung, and the trunk has one."""
+    return 1 + _n_rungs(n_classes) * n_classes
+
+
+def full_plan(n_classes: int, full: int) -> Plan:
+    """Plan to train every class fully."""
+    return Plan(n_classes * full, 0, (n_classes * full,), full)
+
+
+def plan_of(budget: int, n_classes: int, full: int) -> Plan:
+    """Share a budget out: most of it for the trunk, but no more than a full training; the rest equally over rungs."""
+    n_rungs, least = _n_rungs(n_classes), _least(n_classes)
+    if budget < least:
+        raise InputError(
+            f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')} take {least} epochs or "
+            "more; give as many, or search fewer classes (--sample)"
+        )
+    trunk = max(1, min(full, 3 * budget // 5, budget - n_rungs * n_classes))
+    each, more = divmod(budget - trunk, n_rungs)
+    return Plan(budget, trunk, tuple(each + (more if k == n_rungs - 1 else 0) for k in range(n_rungs)), full)
+
+
+class Standing(NamedTuple):
+    """What a class can be chosen for at a rung: its rows at every moment."""
+
+    accuracy: Floats  # (rows, moments); NaN where a row has no answer yet
+    costs: Floats  # (rows, costs), less is better
+
+
+def standard_error(accuracy: float, n_images: int) -> float:
+    """Give the standard error of an accuracy on so many images, of one that is surely neither 0 nor 1."""
+    part = min(max(accuracy, 1 / (n_images + 1)), n_images / (n_images + 1))
+    return math.sqrt(part * (1 - part) / n_images)
+
+
+def beaten_by(standings: Sequence[Standing], margin: float, n_images: int) -> list[int | None]:
+    """Name for every class another one that beats it last, where all its rows are beaten at all moments."""
+    # margin: in standard errors of the accuracy that is beaten
+    return [_beaten(k, standings, margin, n_images) for k in range(len(standings))]
+
+
+def _beaten(k: int, standings: Sequence[Standing], margin: float, n_images: int) -> int | None:
+    mine, found = standings[k], None
+    for row, costs in zip(mine.accuracy, mine.costs, strict=True):
+        for moment in np.flatnonzero(np.isfinite(row)):
+            wanted = row[moment] + margin * standard_error(float(row[moment]), n_images)
+            found = next(
+                (
+                    other
+                    for other, its in enumerate(standings)
+                    if other != k and _some(its, int(moment), wanted, float(row[moment]), costs)
+                ),
+                None,
+            )
+            if found is None:
+                return None
+    return found
+
+
+def _some(its: Standing, moment: int, wanted: float, above: float, costs: Floats) -> bool:
+    accuracy = its.accuracy[:, moment]
+    with np.errstate(invalid="ignore"):
+        better = (accuracy >= wanted) & (accuracy > above)
+    return bool((better & (its.costs <= costs).all(axis=1)).any())

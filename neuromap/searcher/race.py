@@ -1,0 +1,579 @@
+"""``search``: classes trained by successive halving, their rollouts mapped, and each point held against its model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from neuromap.accuracy.measure import MOST_FRAMES, accuracy_on_chip
+from neuromap.arrays.array_types import Floats
+from neuromap.datasets.tracks import ImageSet
+from neuromap.errors import DoesNotFitError, InputError
+from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.explore import explore
+from neuromap.explorer.search.front import front_of
+from neuromap.explorer.search.measurements import options_of
+from neuromap.files.argument_checks import needs
+from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.network.build import require_frames
+from neuromap.network.network import Network
+from neuromap.options import keywords_of
+from neuromap.render.quantities import with_unit
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out
+from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, full_plan, plan_of
+from neuromap.searcher.options import SearchOptions
+from neuromap.searcher.result import AccuracyAt, ClassStatus, Search, SearchedClass, SearchPoint
+from neuromap.searcher.rung import (
+    TRAININGS,
+    Rung,
+    RungSetting,
+    Trainings,
+    accuracy_by_model,
+    agrees_with_model,
+    claim_folder,
+    first_images,
+)
+from neuromap.training.network_training import require_parts
+from neuromap.training.options.node_settings import choose_for_chip
+from neuromap.training.options.training_options import HardwareOptions, chosen_options, require_torch
+
+_AGAIN = 0.5
+"""Learning rate of a training that starts from weights, as a part of that of the training before."""
+TOGETHER = 8
+"""Classes under which the trunk is trained in turn, at most."""
+_MOST_MOMENTS, _FRAMES = 8, 4
+"""Without a deadline: moments at which classes are compared, and frames of every row that they cover."""
+_OF_PLAN = {"epochs", "learning_rate", "seed"}
+"""Options of training that differ from rung to rung."""
+
+
+@keywords_of(SearchOptions)
+def search(network: Network, asked: SearchOptions) -> Search:
+    """Search patterns and weights together: one network for each behaviour class, trained by successive halving.
+
+    Weights have equal shapes under every pattern, so all classes start from one set of them, the trunk, that is trained
+    under several classes in turn. A budget of epochs is shared out over rungs; after each, classes are dropped that
+    another beats beyond the margin in all they could be chosen for. Rollouts of the classes that stay are mapped and
+    verified as :func:`neuromap.explore` does, and each point of the front is run on all images.
+
+    Parameters
+    ----------
+    network : Network
+        With shapes; weights are not needed, and not used.
+    chip : chip
+        Name of a packaged chip, chip file, or chip.
+    images : mapping of str to ImageSet
+        ``"train"`` and ``"validation"``; if ``"test"`` is there, points are run on it, else on validation.
+    deadline : float, optional
+        Seconds from stimulus onset. Without one rollouts are compared at every moment at which an answer may come, and
+        the front has all that are best at some of them.
+    max_cores : int, optional
+        Cores, at most.
+    objectives : sequence of str
+        What is weighed against accuracy: ``"cores"``, ``"energy"``, and times as :func:`neuromap.explore` calls them.
+    executions : sequence of str
+        As there.
+    budget : int, optional
+        Epochs of all trainings together, for each seed. By default a fifth of what full trainings of all classes take.
+    full : bool
+        Whether every class is trained fully instead, from drawn weights, and none is dropped: what a search is measured
+        against.
+    seeds : sequence of int
+        Of trainings. Of several, classes are compared by their means, and the network of the best one is kept.
+    sample : int, optional
+        How many classes are searched, of a network that has many.
+    margin : float
+        Standard errors of an accuracy by which it must be beaten.
+    training : mapping of str to Any, optional
+        Options of training and of training for a chip, as :func:`neuromap.training.train_for_chip` takes them;
+        ``epochs`` are those of a full training.
+    folder : str or path, optional
+        Where trainings, mapped rows and networks are kept; a search that was killed goes on with them.
+    processes : int
+        Trainings and mappings at the same time; a script that asks for more than one needs
+        ``if __name__ == "__main__"``. The result is the same for every number.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster, whose workers train and map instead.
+    progress : callable
+        ``progress(text, epochs done, epochs)``.
+
+    Returns
+    -------
+    Search
+        The front, and what became of every class.
+
+    Raises
+    ------
+    InputError
+        If images, options and network do not fit each other, the deadline is before any response, the network has too
+        many classes, or the folder is of another search.
+    DoesNotFitError
+        If nothing fits the chip, or keeps the limit on cores.
+    NotSupportedError
+        If PyTorch is not installed, or a cluster is asked for and Dask is not.
+    TrainingError
+        If a loss is no number.
+    NeuromapError
+        If workers cannot be had; what was done is kept in the folder.
+    """
+    needs("search", network, Network)
+    require_frames(network, "search", "its one rollout is streaming, a frame a tick")
+    require_torch("search")
+    images = _images(asked)
+    chip, training = load_chip(asked.chip), dict(asked.training or {})
+    named = {f.name: training[f.name] for f in fields(HardwareOptions) if f.name in training}
+    chosen = choose_for_chip(network, chip, images["train"], HardwareOptions(**named)).network
+    size, shape = len(images["train"].images), images["train"].shape
+    full, *_ = chosen_options(training, size, shape, 1, graded=chosen.is_graded)
+    listed = list_classes(network, asked.sample, asked.seeds[0])
+    entrants = _entrants(listed.places, asked, chip)
+    n_live = sum(one.is_live for one in entrants)
+    budget = default_budget(n_live, full.epochs) if asked.budget is None else asked.budget
+    plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs)
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(TemporaryDirectory()) if asked.folder is None else asked.folder)
+        held = {"train": images["train"], "validation": first_images(images["validation"])}
+        rest = {name: value for name, value in training.items() if name not in _OF_PLAN}
+        setting = RungSetting(network, chip, held, rest, folder / TRAININGS)
+        digest = claim_folder(folder, setting, images)
+        race = _Race(entrants, asked, chip, folder, images, plan, full.learning_rate, digest)
+        with Trainings(setting, asked.workers, race.tell) as trainings:
+            race.run(trainings)
+        points = race.points()
+        found = Search(
+            network=network.name,
+            chip=chip.name,
+            data=images["train"].name,
+            deadline=asked.deadline,
+            moments=race.moments,
+            max_cores=asked.max_cores,
+            objectives=tuple(one.title for one in race.costs),
+            seeds=tuple(asked.seeds),
+            n_images=len(images["validation"].images),
+            n_classes=listed.n_classes,
+            budget=plan.budget,
+            spent=race.spent,
+            full_epochs=full.epochs,
+            margin=asked.margin,
+            points=points,
+            classes=tuple(race.described(one) for one in sorted(entrants, key=lambda one: one.place.number)),
+            is_exact=all(one.explored.gap.is_exact for one in race.live if one.explored is not None),
+            folder="" if asked.folder is None else str(folder),
+        )
+        if asked.folder is not None:
+            write_whole(folder / "search.json", found.to_json())
+    return found
+
+
+def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
+    if asked.images is None:
+        raise InputError("search: no images are given; give images with train and validation (--data SOURCE)")
+    require_parts(asked.images)
+    for part in ("train", "validation"):
+        if part not in asked.images:
+            raise InputError(
+                f"search: images have no part {part}; classes are trained on train, compared on validation"
+            )
+        needs(f"search: images, {part}", asked.images[part], ImageSet)
+    return asked.images
+
+
+# Who is in the race: the classes, and what is known of each.
+
+
+@dataclass(eq=False)
+class _Entrant:
+    """A class in the race."""
+
+    place: ClassPlace
+    status: ClassStatus = "trained"
+    why: str = ""
+    epochs: int = 0
+    rungs: dict[int, Rung] = field(default_factory=dict)  # the last ones, by seed
+    networks: dict[int, Network] = field(default_factory=dict)
+    explored: Exploration | None = None  # of its patterns, as mapped last
+    rows: list[ExploredRow] = field(default_factory=list)  # those of its patterns that no other one beats
+    accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
+
+    @property
+    def is_live(self) -> bool:
+        return self.status == "trained"
+
+    @property
+    def name(self) -> str:
+        pattern = self.place.pattern
+        return pattern.name or pattern.digits
+
+    def leave(self, status: ClassStatus, why: str) -> None:
+        self.status, self.why = status, why
+
+    def mean(self) -> Floats:
+        """Accuracies of its rows, means over the seeds."""
+        found: Floats = np.mean(list(self.accuracy.values()), axis=0)
+        return found
+
+    def best(self) -> tuple[list[float | None], list[float | None]]:
+        """Mean and spread of its best row at every moment."""
+        means, spreads = list[float | None](), list[float | None]()
+        for k, column in enumerate(self.mean().T if self.accuracy else ()):
+            is_known = np.isfinite(column).any()
+            row = int(np.nanargmax(column)) if is_known else 0
+            each = [float(found[row, k]) for found in self.accuracy.values()]
+            means.append(fmean(each) if is_known else None)
+            spreads.append(stdev(each) if is_known and len(each) > 1 else None)
+        return means, spreads
+
+    def best_seed(self) -> int:
+        """Give the seed whose network is kept: the most accurate over all rows and moments."""
+        return max(self.accuracy, key=lambda seed: (float(np.nan_to_num(self.accuracy[seed]).mean()), -seed))
+
+
+def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec) -> list[_Entrant]:
+    """Enter all classes, but for those whose times no training can mend."""
+    found, earliest = [_Entrant(place) for place in places], list[float]()
+    if asked.deadline is None or chip.is_timed:  # how long timed ticks last is known when rows are mapped
+        return found
+    for one in found:
+        steps = least_first_response(one.place, asked.executions)
+        if steps is None:
+            one.leave("excluded", _NOT_ALLOWED)
+            continue
+        earliest.append(steps * chip.tick_seconds)
+        if earliest[-1] > asked.deadline * (1 + 1e-9):
+            least = with_unit(earliest[-1], "s")
+            one.leave("excluded", f"answers after {least} at the earliest, whatever its weights")
+    if not any(one.is_live for one in found):
+        raise _too_early(asked.deadline, earliest) if earliest else DoesNotFitError(f"search: {_NOT_ALLOWED}")
+    return found
+
+
+_NOT_ALLOWED = "no execution that is asked for allows its cycles"
+
+
+def _too_early(deadline: float, earliest: Iterable[float]) -> InputError:
+    wanted, least = with_unit(deadline, "s"), with_unit(min(earliest), "s")
+    return InputError(
+        f"deadline {wanted}: is before the first response of every rollout, {least} at the earliest; give {least} or "
+        "more"
+    )
+
+
+class _Race:
+    """Rungs, one after the other, and what is decided between them; then the front."""
+
+    def __init__(
+        self,
+        entrants: Sequence[_Entrant],
+        asked: SearchOptions,
+        chip: ChipSpec,
+        folder: Path,
+        images: Mapping[str, ImageSet],
+        plan: Plan,
+        learning_rate: float,
+        digest: str,
+    ) -> None:
+        self._entrants, self._asked, self._chip, self._folder = entrants, asked, chip, folder
+        self._images, self._plan, self._rate, self._digest = images, plan, learning_rate, digest
+        self.costs = asked.costs if asked.max_cores is None or CORES in asked.costs else (CORES, *asked.costs)
+        self.moments: tuple[float, ...] = ()
+        self.spent = 0
+        self._tolerance = 0.0
+        self._told = 0
+        self._trunk: dict[int, Rung] = {}
+
+    @property
+    def live(self) -> list[_Entrant]:
+        return [one for one in self._entrants if one.is_live]
+
+    def tell(self, rung: Rung) -> None:
+        self._told += rung.epochs
+        self._asked.progress("training", self._told, self._plan.budget * len(self._asked.seeds))
+
+    # training
+
+    def run(self, trainings: Trainings) -> None:
+        """Train the trunk, then in rungs the classes that are still in; map them with the weights they end with."""
+        if self._asked.full:
+            self._train(trainings, self.live, self._plan.full)
+        else:
+            self._run_rungs(trainings)
+        self._map({one: one.networks[self._asked.seeds[0]] for one in self.live})
+        if not self.moments:
+            self.moments = self._moments()
+        self._measure()
+        kept = {one: one.networks[one.best_seed()] for one in self.live if one.best_seed() != self._asked.seeds[0]}
+        if kept:  # of several seeds the best one, whose rows may take other cores
+            self._map(kept)
+            self._measure()
+
+    def _run_rungs(self, trainings: Trainings) -> None:
+        trunk = self._train_trunk(trainings)
+        self._map(dict.fromkeys(self.live, trunk), verify=False)
+        self.moments = self._moments()
+        self._drop_late()
+        left_over = 0
+        for number, all_epochs in enumerate(self._plan.rungs):
+            live = self.live
+            epochs = self._plan.epochs(number, len(live), left_over)
+            left_over += all_epochs - epochs * len(live)
+            if epochs:
+                self._train(trainings, live, epochs)
+            if len(live) > 1:
+                self._measure()
+                self._drop(number)
+
+    def _train_trunk(self, trainings: Trainings) -> Network:
+        """Train the weights from which all classes start: under several of them in turn, as different as there are."""
+        together = spread_out([one.place for one in self.live], TOGETHER)
+        patterns = tuple(place.pattern.values for place in together)
+        epochs = self._plan.trunk
+        for seed in self._asked.seeds:
+            self._trunk[seed] = Rung(patterns, seed, 0, epochs, self._rate, self._digest, is_trunk=True)
+        self.spent += epochs
+        return trainings.train(self._trunk, {})[self._asked.seeds[0]]
+
+    def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int) -> None:
+        """Train classes on from where they are."""
+        rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
+        for one in entrants:
+            for seed in self._asked.seeds:
+                key = one.place.number, seed
+                start = one.rungs.get(seed, self._trunk.get(seed))
+                number = 0 if start is None else start.number + 1
+                rate = self._rate * _AGAIN**number
+                lineage = self._digest if start is None else start.name
+                rungs[key] = one.rungs[seed] = Rung((one.place.pattern.values,), seed, number, epochs, rate, lineage)
+                if start is not None:
+                    starts[key] = start
+        trained = trainings.train(rungs, starts)
+        for one in entrants:
+            one.networks = {seed: trained[one.place.number, seed] for seed in self._asked.seeds}
+            one.epochs += epochs
+        self.spent += epochs * len(entrants)
+
+    # what is known of the classes
+
+    def _map(self, networks: Mapping[_Entrant, Network], *, verify: bool = True) -> None:
+        """Map the rollouts of classes with some weights: their times, cores and energy."""
+        most, workers = self._asked.max_cores, self._asked.workers
+        refusals = list[str]()
+        for one, network in networks.items():
+            found = explore(
+                network,
+                self._chip,
+                RolloutPattern(network, one.place.pattern.values, one.place.pattern.name),
+                within="class",
+                executions=self._asked.executions,
+                objectives=["times", *(cost.title for cost in self.costs)],
+                verify=verify,
+                store=self._folder / "rows.sqlite",
+                processes=workers.processes,
+                scheduler=workers.scheduler,
+            )
+            mapped = [row for row in found.rows if row.on_class_front]
+            one.rows = [row for row in mapped if most is None or (row.cores or 0) <= most]
+            one.explored = found
+            if ENERGY in self.costs:
+                self._tolerance = max(self._tolerance, found.energy_tolerance)
+            if not mapped:
+                refusals.append(most_frequent_refusal(row.message for row in found.rows) or _NOT_ALLOWED)
+                one.leave("does not fit", refusals[-1])
+            elif not one.rows:
+                least = min(row.cores or 0 for row in mapped)
+                refusals.append(f"takes {counted(least, 'core')}, with max_cores {most}; give {least} or more")
+                one.leave(
+                    "dropped", refusals[-1] if verify else f"{refusals[-1]}, with the weights that it starts from"
+                )
+        if not self.live:
+            raise DoesNotFitError(f"search: no rollout is left: {most_frequent_refusal(refusals)}")
+
+    def _moments(self) -> tuple[float, ...]:
+        """Give the deadline, or moments at which frames are known, as far as every class has some."""
+        if self._asked.deadline is not None:
+            return (float(self._asked.deadline),)
+        spans = [[(row.first_response_seconds, 1 / row.sampling_frequency_hz) for row in one.rows] for one in self.live]
+        first = min(first for rows in spans for first, _ in rows)
+        last = max(min(first + (_FRAMES - 1) * period for first, period in rows) for rows in spans)
+        if self._chip.is_timed:  # as weights change, so do times
+            return tuple(float(f"{at:.3g}") for at in np.geomspace(1.1 * first, 1.1 * last, _MOST_MOMENTS))
+        every = sorted({float(f"{a + k * b:.12g}") for rows in spans for a, b in rows for k in range(_FRAMES)})
+        every = [moment for moment in every if moment <= last * (1 + 1e-9)]
+        chosen = np.unique(np.linspace(0, len(every) - 1, min(_MOST_MOMENTS, len(every))).round().astype(int))
+        return tuple(every[k] for k in chosen)
+
+    def _drop_late(self) -> None:
+        """Drop classes none of whose rows answers by the last moment, where ticks are timed."""
+        last, answers = self.moments[-1], dict[_Entrant, float]()
+        for one in self.live:
+            answers[one] = min(row.first_response_seconds for row in one.rows)
+            if answers[one] > last * (1 + 1e-9):
+                one.leave(
+                    "dropped", f"answers after {with_unit(answers[one], 's')}, with the weights that it starts from"
+                )
+        if not self.live:
+            raise _too_early(last, answers.values())
+
+    def _measure(self) -> None:
+        """Measure the accuracy of all rows of the classes that are still in, at all moments."""
+        for one in self.live:
+            one.accuracy = {seed: self._accuracy_of(one, network) for seed, network in one.networks.items()}
+
+    def _accuracy_of(self, one: _Entrant, network: Network) -> Floats:
+        known = dict[tuple[int, ...], Floats]()
+        found = np.full((len(one.rows), len(self.moments)), math.nan)
+        most = {row.candidate.values: max(1, _frames_by(row, self.moments[-1])) for row in one.rows[::-1]}
+        for row in one.rows:
+            values = row.candidate.values
+            most[values] = max(most[values], _frames_by(row, self.moments[-1]))
+        for k, row in enumerate(one.rows):
+            values = row.candidate.values
+            if values not in known:
+                known[values] = accuracy_by_model(network, values, self._images["validation"], most[values])
+            for m, moment in enumerate(self.moments):
+                if n := _frames_by(row, moment):
+                    found[k, m] = known[values][n - 1]
+        return found
+
+    def _drop(self, rung: int) -> None:
+        """Drop the classes that are beaten in all they could be chosen for."""
+        live = self.live
+        standings = [Standing(one.mean(), np.array([self._cost(row) for row in one.rows])) for one in live]
+        margin, n_images = self._asked.margin, len(self._images["validation"].images)
+        for one, better in zip(live, beaten_by(standings, margin, n_images), strict=True):
+            if better is not None:
+                one.leave("dropped", f"after rung {rung + 1}: beaten by {live[better].name} by more than the margin")
+
+    def _cost(self, row: ExploredRow) -> list[float]:
+        values = [(one, getattr(row, one.name)) for one in self.costs]
+        return [one.sign * value if value is not None else 0.0 for one, value in values]
+
+    def described(self, one: _Entrant) -> SearchedClass:
+        """Say what became of a class."""
+        means, spreads = one.best()
+        nothing = [None] * len(self.moments)
+        return SearchedClass(
+            number=one.place.number,
+            pattern=one.name,
+            n_patterns=len(one.place.patterns),
+            status=one.status,
+            why=one.why,
+            neighbour=one.place.neighbour,
+            changed=tuple(f"{u} -> {v}" for u, v in one.place.changed),
+            epochs=one.epochs,
+            accuracy=tuple(means or nothing),
+            spread=tuple(spreads or nothing),
+        )
+
+    # the front
+
+    def points(self) -> tuple[SearchPoint, ...]:
+        """Give the rows that are on the front at some moment, and run them on all images."""
+        best_at, rows = dict[tuple[int, int], list[float]](), list[tuple[_Entrant, int]]()
+        for m, moment in enumerate(self.moments):
+            for place in self._front(m):
+                if place not in rows:
+                    rows.append(place)
+                best_at.setdefault((place[0].place.number, place[1]), []).append(moment)
+        if not rows:  # ticks last longer with the weights that they ended with
+            raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
+        points, files = list[SearchPoint](), dict[int, str]()
+        for one, k in rows:
+            number = one.place.number
+            if number not in files:
+                files[number] = self._saved(one)
+            before = points[-1].values if points else (1,) * len(one.place.pattern.values)
+            points.append(self._point(one, k, tuple(best_at[number, k]), before, files[number]))
+        return tuple(points)
+
+    def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
+        """Give the rows on the front at a moment; of those that are equal in all objectives the earliest one."""
+        places, figures = list[tuple[_Entrant, int]](), list[list[float]]()
+        for one in self.live:
+            accuracy = one.accuracy[one.best_seed()]
+            for k, row in enumerate(one.rows):
+                if not math.isnan(accuracy[k, moment]):
+                    places.append((one, k))
+                    figures.append([1 - float(accuracy[k, moment]), *self._cost(row)])
+        kept = dict[tuple[float, ...], tuple[_Entrant, int]]()
+        on_front = [n for n, is_on in enumerate(front_of(figures, self._tolerance)) if is_on]
+        for n in sorted(on_front, key=lambda n: [_rank(places[n][0].rows[places[n][1]], axis) for axis in OBJECTIVES]):
+            kept.setdefault(tuple(figures[n]), places[n])
+        return list(kept.values())
+
+    def _saved(self, one: _Entrant) -> str:
+        """Write the network of a class; empty where nothing is kept."""
+        if self._asked.folder is None:
+            return ""
+        name = one.place.pattern.name or ""
+        stem = name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
+        one.networks[one.best_seed()].save(self._folder / f"{stem}.toml")
+        return str(self._folder / f"{stem}.toml")
+
+    def _point(
+        self, one: _Entrant, k: int, best_at: tuple[float, ...], before: tuple[int, ...], file: str
+    ) -> SearchPoint:
+        row, seed = one.rows[k], one.best_seed()
+        network, values = one.networks[seed], row.candidate.values
+        assert one.explored is not None, "its rows are of it"
+        rollout = Rollout(network, RolloutPattern(network, values, row.pattern), row.candidate.execution)
+        mapped = map_with_stages(rollout, self._chip, options_of(row.candidate).meant_for(self._chip))
+        part = "test" if "test" in self._images else "validation"
+        shown, n_frames = self._images[part], max(1, _frames_by(row, self.moments[-1]))
+        on_chip = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1).frames
+        tick, chip = self._chip.tick_seconds, self._asked.chip
+        edges = zip(network.edges, values, before, strict=True)
+        curve = zip(self.moments, one.accuracy[seed][k].tolist(), strict=True)
+        return SearchPoint(
+            pattern=row.pattern,
+            execution=row.candidate.execution,
+            values=values,
+            behaviour_class=one.place.number,
+            changed=tuple(f"{u} -> {v}" for (u, v), mine, its in edges if mine != its),
+            cores=row.cores or 0,
+            energy_joules=row.energy_joules if ENERGY in self.costs else None,
+            first_response_seconds=row.first_response_seconds,
+            sampling_frequency_hz=row.sampling_frequency_hz,
+            curve=tuple(AccuracyAt(at, accuracy) for at, accuracy in curve if not math.isnan(accuracy)),
+            best_at=best_at,
+            part=part,
+            n_images=len(shown.images),
+            on_chip=tuple(AccuracyAt(f.tick * tick if f.seconds is None else f.seconds, f.accuracy) for f in on_chip),
+            agrees=agrees_with_model(mapped.rollout, mapped.program, shown, n_frames),
+            verified=row.verified,
+            proven=row.proven,
+            seed=seed,
+            epochs=one.epochs,
+            file=file,
+            map_command=map_command(
+                one.explored, row, file or "NET", None if isinstance(chip, ChipSpec) else {self._chip.name: [str(chip)]}
+            ),
+            network=network,
+        )
+
+
+def _frames_by(row: ExploredRow, seconds: float) -> int:
+    """Count the output frames of a row that are known at a moment."""
+    left = seconds * (1 + 1e-9) - row.first_response_seconds
+    return 0 if left < 0 else min(MOST_FRAMES, math.floor(left * row.sampling_frequency_hz * (1 + 1e-9)) + 1)
+
+
+def _rank(row: ExploredRow, objective: Objective) -> float:
+    value = getattr(row, objective.name)
+    return math.inf if value is None else float(objective.sign * value)

@@ -1,0 +1,257 @@
+"""One rung of one class: a training that starts from the weights of another, kept as its checkpoint; and its accuracy.
+
+A checkpoint is named by all that it depends on, the line of trainings before it included; so the same search takes up
+what is there, also a rung that was killed between two epochs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.accuracy.accuracy import decide
+from neuromap.accuracy.measure import ImageFrames
+from neuromap.datasets.tracks import ImageSet
+from neuromap.errors import InputError
+from neuromap.experiments.experiment_run import epochs_done
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.jobs.ahead import not_failed, not_lost
+from neuromap.jobs.results_file import fingerprint_of_chip
+from neuromap.jobs.runners import Workers, job_runner
+from neuromap.network.network import Network
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.run.simulate_batch import simulate_batch
+from neuromap.training.chip_training import train_for_chip
+from neuromap.training.network_training import network_digest
+
+Key = TypeVar("Key", bound=Hashable)
+_ASKED = "asked.json"
+_FORMAT = "neuromap search folder 1"
+_LOOKED_AT = 64
+TRAININGS = "trainings"
+"""Folder of the checkpoints, in that of the search."""
+
+
+class RungSetting(NamedTuple):
+    """What all rungs of a search have in common."""
+
+    network: Network
+    chip: ChipSpec
+    images: Mapping[str, ImageSet]  # "train" and "validation"
+    training: Mapping[str, Any]
+    folder: Path | None  # of checkpoints; ``None`` where workers share no disk, and checkpoints travel
+
+
+class Rung(NamedTuple):
+    """A training: under which pattern, how long, from which weights."""
+
+    patterns: tuple[tuple[int, ...], ...]  # R of every edge; of several patterns steps take them in turn
+    seed: int
+    number: int  # of trainings before it
+    epochs: int
+    learning_rate: float
+    lineage: str  # digest of what the weights at its start depend on
+    is_trunk: bool = False  # whether others start from it: then its learning rate stays, and the rest comes after it
+
+    @property
+    def name(self) -> str:
+        """Name of its checkpoint, without the suffix."""
+        return sha256(repr(("neuromap rung 1", *self)).encode()).hexdigest()[:24]
+
+    @property
+    def file(self) -> str:
+        """Name of its checkpoint."""
+        return f"{self.name}.safetensors"
+
+
+class RungJob(NamedTuple):
+    """A rung that a worker does."""
+
+    rung: Rung
+    start: str | None  # checkpoint of another rung
+    start_bytes: bytes | None = None  # the same, where it travels
+
+
+class TrainedRung(NamedTuple):
+    """What came of a rung."""
+
+    network: Network
+    checkpoint: bytes | None = None  # where it travels
+
+
+def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
+    """Do a rung, or take up its checkpoint."""
+    if setting.folder is not None:
+        return _trained(setting, job, setting.folder)
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        if job.start is not None and job.start_bytes is not None:
+            (place / job.start).write_bytes(job.start_bytes)
+        found = _trained(setting, job, place)
+        return found._replace(checkpoint=(place / job.rung.file).read_bytes())
+
+
+def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
+    rung, network = job.rung, setting.network
+    asked = {"epochs": rung.epochs, "seed": _seed(rung), "threads": 1, "learning_rate": rung.learning_rate}
+    start = None if job.start is None else folder / job.start
+    rollouts = [Rollout(network, RolloutPattern(network, values)) for values in rung.patterns]
+    options = {**setting.training, **asked, **({"schedule": "decay"} if rung.is_trunk else {})}
+    made = train_for_chip(rollouts, setting.chip, setting.images, options, None, folder / rung.file, start=start)
+    return TrainedRung(made.network)
+
+
+def _seed(rung: Rung) -> int:
+    """Draw images in another order in every rung."""
+    return rung.seed if not rung.number else int(np.random.SeedSequence([rung.seed, rung.number]).generate_state(1)[0])
+
+
+class Trainings:
+    """Does rungs, each after the one whose weights it starts from; a context manager."""
+
+    # tell: called with every rung that is done, in the order in which they end
+
+    def __init__(self, setting: RungSetting, workers: Workers, tell: Callable[[Rung], object]) -> None:
+        assert setting.folder is not None, "a search has a folder, if only for as long as it takes"
+        self._here, self._folder, self._tell = setting, setting.folder, tell
+        self._travels = workers.scheduler is not None
+        shared = setting._replace(folder=None) if self._travels else setting
+        self._runner = job_runner(train_rung, shared, workers, "search")
+        self._open = ExitStack()
+
+    def __enter__(self) -> Trainings:
+        self._open.enter_context(self._runner)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._open.close()
+
+    def train(self, rungs: Mapping[Key, Rung], starts: Mapping[Key, Rung]) -> dict[Key, Network]:
+        """Do some rungs; ``starts`` are those whose weights they start from, done before or among them."""
+        found: dict[Key, Network] = {}
+        waiting, under_way = dict(rungs), dict[str, Key]()
+        while waiting or under_way:
+            unfinished = {rungs[key].name for key in (*waiting, *under_way.values())}
+            ready = [key for key in waiting if key not in starts or starts[key].name not in unfinished]
+            for key in ready:
+                rung = waiting.pop(key)
+                job = self._job(rung, starts.get(key))
+                if self._travels and epochs_done(self._folder / rung.file) == rung.epochs:
+                    found[key] = train_rung(self._here, job._replace(start_bytes=None)).network
+                    self._tell(rung)
+                else:
+                    under_way[rung.name] = key
+                    self._runner.give(job)
+            for ended in self._runner.next_done() if under_way else ():
+                rung, result = ended.job.rung, not_lost(not_failed(ended.result))
+                if result.checkpoint is not None:
+                    write_whole(self._folder / rung.file, result.checkpoint)
+                found[under_way.pop(rung.name)] = result.network
+                self._tell(rung)
+        return found
+
+    def _job(self, rung: Rung, start: Rung | None) -> RungJob:
+        if start is None:
+            return RungJob(rung, None)
+        return RungJob(rung, start.file, (self._folder / start.file).read_bytes() if self._travels else None)
+
+
+def first_images(images: ImageSet) -> ImageSet:
+    """Give the images that a training looks at after every epoch, to tell a stall: a search measures for itself."""
+    few = slice(_LOOKED_AT)
+    tracks = None if images.tracks is None else images.tracks[few]
+    return replace(images, images=images.images[few], labels=images.labels[few], tracks=tracks)
+
+
+def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
+    """Make a folder that of this search, or refuse one that is of another; give the digest of what is trained."""
+    asked = {
+        "network": f"{setting.network.name} {network_digest(setting.network)}",
+        "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
+        "data": f"{images['train'].name} {_digest_of(images)}",
+        "training": json.dumps(dict(setting.training), sort_keys=True),
+    }
+    text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
+    file = folder / _ASKED
+    try:
+        (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
+        known = file.read_text(encoding="utf-8") if file.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise InputError(f"folder {folder}: cannot be used ({reason}); name another one") from None
+    if known is None:
+        write_whole(file, text)
+    elif known != text:
+        raise InputError(f"folder {folder}: {_told(known, asked)}; name another folder")
+    return sha256(text.encode()).hexdigest()
+
+
+def _told(known: str, asked: Mapping[str, str]) -> str:
+    try:
+        found = json.loads(known)
+        if found["format"] != _FORMAT:
+            raise ValueError
+        name = next(name for name in asked if found[name] != asked[name])
+        return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
+        return f"its {_ASKED} is none of a search"
+
+
+def _digest_of(images: Mapping[str, ImageSet]) -> str:
+    found = sha256()
+    for part in ("train", "validation"):
+        for array in (images[part].images, images[part].labels):
+            found.update(repr(array.shape).encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+# How often a network is right: by PyTorch, on the very frames that a chip is shown.
+
+
+def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray[np.int64]:
+    """Give the class that the model names for every image in every frame from the first response on."""
+    # shapes: returns (images, n_frames)
+    import torch
+
+    from neuromap.training.torch.measure_frames import class_scores
+    from neuromap.training.torch.rollout_model import NetworkModel
+
+    shown, model = ImageFrames.of(rollout, images, n_frames, 0), NetworkModel(rollout.network)
+    name = shown.encoding.node
+    shape = rollout.network.nodes[name].shape or (1, 1, rollout.network.nodes[name].size)
+    found = []
+    with torch.no_grad():
+        for portion in shown.portions():
+            frames = torch.from_numpy(np.ascontiguousarray(portion[name].swapaxes(0, 1), dtype=np.float32))
+            values = model.window(rollout.pattern, {name: frames.unflatten(-1, shape)})[shown.output]
+            found.append(class_scores(values[shown.first :], len(images.classes)).argmax(-1).numpy().T)
+    return np.concatenate(found)
+
+
+def accuracy_by_model(
+    network: Network, values: tuple[int, ...], images: ImageSet, n_frames: int
+) -> NDArray[np.float64]:
+    """Give the accuracy of every frame: that of :func:`neuromap.accuracy.accuracy_of_reference`, sooner."""
+    named = named_by_model(Rollout(network, RolloutPattern(network, values)), images, n_frames)
+    right: NDArray[np.float64] = (named == images.labels[:, np.newaxis]).mean(axis=0)
+    return right
+
+
+def agrees_with_model(rollout: Rollout, program: ChipProgram, images: ImageSet, n_frames: int) -> bool:
+    """Whether chip and model name the same class for every image in every frame."""
+    shown = ImageFrames.of(rollout, images, n_frames, 0)
+    spikes = simulate_batch(program, shown.portions(), threads=1).frames(shown.output)[:, shown.first :]
+    return np.array_equal(decide(spikes, len(images.classes)), named_by_model(rollout, images, n_frames))

@@ -1,0 +1,182 @@
+"""A search: its front is one, its points hold on the chip, and it goes on from wherever it was ended."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.accuracy import accuracy_of_reference
+from neuromap.errors import DoesNotFitError, InputError
+from neuromap.searcher.rung import Rung, RungJob, RungSetting, accuracy_by_model, agrees_with_model, train_rung
+
+QUICK = {"epochs": 8, "batch": 16, "frames": 2, "learning_rate": 0.03}
+
+
+@pytest.fixture(scope="module")
+def found(skip, bars, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search")
+    return nm.search(skip(), images=bars, training=QUICK, folder=folder)
+
+
+def test_every_class_is_accounted_for_within_the_budget(found):
+    assert found.n_classes == len(found.classes) == 4
+    assert found.open_classes == 0
+    assert {one.status for one in found.classes} <= {"trained", "dropped"}
+    assert 0 < found.spent <= found.budget
+    assert all(bool(one.why) == (one.status != "trained") for one in found.classes)
+
+
+def test_points_hold_on_the_chip(found, bars):
+    """Verified and proven, image by image as the model names them, and as often right as by definition."""
+    assert found.points
+    for point in found.points:
+        assert point.verified
+        assert point.proven
+        assert point.agrees
+        rollout = nm.Rollout(point.network, nm.RolloutPattern(point.network, point.values), point.execution)
+        known = accuracy_of_reference(rollout, bars["test"], len(point.on_chip))
+        assert [at.accuracy for at in point.on_chip] == pytest.approx(known, abs=1e-12)
+        validated = accuracy_of_reference(rollout, bars["validation"], len(point.on_chip))
+        frames = [sum(at.seconds <= moment.seconds * (1 + 1e-9) for at in point.on_chip) for moment in point.curve]
+        assert [moment.accuracy for moment in point.curve] == pytest.approx([validated[n - 1] for n in frames])
+        saved = nm.load_network(point.file)
+        assert all((saved.edges[key].matrix() != edge.matrix()).nnz == 0 for key, edge in point.network.edges.items())
+
+
+def test_no_point_is_beaten_at_a_moment_at_which_it_is_said_to_be_best(found):
+    for moment in found.moments:
+        known = [(dict(point.curve).get(moment, 0.0), point.cores, moment in point.best_at) for point in found.points]
+        assert any(best for _, _, best in known)
+        for accuracy, cores, best in known:
+            beaten = any(a >= accuracy and c <= cores and (a, c) != (accuracy, cores) for a, c, _ in known)
+            assert not (best and beaten)
+
+
+class Ended(Exception):
+    pass
+
+
+def test_a_search_that_was_ended_goes_on_to_the_same_front(found, skip, bars, tmp_path):
+    """Ended after the trunk, in a rung and after all trainings, in one folder; it goes on with those that are done."""
+    for wanted in (1, 3, 1 + len(found.classes)):
+        done = []
+
+        def end(*news, done=done, wanted=wanted):
+            done.append(news)
+            if len(done) == wanted:
+                raise Ended
+
+        with pytest.raises(Ended):
+            nm.search(skip(), images=bars, training=QUICK, folder=tmp_path, progress=end)
+        assert len(list((tmp_path / "trainings").iterdir())) == wanted
+    again = nm.search(skip(), images=bars, training=QUICK, folder=tmp_path)
+    assert folder_bytes(again) == folder_bytes(found)
+
+
+def folder_bytes(found):
+    """All that a search leaves but its trainings, which tell how long they took; places are told by names alone."""
+    folder = Path(found.folder)
+    kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".toml", ".safetensors")}
+    return kept | {"search.json": (folder / "search.json").read_text().replace(str(folder), "")}
+
+
+def test_other_questions_take_the_trainings_that_are_there(found, skip, bars):
+    before = {path: path.stat().st_mtime_ns for path in Path(found.folder, "trainings").iterdir()}
+    other = nm.search(skip(), images=bars, training=QUICK, folder=found.folder, deadline=found.moments[-1])
+    assert other.moments == found.moments[-1:]
+    assert {path: path.stat().st_mtime_ns for path in Path(found.folder, "trainings").iterdir()} == before
+    best, known = other.best(), found.best()
+    assert dict(best.curve)[found.moments[-1]] == dict(known.curve)[found.moments[-1]]
+
+
+def test_a_class_that_answers_too_late_is_not_trained(skip, bars):
+    found = nm.search(skip(), images=bars, training=QUICK, deadline=2e-3)
+    excluded = [one for one in found.classes if one.status == "excluded"]
+    assert excluded
+    assert all(one.epochs == 0 and "3 ms at the earliest" in one.why for one in excluded)
+    assert found.points
+    assert all(point.first_response_seconds <= 2e-3 for point in found.points)
+    with pytest.raises(InputError, match=r"^deadline 1 ms: is before the first response of every rollout, 2 ms"):
+        nm.search(skip(), images=bars, training=QUICK, deadline=1e-3)
+
+
+def test_full_trainings_drop_nobody_and_several_seeds_have_a_spread(skip, bars):
+    found = nm.search(skip(), images=bars, training={**QUICK, "epochs": 1}, full=True, seeds=(0, 1))
+    assert [one.epochs for one in found.classes] == [1, 1, 1, 1]
+    assert all(one.status == "trained" for one in found.classes)
+    assert all(
+        (spread is None) == (mean is None)
+        for one in found.classes
+        for mean, spread in zip(one.accuracy, one.spread, strict=True)
+    )
+
+
+@pytest.mark.parametrize("code", ["threshold", "bernoulli"])
+def test_the_model_is_right_as_often_as_the_reference(found, skip, bars, code):
+    """On the same frames, drawn or not; and not as the chip where one weight is another."""
+    point = found.points[0]
+    network = replace(point.network, tables=skip(code).tables)
+    rollout = nm.Rollout(network, nm.RolloutPattern(network, point.values))
+    known = accuracy_of_reference(rollout, bars["validation"], 3)
+    assert accuracy_by_model(network, point.values, bars["validation"], 3).tolist() == pytest.approx(known, abs=1e-12)
+    program = nm.map_rollout(rollout, "truenorth")
+    assert agrees_with_model(rollout, program, bars["validation"], 3)
+    edge = network.edges["H", "O"]
+    silent = replace(edge.transform, weights=np.zeros(edge.transform.weight_shape, int))
+    other = replace(network, edges={**network.edges, ("H", "O"): replace(edge, transform=silent)})
+    wrong = nm.Rollout(other, nm.RolloutPattern(other, point.values))
+    assert not agrees_with_model(wrong, program, bars["validation"], 3)
+
+
+def test_where_no_disk_is_shared_checkpoints_travel(skip, bars, tmp_path):
+    """A worker is given the checkpoint to start from, and gives its own back: the networks are the same."""
+    net = skip()
+    few = {part: bars[part] for part in ("train", "validation")}
+    setting = RungSetting(net, nm.load_chip("truenorth"), few, {"batch": 16, "frames": 2}, tmp_path)
+    first = Rung(((1, 1, 1, 1),), 0, 0, 1, 0.03, "", is_trunk=True)
+    second = Rung(((1, 0, 1, 1),), 0, 1, 1, 0.03, first.name)
+    train_rung(setting, RungJob(first, None))
+    here = train_rung(setting, RungJob(second, first.file))
+    start = (tmp_path / first.file).read_bytes()
+    (tmp_path / second.file).unlink()
+    there = train_rung(setting._replace(folder=None), RungJob(second, first.file, start))
+    assert there.checkpoint
+    assert not (tmp_path / second.file).exists()
+    for key, edge in here.network.edges.items():
+        assert (edge.matrix() != there.network.edges[key].matrix()).nnz == 0
+    alone = train_rung(setting, RungJob(second._replace(lineage="none"), None))
+    assert any((edge.matrix() != alone.network.edges[key].matrix()).nnz for key, edge in here.network.edges.items())
+
+
+def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
+    with pytest.raises(InputError, match=r"^search: no images are given; .*--data"):
+        nm.search(skip())
+    with pytest.raises(InputError, match="have no part validation"):
+        nm.search(skip(), images={"train": bars["train"], "test": bars["test"]})
+    with pytest.raises(InputError, match=r"holds a search of another chip, truenorth .* \(now ranc .*; name another"):
+        nm.search(skip(), "ranc", images=bars, training=QUICK, folder=found.folder)
+    with pytest.raises(InputError, match="holds a search of another data"):
+        nm.search(skip(), images={**bars, "train": bars["test"]}, training=QUICK, folder=found.folder)
+    with pytest.raises(InputError, match=r"^objective corse: .* did you mean 'cores'"):
+        nm.search(skip(), images=bars, objectives="corse")
+    small = nm.load_chip("truenorth", {"core.neurons": 16})
+    with pytest.raises(DoesNotFitError, match=r"^search: no rollout is left: takes \d+ cores, with max_cores 1; give"):
+        nm.search(skip(), small, images=bars, training={**QUICK, "epochs": 1}, max_cores=1)
+
+
+def test_forms(found):
+    document = json.loads(found.to_json())
+    jsonschema.validate(document, nm.load_schema("search"))
+    assert [point["pattern"] for point in document["points"]] == [point.pattern for point in found.points]
+    assert found.to_csv().splitlines()[0].startswith("point,pattern,execution,")
+    text, page = found.to_text(200), found.to_html()
+    for point in found.points:
+        assert point.pattern in text.replace("\n", " ") or len(point.pattern) > 20
+        assert point.map_command.partition(" --")[0] in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "What changed from point to point" in page
+    assert found.to_svg().startswith("<svg")
