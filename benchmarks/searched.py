@@ -4,6 +4,8 @@
     python -m benchmarks.searched examples/digits/s.toml --epochs 24       other networks, shorter trainings
     python -m benchmarks.searched --from benchmarks/results/searched.json  what was measured, in sentences
 
+Runs that the file of results holds are not done again: remove it to begin anew.
+
 Both are ``neuromap search``, one process on one thread, each in a folder of its own: as it is, and with ``--full``,
 where every class is trained from drawn weights and none is dropped. What is compared is the accuracy of the best point
 at every moment, on validation images; the front holds where the mean over the seeds is no lower than that of full
@@ -20,7 +22,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -58,15 +60,18 @@ def told(found: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def compared(network: str, data: str, seeds: Sequence[int], more: Sequence[str]) -> dict[str, Any]:
-    """Search a network and train all its classes fully, with some seeds."""
-    runs = []
+def compared(known: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Search a network and train all its classes fully, with the seeds that are not known yet; tell it after each."""
+    runs = {run["seed"]: run for run in known["runs"]}
     for seed in seeds:
-        words = [network, "--data", data, "--seeds", str(seed), *more]
+        if seed in runs:
+            continue
+        words = [known["network"], "--data", known["data"], "--seeds", str(seed), *known["options"]]
         searched, full = told(*measured(words)), told(*measured([*words, "--full"]))
-        runs.append({"seed": seed, "searched": searched, "full": full})
-        print(f"{network}, seed {seed}: {searched['cpu_seconds']} s of {full['cpu_seconds']} s", file=sys.stderr)
-    return {"network": network, "data": data, "options": list(more), "runs": runs, **verdict(runs)}
+        runs[seed] = {"seed": seed, "searched": searched, "full": full}
+        print(f"{words[0]}, seed {seed}: {searched['cpu_seconds']} s of {full['cpu_seconds']} s", file=sys.stderr)
+        every = [runs[one] for one in sorted(runs)]
+        yield {**known, "runs": every, **verdict(every)}
 
 
 def verdict(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -130,8 +135,14 @@ def main() -> None:
         return
     more = [f"--{name}={value}" for name in ("epochs", "deadline") if (value := getattr(asked, name)) is not None]
     seeds = [int(seed) for seed in asked.seeds.split(",")]
-    found = {"networks": [compared(network, asked.data, seeds, more) for network in asked.networks]}
-    asked.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found = json.loads(asked.output.read_text(encoding="utf-8")) if asked.output.exists() else {"networks": []}
+    for network in asked.networks:
+        what = {"network": network, "data": asked.data, "options": more}
+        known = next((one for one in found["networks"] if what.items() <= one.items()), {**what, "runs": []})
+        for one in compared(known, seeds):
+            others = [other for other in found["networks"] if not what.items() <= other.items()]
+            found = {"networks": [*others, one]}
+            asked.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(sentences(found))
 
 

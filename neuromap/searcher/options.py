@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import ACCURACY, Objective
-from neuromap.explorer.candidates.asked import read_objectives
 from neuromap.explorer.candidates.options import MAX_PERIOD
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.messages import show
@@ -127,4 +126,7 @@ class SearchOptions(Value):
     @property
     def costs(self) -> tuple[Objective, ...]:
         """What is weighed against accuracy."""
+        # what reads candidates knows graphs, which no help text needs
+        from neuromap.explorer.candidates.asked import read_objectives
+
         return tuple(one for one in read_objectives(self.objectives, "objective") if one != ACCURACY)
