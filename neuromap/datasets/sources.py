@@ -122,34 +122,49 @@ def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
             )
 
 
-_OF_FILES: Mapping[str, Callable[[Path, str, int | None], ImageSet]] = ReadOnlyMapping(
-    {"mnist": load_mnist, "cifar10": load_cifar10, "gtsrb": load_gtsrb, "npz": load_npz, "folder": load_folder}
-)
-_RECORDED: Mapping[str, tuple[type[Recorded], Callable[[Path, Any, str, int | None], ImageSet]]] = ReadOnlyMapping(
+class _Source(NamedTuple):
+    """One kind of source: what loads a part of it."""
+
+    load: Callable[..., ImageSet]  # of its path, if it has one, its settings, if it has any, part and limit
+    place: str = ""  # what stands for the path; empty where there is none
+    had_at: str = ""  # where the makers have the files
+    settings: type[Any] | None = None  # what may follow the path, or the colon: ``nmnist:PATH,bin=5ms``
+
+
+def _moving(scene: Scene, part: str, limit: int | None) -> ImageSet:
+    return moving_digits(scene, part, limit, load_images)
+
+
+_KINDS: Mapping[str, _Source] = ReadOnlyMapping(
     {
-        "nmnist": (Recorded, load_nmnist),
-        "dvs-gesture": (GestureRecorded, load_gestures),
-        "shd": (SpeechRecorded, load_spoken),
+        "mnist": _Source(
+            load_mnist, "PATH", "the four files are at https://storage.googleapis.com/cvdf-datasets/mnist"
+        ),
+        "cifar10": _Source(
+            load_cifar10, "PATH", "the archive is at https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+        ),
+        "gtsrb": _Source(
+            load_gtsrb, "PATH", "the archive GTSRB_Final_Training_Images.zip is at https://benchmark.ini.rub.de"
+        ),
+        "npz": _Source(load_npz, "FILE"),
+        "folder": _Source(load_folder, "DIR"),
+        "nmnist": _Source(
+            load_nmnist, "PATH", "its archives are at https://www.garrickorchard.com/datasets/n-mnist", Recorded
+        ),
+        "dvs-gesture": _Source(
+            load_gestures,
+            "PATH",
+            "the archive DvsGesture.tar.gz is at https://research.ibm.com/interactive/dvsgesture",
+            GestureRecorded,
+        ),
+        "shd": _Source(load_spoken, "PATH", "its files, packed, are at https://zenkelab.org/datasets", SpeechRecorded),
+        "moving-digits": _Source(_moving, settings=Scene),
+        "events": _Source(_moving, settings=Events),
+        "digits": _Source(lambda part, limit: load_digits(part, limit)),
     }
 )
-"""Sources of events, whose settings follow the path: ``nmnist:PATH,bin=5ms``."""
-_PLACES: Mapping[str, str] = ReadOnlyMapping({"npz": "FILE", "folder": "DIR"})
-"""What stands for the path of a source where it is not PATH."""
-_HAD_AT: Mapping[str, str] = ReadOnlyMapping(
-    {
-        "mnist": "the four files are at https://storage.googleapis.com/cvdf-datasets/mnist",
-        "cifar10": "the archive is at https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-        "gtsrb": "the archive GTSRB_Final_Training_Images.zip is at https://benchmark.ini.rub.de",
-        "nmnist": "its archives are at https://www.garrickorchard.com/datasets/n-mnist",
-        "dvs-gesture": "the archive DvsGesture.tar.gz is at https://research.ibm.com/interactive/dvsgesture",
-        "shd": "its files, packed, are at https://zenkelab.org/datasets",
-    }
-)
-"""Where the makers of sets have them."""
-_MADE: Mapping[str, type[Scene]] = ReadOnlyMapping({"moving-digits": Scene, "events": Events})
-"""Sources that are made here, and their settings."""
-SCHEMES = (*_OF_FILES, *_RECORDED, *_MADE, "digits")
-"""Names of sources; ``digits`` takes no path, those that are made here take settings."""
+SCHEMES = tuple(_KINDS)
+"""Names of sources."""
 
 
 def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet:
@@ -180,9 +195,9 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     NotSupportedError
         If the library that reads the files is not installed.
     """
-    scheme, rest = _source(source)
-    rest, settings = path_and_settings(rest) if scheme in _RECORDED else (rest, rest)
-    path = _expanded(source, rest) if scheme in _OF_FILES or scheme in _RECORDED else None
+    scheme, place, settings = _source(source)
+    kind = _KINDS[scheme]
+    path = _expanded(source, place) if place else None
     if part not in PARTS:
         near = did_you_mean(part, PARTS) if isinstance(part, str) else ""
         raise InputError(f"part {show(part)}: allowed are {', '.join(PARTS)}{near}")
@@ -190,55 +205,54 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     try:
         with foreign_boundary(f"files of {scheme}"):
-            found = _loaded(scheme, settings, path, part, limit)
+            given = [
+                *([] if path is None else [path]),
+                *([] if kind.settings is None else [_settings(scheme, settings)]),
+            ]
+            found = kind.load(*given, part, limit)
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:
         told = f"{show_name(source)}: {error}"
-        if scheme in _HAD_AT and path is not None and not _is_there(path, Path.exists):
-            told += f" (looked for at {show_name(str(path.absolute()))}); {_HAD_AT[scheme]}"
+        if kind.had_at and path is not None and not _is_there(path, Path.exists):
+            told += f" (looked for at {show_name(str(path.absolute()))}); {kind.had_at}"
         raise InputError(told) from None
     return found
 
 
-def _loaded(scheme: str, settings: str, path: Path | None, part: str, limit: int | None) -> ImageSet:
-    if scheme in _MADE:
-        return moving_digits(settings_of(_MADE[scheme], scheme, settings), part, limit, load_images)
-    if path is None:
-        return load_digits(part, limit)
-    if scheme in _RECORDED:
-        asked, load = _RECORDED[scheme]
-        return load(path, settings_of(asked, f"{scheme}:PATH", settings), part, limit)
-    return _OF_FILES[scheme](path, part, limit)
-
-
 def name_of_source(source: str) -> str:
     """Name what a source gives, wherever its files lie: that by which results of it are known."""
-    scheme, rest = _source(source)
-    if scheme in _RECORDED:
-        return told(settings_of(_RECORDED[scheme][0], scheme, path_and_settings(rest)[1]), scheme)
-    return name_of_scene(settings_of(_MADE[scheme], scheme, rest)) if scheme in _MADE else scheme
+    scheme, _, settings = _source(source)
+    if _KINDS[scheme].settings is None:
+        return scheme
+    asked = _settings(scheme, settings)
+    return name_of_scene(asked) if isinstance(asked, Scene) else told(asked, scheme)
 
 
-def _source(source: object) -> tuple[str, str]:
-    """Take a source apart into its scheme and what stands behind the colon."""
+def _settings(scheme: str, text: str) -> Any:
+    kind = _KINDS[scheme]
+    assert kind.settings is not None
+    return settings_of(kind.settings, f"{scheme}:{kind.place}" if kind.place else scheme, text)
+
+
+def _source(source: object) -> tuple[str, str, str]:
+    """Take a source apart into its scheme, its path and its settings."""
     if not isinstance(source, str):
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
-    scheme, _, path = source.partition(":")
-    if scheme not in SCHEMES:
-        allowed = ", ".join(
-            f"{name}:{_PLACES.get(name, 'PATH')}" if name in _OF_FILES or name in _RECORDED else name
-            for name in SCHEMES
-        )
+    scheme, _, rest = source.partition(":")
+    kind = _KINDS.get(scheme)
+    if kind is None:
+        allowed = ", ".join(f"{name}:{one.place}" if one.place else name for name, one in _KINDS.items())
         if Path(source).suffix == ".npz" or _is_there(Path(source), Path.is_dir):
             allowed += f"; for this one {'npz' if Path(source).suffix == '.npz' else 'folder'}:{source}"
         raise InputError(f"source {show(source)}: allowed are {allowed}{did_you_mean(scheme, SCHEMES)}")
-    has_files = scheme in _OF_FILES or scheme in _RECORDED
-    if has_files != bool(path) and scheme not in _MADE:
-        place = f"{scheme}:{_PLACES.get(scheme, 'PATH')}"
-        remedy = f"give its place, {place}" if has_files else f"takes no path, give {scheme}"
-        raise InputError(f"source {show(source)}: {remedy}")
-    return scheme, path
+    if kind.place and not rest:
+        raise InputError(f"source {show(source)}: give its place, {scheme}:{kind.place}")
+    if kind.settings is None:
+        if rest and not kind.place:
+            raise InputError(f"source {show(source)}: takes no path, give {scheme}")
+        return scheme, rest, ""
+    return scheme, *(path_and_settings(rest) if kind.place else ("", rest))
 
 
 def _is_there(path: Path, asked: Callable[[Path], bool]) -> bool:
