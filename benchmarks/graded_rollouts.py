@@ -14,7 +14,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 

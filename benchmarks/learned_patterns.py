@@ -2,6 +2,7 @@
 
 python -m benchmarks.learned_patterns            runs that benchmarks/results/learned_patterns.json lacks: half an hour
 python -m benchmarks.learned_patterns --tell     what it says, nothing is run
+python -m benchmarks.learned_patterns --network S      runs of one network, beside a process with those of the other
 
 Ten runs learn a pattern with its weights, one for each network and deadline. The front is exhaustive: every behaviour
 class that answers by the deadline is trained alone for it, twice, as long as a run that learns. All are measured on the
@@ -69,47 +70,57 @@ def tasks() -> dict[str, tuple[Any, int, int]]:
     return found
 
 
-def tell(results: dict[str, Any]) -> None:
+def tell(found: dict[str, Any]) -> None:
     """Print every run beside the front, and how many are within a standard error of it."""
     within = total = 0
     for name in networks():
         for deadline in DEADLINES:
             start = f"{name} deadline {deadline} "
             classes: dict[str, list[float]] = {}
-            for key, told in results.items():
+            for key, told in found.items():
                 if key.startswith(f"{start}class"):
                     classes.setdefault(key.split()[4], []).append(told["accuracy"])
-            run = results.get(f"{start}learned")
-            if run is None or not classes or min(map(len, classes.values())) < len(SEEDS):
+            run = found.get(f"{start}learned")
+            if run is None or str(run["class"]) not in classes:
                 continue
             best = max(classes, key=lambda number: mean(classes[number]))
             front = mean(classes[best])
             error = math.sqrt(front * (1 - front) / 400)  # of one network on so many images
             is_near = run["accuracy"] >= front - error
             within, total = within + is_near, total + 1
-            alone = mean(classes[str(run["class"])])
+            alone, runs = mean(classes[str(run["class"])]), len(classes[best])
             print(
-                f"{name:>2}, by step {deadline}: front {front:.3f} (class {best}); learned {run['accuracy']:.3f}, "
-                f"class {run['class']}, alone {alone:.3f}; error {error:.3f}: {'within' if is_near else 'below'}"
+                f"{name:>2}, by step {deadline}: front {front:.3f} (class {best}, {runs} runs); learned "
+                f"{run['accuracy']:.3f} (class {run['class']}, alone {alone:.3f}); standard error {error:.3f}: "
+                f"{'within' if is_near else 'below'}"
             )
-    learned = sum(told["cpu_seconds"] for key, told in results.items() if key.endswith("learned"))
-    alone = sum(told["cpu_seconds"] for key, told in results.items() if not key.endswith("learned")) / len(SEEDS)
+    once: dict[str, list[float]] = {}
+    for key, told in found.items():
+        once.setdefault(key.partition(" seed ")[0], []).append(told["cpu_seconds"])
+    learned = sum(mean(seconds) for key, seconds in once.items() if key.endswith("learned"))
+    every = sum(map(mean, once.values())) - learned
     print(f"{within} of {total} runs within one standard error of the front, or above it")
-    print(f"CPU: {learned:.0f} s for all that learn, {alone:.0f} s for every class once")
+    print(f"CPU: {learned:.0f} s for all that learn, {every:.0f} s for every class once")
 
 
 def main() -> None:
-    """Run what is missing, and tell."""
+    """Run what is missing, and tell; several processes may take a network each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tell", action="store_true")
+    parser.add_argument("--network", choices=[*networks()])
     asked = parser.parse_args()
-    results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for key, task in ({} if asked.tell else tasks()).items():
-        if key not in results:
-            results[key] = trained(*task)
-            write_whole(RESULTS, json.dumps(results, indent=1) + "\n")
-            print(key, results[key], flush=True)
-    tell(results)
+        if key.startswith(f"{asked.network or ''} ".lstrip()) and key not in results():
+            found = {key: trained(*task)}
+            write_whole(RESULTS, json.dumps(dict(sorted((results() | found).items())), indent=1) + "\n")
+            print(found, flush=True)
+    tell(results())
+
+
+def results() -> dict[str, Any]:
+    """Read what was found."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return found
 
 
 if __name__ == "__main__":

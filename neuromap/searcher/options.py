@@ -126,6 +126,7 @@ class SearchOptions(Value):
     @property
     def costs(self) -> tuple[Objective, ...]:
         """What is weighed against accuracy."""
-        from neuromap.explorer.candidates.asked import read_objectives  # NumPy comes with it, and help is to be light
+        # what reads candidates knows graphs, which no help text needs
+        from neuromap.explorer.candidates.asked import read_objectives
 
         return tuple(one for one in read_objectives(self.objectives, "objective") if one != ACCURACY)

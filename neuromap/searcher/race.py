@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -247,29 +247,32 @@ class _Entrant:
 
 def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec) -> list[_Entrant]:
     """Enter all classes, but for those whose times no training can mend."""
-    found, earliest = list[_Entrant](), list[float]()
-    for place in places:
-        entrant = _Entrant(place)
-        found.append(entrant)
-        steps = least_first_response(place, asked.executions)
+    found, earliest = [_Entrant(place) for place in places], list[float]()
+    if asked.deadline is None or chip.is_timed:  # how long timed ticks last is known when rows are mapped
+        return found
+    for one in found:
+        steps = least_first_response(one.place, asked.executions)
         if steps is None:
-            entrant.leave("excluded", "no execution that is asked for allows its cycles")
+            one.leave("excluded", _NOT_ALLOWED)
             continue
-        least = steps * chip.tick_seconds
-        if chip.is_timed or asked.deadline is None:
-            continue
-        earliest.append(least)
-        if least > asked.deadline * (1 + 1e-9):
-            entrant.leave("excluded", f"answers after {with_unit(least, 's')} at the earliest, whatever its weights")
+        earliest.append(steps * chip.tick_seconds)
+        if earliest[-1] > asked.deadline * (1 + 1e-9):
+            least = with_unit(earliest[-1], "s")
+            one.leave("excluded", f"answers after {least} at the earliest, whatever its weights")
     if not any(one.is_live for one in found):
-        if not earliest:
-            raise InputError(f"executions {', '.join(asked.executions)}: no pattern allows them; name others")
-        wanted, least_of_all = with_unit(asked.deadline or 0.0, "s"), with_unit(min(earliest), "s")
-        raise InputError(
-            f"deadline {wanted}: is before the first response of every rollout, {least_of_all} at the earliest; give "
-            f"{least_of_all} or more"
-        )
+        raise _too_early(asked.deadline, earliest) if earliest else DoesNotFitError(f"search: {_NOT_ALLOWED}")
     return found
+
+
+_NOT_ALLOWED = "no execution that is asked for allows its cycles"
+
+
+def _too_early(deadline: float, earliest: Iterable[float]) -> InputError:
+    wanted, least = with_unit(deadline, "s"), with_unit(min(earliest), "s")
+    return InputError(
+        f"deadline {wanted}: is before the first response of every rollout, {least} at the earliest; give {least} or "
+        "more"
+    )
 
 
 class _Race:
@@ -390,7 +393,7 @@ class _Race:
             if ENERGY in self.costs:
                 self._tolerance = max(self._tolerance, found.energy_tolerance)
             if not mapped:
-                refusals.append(most_frequent_refusal(row.message for row in found.rows if row.message))
+                refusals.append(most_frequent_refusal(row.message for row in found.rows) or _NOT_ALLOWED)
                 one.leave("does not fit", refusals[-1])
             elif not one.rows:
                 least = min(row.cores or 0 for row in mapped)
@@ -425,11 +428,7 @@ class _Race:
                     "dropped", f"answers after {with_unit(answers[one], 's')}, with the weights that it starts from"
                 )
         if not self.live:
-            least = with_unit(min(answers.values()), "s")
-            raise InputError(
-                f"deadline {with_unit(last, 's')}: is before the first response of every rollout, {least} at the "
-                f"earliest; give {least} or more"
-            )
+            raise _too_early(last, answers.values())
 
     def _measure(self) -> None:
         """Measure the accuracy of all rows of the classes that are still in, at all moments."""
@@ -492,6 +491,8 @@ class _Race:
                 if place not in rows:
                     rows.append(place)
                 best_at.setdefault((place[0].place.number, place[1]), []).append(moment)
+        if not rows:  # ticks last longer with the weights that they ended with
+            raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
         points, files = list[SearchPoint](), dict[int, str]()
         for one, k in rows:
             number = one.place.number

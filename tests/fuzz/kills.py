@@ -50,6 +50,12 @@ class Command:
     resume: str = ""  # further words of the next run, where this file is there: "FILE words"
 
 
+SEARCHED = tuple(
+    f"f/{name}.{end}"
+    for name in ("streaming", "sequential", "late-skip", "class-4")
+    for end in ("toml", "safetensors")
+)
+"""Networks that a search may leave, one for each behaviour class."""
 COMMANDS = {
     "map": Command("map net.toml -o p.nmp", ("p.nmp",), ("p.nmp",)),
     "simulate": Command(
@@ -71,6 +77,11 @@ COMMANDS = {
     "experiment": Command(
         "experiment experiment.toml --epochs 2 --limit 40 --folder f --save r.json",
         ("r.json",), ("r.json",),
+    ),
+    "search": Command(
+        "search skip.toml --data digits --epochs 2 --limit 40 --deadline 3ms -o f",
+        ("f/search.json", "f/rows.sqlite", *SEARCHED),
+        ("f/search.json",),
     ),
     "sweep": Command("sweep sweep.toml -o s.sqlite --processes 1", ("s.sqlite",)),
     "explore": Command("explore net.toml --store s.sqlite --json-file e.json", ("s.sqlite", "e.json"), ("e.json",)),
@@ -100,6 +111,7 @@ def prepare(folder: Path) -> None:
     real = ROOT / "examples" / "digits" / "real"
     shutil.copy(real / "sr.toml", folder / "real.toml")
     shutil.copy(ROOT / "examples" / "digits" / "for_chip" / "untrained.toml", folder)
+    shutil.copy(ROOT / "examples" / "digits" / "deadline" / "untrained.toml", folder / "skip.toml")
     (folder / "experiment.toml").write_text(
         'format = 1\ntitle = "killed"\ndata = "digits"\nrepetitions = 2\n'
         "[training]\nepochs = 2\nbatch = 20\nframes = 3\n"

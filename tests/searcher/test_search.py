@@ -11,7 +11,7 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.searcher.rung import accuracy_by_model, agrees_with_model
+from neuromap.searcher.rung import Rung, RungJob, RungSetting, accuracy_by_model, agrees_with_model, train_rung
 
 QUICK = {"epochs": 8, "batch": 16, "frames": 2, "learning_rate": 0.03}
 
@@ -61,9 +61,8 @@ class Ended(Exception):
 
 
 def test_a_search_that_was_ended_goes_on_to_the_same_front(found, skip, bars, tmp_path):
-    """Ended after every training in turn, in one folder; each time it goes on with those that are done."""
-    n_rungs = 1 + len(found.classes)
-    for wanted in range(1, n_rungs + 1):
+    """Ended after the trunk, in a rung and after all trainings, in one folder; it goes on with those that are done."""
+    for wanted in (1, 3, 1 + len(found.classes)):
         done = []
 
         def end(*news, done=done, wanted=wanted):
@@ -106,8 +105,8 @@ def test_a_class_that_answers_too_late_is_not_trained(skip, bars):
 
 
 def test_full_trainings_drop_nobody_and_several_seeds_have_a_spread(skip, bars):
-    found = nm.search(skip(), images=bars, training={**QUICK, "epochs": 2}, full=True, seeds=(0, 1))
-    assert [one.epochs for one in found.classes] == [2, 2, 2, 2]
+    found = nm.search(skip(), images=bars, training={**QUICK, "epochs": 1}, full=True, seeds=(0, 1))
+    assert [one.epochs for one in found.classes] == [1, 1, 1, 1]
     assert all(one.status == "trained" for one in found.classes)
     assert all(
         (spread is None) == (mean is None)
@@ -131,6 +130,26 @@ def test_the_model_is_right_as_often_as_the_reference(found, skip, bars, code):
     other = replace(network, edges={**network.edges, ("H", "O"): replace(edge, transform=silent)})
     wrong = nm.Rollout(other, nm.RolloutPattern(other, point.values))
     assert not agrees_with_model(wrong, program, bars["validation"], 3)
+
+
+def test_where_no_disk_is_shared_checkpoints_travel(skip, bars, tmp_path):
+    """A worker is given the checkpoint to start from, and gives its own back: the networks are the same."""
+    net = skip()
+    few = {part: bars[part] for part in ("train", "validation")}
+    setting = RungSetting(net, nm.load_chip("truenorth"), few, {"batch": 16, "frames": 2}, tmp_path)
+    first = Rung(((1, 1, 1, 1),), 0, 0, 1, 0.03, "", is_trunk=True)
+    second = Rung(((1, 0, 1, 1),), 0, 1, 1, 0.03, first.name)
+    train_rung(setting, RungJob(first, None))
+    here = train_rung(setting, RungJob(second, first.file))
+    start = (tmp_path / first.file).read_bytes()
+    (tmp_path / second.file).unlink()
+    there = train_rung(setting._replace(folder=None), RungJob(second, first.file, start))
+    assert there.checkpoint
+    assert not (tmp_path / second.file).exists()
+    for key, edge in here.network.edges.items():
+        assert (edge.matrix() != there.network.edges[key].matrix()).nnz == 0
+    alone = train_rung(setting, RungJob(second._replace(lineage="none"), None))
+    assert any((edge.matrix() != alone.network.edges[key].matrix()).nnz for key, edge in here.network.edges.items())
 
 
 def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
