@@ -14,8 +14,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from neuromap.report.document import to_dict
-
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 
@@ -50,7 +48,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
             "verified": row["verified"],
             "proven": row["proven"],
         }
-        for row in to_dict(report)["rows"]
+        for row in report.to_dict()["rows"]
     ]
 
 

@@ -83,12 +83,12 @@ def verdict(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         spread = stdev(full) if len(full) > 1 else 0.0
         row = {"seconds": moment, "searched": fmean(searched), "full": fmean(full), "full_spread": spread}
         row["searched_spread"] = stdev(searched) if len(searched) > 1 else 0.0
-        row["holds"] = row["searched"] >= row["full"] - spread
+        row["holds"] = row["searched"] >= row["full"] - spread if len(runs) > 1 else None  # one seed has no spread
         rows.append({name: round(value, 6) if isinstance(value, float) else value for name, value in row.items()})
     cpu = {which: sum(run[which]["cpu_seconds"] for run in runs) for which in ("searched", "full")}
     return {
         "moments": rows,
-        "front_holds": all(row["holds"] for row in rows),
+        "front_holds": all(row["holds"] for row in rows) if len(runs) > 1 else None,
         "cpu_ratio": round(cpu["searched"] / cpu["full"], 4),
         "points_verified": all(run[which]["points_verified"] for run in runs for which in cpu),
     }
@@ -102,13 +102,16 @@ def _at(found: dict[str, Any], moment: float) -> float:
     return float(found["best_accuracy"][found["moments_seconds"].index(moment)])
 
 
+_SAID = {True: "yes", False: "no", None: "one seed does not tell"}
+
+
 def sentences(document: dict[str, Any]) -> str:
     """Say what was found."""
     lines = []
     for one in document["networks"]:
         lines.append(
             f"{one['network']}: {one['cpu_ratio']:.2f} of the processor time of full trainings; front within their "
-            f"spread: {'yes' if one['front_holds'] else 'no'}; points verified: "
+            f"spread: {_SAID[one['front_holds']]}; points verified: "
             f"{'yes' if one['points_verified'] else 'no'}"
         )
         lines += [

@@ -236,7 +236,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             suffixes=(".onnx",),
             holds="quantised networks as graded ones, networks in frame code with weights and thresholds, float ones "
             "by a calibration set; others as structure with shapes and work",
-            function="exchange.layers.onnx_file.from_onnx",
+            function="exchange.layers.take_graph.from_onnx",
             package="onnx",
             extra="onnx",
             bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix; graded: "
@@ -248,7 +248,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             suffixes=(".pt2",),
             holds="what torch.export.save writes, as ONNX: quantised networks, networks in frame code, float ones by a "
             "calibration set; others as structure with shapes and work",
-            function="exchange.layers.torch_module.from_torch_file",
+            function="exchange.layers.take_graph.from_torch_file",
             package="torch",
             extra="training",
             bounds="files of 2 GiB",

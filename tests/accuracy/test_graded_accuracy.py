@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide
-from neuromap.accuracy.accuracy import render_text
+from neuromap.accuracy.forms import render_text
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding import InputEncoding, encode, encode_set, input_encodings
 from neuromap.errors import NetworkError

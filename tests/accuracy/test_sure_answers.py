@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
@@ -46,6 +46,7 @@ def measured(rollout):
     return measure
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([1, 2, 3]), st.integers(0, 12))
 def test_an_image_is_answered_where_one_class_first_leads_by_the_margin(seed, images, classes, margin):
     spikes = np.random.default_rng(seed).integers(0, 6, (images, 3, 6))

@@ -83,8 +83,8 @@ CHECKED = {
         lambda n: {name: csr_array((n, n)) for name in ("sent", "active")},
     ),
     "neuromap.datasets.tracks.ImageSet": (
-        {"images": (6, 1, 1, 1), "labels": (6,)},
-        lambda n: {"name": "set", "part": "train", "classes": ("a", "b"), "white": 255},
+        {"images": (6, 2, 1, 1, 1), "labels": (6,), "frame_labels": (6, 2)},
+        lambda n: {"frame_ticks": 1, "name": "set", "part": "train", "classes": ("a", "b"), "white": 255},
     ),
     "neuromap.encoding.frames.InputEncoding": (
         {"weights": (6, 1, 1, 1), "thresholds": (1,)},

@@ -51,9 +51,7 @@ class Command:
 
 
 SEARCHED = tuple(
-    f"f/{name}.{end}"
-    for name in ("streaming", "sequential", "late-skip", "class-4")
-    for end in ("toml", "safetensors")
+    f"f/{name}.{end}" for name in ("streaming", "sequential", "class-3", "class-4") for end in ("toml", "safetensors")
 )
 """Networks that a search may leave, one for each behaviour class."""
 COMMANDS = {
@@ -79,7 +77,7 @@ COMMANDS = {
         ("r.json",), ("r.json",),
     ),
     "search": Command(
-        "search skip.toml --data digits --epochs 2 --limit 40 --deadline 3ms -o f",
+        "search skip.toml --data npz:bars.npz --epochs 4 --batch 16 --deadline 3ms -o f",
         ("f/search.json", "f/rows.sqlite", *SEARCHED),
         ("f/search.json",),
     ),
@@ -111,7 +109,15 @@ def prepare(folder: Path) -> None:
     real = ROOT / "examples" / "digits" / "real"
     shutil.copy(real / "sr.toml", folder / "real.toml")
     shutil.copy(ROOT / "examples" / "digits" / "for_chip" / "untrained.toml", folder)
-    shutil.copy(ROOT / "examples" / "digits" / "deadline" / "untrained.toml", folder / "skip.toml")
+    labels = draw.integers(3, size=90)
+    bars = draw.integers(0, 110, (90, 4, 4, 1)).astype(np.uint8)
+    bars[np.arange(90), labels] += 100
+    np.savez(folder / "bars.npz", images=bars, labels=labels)
+    (folder / "skip.toml").write_text(
+        'format = 1\nname = "skip"\n[nodes.I]\nshape = [4, 4, 1]\n[nodes.H]\nshape = [1, 1, 8]\n'
+        "[nodes.G]\nshape = [1, 1, 6]\n[nodes.O]\nshape = [3, 1, 2]\n"
+        + "".join(f'[edges."{e}"]\ntransform = "dense"\n' for e in ("I -> H", "H -> G", "G -> O", "H -> O"))
+    )
     (folder / "experiment.toml").write_text(
         'format = 1\ntitle = "killed"\ndata = "digits"\nrepetitions = 2\n'
         "[training]\nepochs = 2\nbatch = 20\nframes = 3\n"

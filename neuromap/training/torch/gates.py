@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -48,8 +48,7 @@ _BASELINE = 0.05
 """Share of a batch in the mean objective that orders are held against: one order is drawn for a batch."""
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """Patterns of the images of a batch, and how likely they were."""
 
     support: RolloutPattern  # sequential where the pattern of any image may be

@@ -98,8 +98,10 @@ class RolloutModel(nn.Module):
         # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features); gates
         # (batch,)
         # In bfloat16 products are; sums with biases, activations and what is between layers have 32 bits.
-        kind = self.device.type
-        with torch.autocast(kind, torch.bfloat16, enabled=self.in_bfloat16 and self.training, cache_enabled=False):
+        if not (self.in_bfloat16 and self.training):
+            return self._windowed(pattern, inputs, gates)
+        # no cache of weights: a captured graph would keep it
+        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
             return self._windowed(pattern, inputs, gates)
 
     def _windowed(

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import neuromap as nm
-from neuromap.cli.commands.watch import FASTEST, Player
-from neuromap.cli.printing.watch_screen import Pace, Watcher, watch_screen
+from neuromap.cli.printing.watch_screen import FASTEST, Pace, Player, Watcher, watch_screen
 from neuromap.simulation.run.live_run import GivenFrames, LiveRun
 
 
