@@ -305,6 +305,10 @@ class _Race:
         self._trunk: dict[int, Rung] = {}
 
     @property
+    def _tick(self) -> float | None:
+        return None if self._chip.is_timed else self._chip.tick_seconds
+
+    @property
     def live(self) -> list[_Entrant]:
         return [one for one in self._entrants if one.is_live]
 
@@ -419,8 +423,10 @@ class _Race:
         last = max(min(first + (_FRAMES - 1) * period for first, period in rows) for rows in spans)
         if self._chip.is_timed:  # as weights change, so do times
             return tuple(float(f"{at:.3g}") for at in np.geomspace(1.1 * first, 1.1 * last, _MOST_MOMENTS))
-        every = sorted({float(f"{a + k * b:.12g}") for rows in spans for a, b in rows for k in range(_FRAMES)})
-        every = [moment for moment in every if moment <= last * (1 + 1e-9)]
+        tick = self._chip.tick_seconds  # frames at unequal intervals are known at the tick that comes after
+        known = {math.ceil((a + k * b) / tick - 1e-6) for rows in spans for a, b in rows for k in range(_FRAMES)}
+        every = [float(f"{ticks * tick:.12g}") for ticks in sorted(known)]
+        every = [moment for moment in every if moment < last + tick * (1 - 1e-6)]
         chosen = np.unique(np.linspace(0, len(every) - 1, min(_MOST_MOMENTS, len(every))).round().astype(int))
         return tuple(every[k] for k in chosen)
 
@@ -444,16 +450,16 @@ class _Race:
     def _accuracy_of(self, one: _Entrant, network: Network) -> Floats:
         known = dict[tuple[int, ...], Floats]()
         found = np.full((len(one.rows), len(self.moments)), math.nan)
-        most = {row.candidate.values: max(1, _frames_by(row, self.moments[-1])) for row in one.rows[::-1]}
+        most = {row.candidate.values: max(1, _frames_by(row, self.moments[-1], self._tick)) for row in one.rows[::-1]}
         for row in one.rows:
             values = row.candidate.values
-            most[values] = max(most[values], _frames_by(row, self.moments[-1]))
+            most[values] = max(most[values], _frames_by(row, self.moments[-1], self._tick))
         for k, row in enumerate(one.rows):
             values = row.candidate.values
             if values not in known:
                 known[values] = accuracy_by_model(network, values, self._images["validation"], most[values])
             for m, moment in enumerate(self.moments):
-                if n := _frames_by(row, moment):
+                if n := _frames_by(row, moment, self._tick):
                     found[k, m] = known[values][n - 1]
         return found
 
@@ -541,7 +547,7 @@ class _Race:
         rollout = Rollout(network, RolloutPattern(network, values, row.pattern), row.candidate.execution)
         mapped = map_with_stages(rollout, self._chip, options_of(row.candidate).meant_for(self._chip))
         part = "test" if "test" in self._images else "validation"
-        shown, n_frames = self._images[part], max(1, _frames_by(row, self.moments[-1]))
+        shown, n_frames = self._images[part], max(1, _frames_by(row, self.moments[-1], self._tick))
         on_chip = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1).frames
         tick, chip = self._chip.tick_seconds, self._asked.chip
         edges = zip(network.edges, values, before, strict=True)
@@ -574,8 +580,10 @@ class _Race:
         )
 
 
-def _frames_by(row: ExploredRow, seconds: float) -> int:
-    """Count the output frames of a row that are known at a moment."""
+def _frames_by(row: ExploredRow, seconds: float, tick: float | None) -> int:
+    """Count the output frames of a row that are known at a moment, wherever ticks of one length then stand."""
+    if tick is not None:
+        seconds = math.floor(seconds / tick * (1 + 1e-9)) * tick
     left = seconds * (1 + 1e-9) - row.first_response_seconds
     return 0 if left < 0 else min(MOST_FRAMES, math.floor(left * row.sampling_frequency_hz * (1 + 1e-9)) + 1)
 

@@ -11,6 +11,8 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.network.network import Network
+from neuromap.network.transforms import Dense
 from neuromap.searcher.rung import Rung, RungJob, RungSetting, accuracy_by_model, agrees_with_model, train_rung
 
 QUICK = {"epochs": 8, "batch": 16, "frames": 2, "learning_rate": 0.03}
@@ -171,6 +173,26 @@ def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
     small = nm.load_chip("truenorth", {"core.neurons": 16})
     with pytest.raises(DoesNotFitError, match=r"^search: no rollout is left: takes \d+ cores, with max_cores 1; give"):
         nm.search(skip(), small, images=bars, training={**QUICK, "epochs": 1}, max_cores=1)
+
+
+def test_frames_at_unequal_intervals_count_from_the_tick_at_which_they_are_known(bars):
+    """A cycle of three nodes with two bridges has a frame every 1.5 ticks."""
+    shapes = {"I": (4, 4, 1), "A": (1, 1, 3), "B": (1, 1, 3), "C": (1, 1, 3), "O": (3, 1, 1)}
+    keys = [("I", "A"), ("A", "B"), ("B", "C"), ("C", "A"), ("C", "O")]
+    net = nm.build_network(
+        {name: (shape, None) for name, shape in shapes.items()},
+        {(u, v): Dense(shapes[u], shapes[v]) for u, v in keys},
+        name="round",
+    )
+    net = Network(net.name, net.nodes, net.edges, net.outputs, tables={"inputs": {"I": {"code": "threshold"}}})
+    training = {**QUICK, "epochs": 2}
+    found = nm.search(net, images={**bars, "test": bars["validation"]}, training=training, executions="pipelined:best")
+    assert len(found.classes) == 3
+    assert all(1e3 * moment == pytest.approx(round(1e3 * moment)) for moment in found.moments)
+    for point in found.points:
+        for moment, accuracy in point.curve:
+            known = [right for at, right in point.on_chip if at <= moment * (1 + 1e-9)]
+            assert known[-1] == pytest.approx(accuracy)
 
 
 def test_a_folder_in_which_nothing_was_trained_is_of_no_search(skip, bars, tmp_path):
