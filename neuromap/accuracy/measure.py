@@ -113,7 +113,8 @@ def accuracy_on_chip(
     require_margin(sure, n_frames, images, training)
     asked, chosen = sure, None
     if isinstance(asked, float) and training is not None:
-        chosen = _chosen_margin(asked, answers(ImageFrames.of(rollout, training, n_frames, seed)), training)
+        learned_on = ImageFrames.of(rollout, training, n_frames, seed, program.ticks_per_step)
+        chosen = _chosen_margin(asked, answers(learned_on), training)
         asked = chosen.margin
     spikes = answers(shown)
     costed = np.unique(np.linspace(0, n_images - 1, min(_COSTED, n_images)).astype(np.int64))

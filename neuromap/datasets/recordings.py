@@ -389,6 +389,8 @@ def spoken_content(
                     f"{len(times)} times, {len(units)} units, {len(labels)} labels of recordings; allowed are as many "
                     f"of each, at most {_MOST_RECORDINGS}"
                 )
+            if labels.dtype.kind not in "iu":
+                raise InputError(f"labels are of {labels.dtype}; allowed are whole numbers, 0 to {len(_SPOKEN) - 1}")
             chosen = _of_part(list(range(len(labels))), part, limit)
             check_room(len(chosen), asked.frames, _CHANNELS.shape(asked))
             named = np.array([labels[k] for k in chosen], np.int64)

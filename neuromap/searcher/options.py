@@ -75,6 +75,7 @@ class SearchOptions(Value):
         "NUMBERS  Seeds of trainings, separated by commas: of several, classes are compared by their means.",
         (0,),
         items="int",
+        needs="whole numbers, such as 0,1,2",
         within=(0, 2**31 - 1),
         group=COMMON,
     )
@@ -110,6 +111,10 @@ class SearchOptions(Value):
     def __post_init__(self) -> None:
         check_options(self, "search: {name} {value}: ")
         self.workers.check()
+        if self.full and self.budget is not None:
+            raise InputError(
+                f"search: budget {self.budget}: --full trains every class fully, whatever that takes; drop one"
+            )
         seeds = [self.seeds] if isinstance(self.seeds, int) else list(self.seeds)
         if not seeds or any(whole_number("search: seeds", seed) < 0 for seed in seeds) or len({*seeds}) < len(seeds):
             raise InputError(f"search: seeds {show(self.seeds)}: must be whole numbers of 0 or more, each once")

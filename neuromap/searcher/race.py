@@ -192,6 +192,12 @@ def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
                 f"search: images have no part {part}; classes are trained on train, compared on validation"
             )
         needs(f"search: images, {part}", asked.images[part], ImageSet)
+    streams = [found.name for found in asked.images.values() if found.is_stream]
+    if streams:  # rollouts of one class see other frames of them, so classes cannot share their accuracies
+        raise InputError(
+            f"search: {streams[0]} are streams, of which rollouts of one class see different frames; take stills, or "
+            "train each rollout (neuromap train) and measure it with neuromap accuracy"
+        )
     return asked.images
 
 

@@ -191,11 +191,15 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise InputError(f"folder {folder}: cannot be used ({reason}); name another one") from None
-    if known is None:
+    if known is None or (known != text and not _holds_trainings(folder)):  # a refused option leaves nothing to keep
         write_whole(file, text)
     elif known != text:
         raise InputError(f"folder {folder}: {_told(known, asked)}; name another folder")
     return sha256(text.encode()).hexdigest()
+
+
+def _holds_trainings(folder: Path) -> bool:
+    return any((folder / TRAININGS).iterdir())
 
 
 def _told(known: str, asked: Mapping[str, str]) -> str:

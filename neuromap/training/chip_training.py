@@ -33,6 +33,7 @@ from neuromap.training.network_training import (
     LearnedPattern,
     accuracy_under,
     called_patterns,
+    executions_that_count,
     frames_to_measure,
     history_of,
     learned_gates,
@@ -277,7 +278,8 @@ def _task(
     elif all(map(frames_are_alike, asked)) and encoding.is_constant and not images["train"].is_stream:
         trained, options, over_time = (Rollout(network, "sequential"),), replace(options, frames=1), MEAN
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
-    about = task_of([one.pattern for one in trained], images["train"], learning)
+    executions = executions_that_count(trained, images["train"], over_time)
+    about = task_of([one.pattern for one in trained], images["train"], learning, executions)
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)

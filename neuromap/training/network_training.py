@@ -127,7 +127,7 @@ def train_network(
         batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
         validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
-        task=task_of(patterns, shown, learning),
+        task=task_of(patterns, shown, learning, executions_that_count(rollouts, shown, over_time)),
     )
     part = "test" if "test" in images else "validation"
     measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
@@ -169,11 +169,22 @@ def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: s
     return PatternAccuracy(call_pattern(pattern), times, accuracy)
 
 
-def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet, learning: Learning | None = None) -> dict[str, Any]:
+def executions_that_count(rollouts: Sequence[Rollout], shown: ImageSet, over_time: LossOverTime) -> tuple[str, ...]:
+    """Give the executions where weights depend on them: when streams are sampled, which frames are known by a time."""
+    return tuple(one.execution for one in rollouts) if shown.is_stream or over_time.is_timed else ()
+
+
+def task_of(
+    patterns: Sequence[RolloutPattern],
+    shown: ImageSet,
+    learning: Learning | None = None,
+    executions: Sequence[str] = (),
+) -> dict[str, Any]:
     """Name what is trained on what, as a checkpoint keeps it."""
     network = patterns[0].network
     return {
         **({} if learning is None else {"learned": learning.execution}),
+        **({"execution": ", ".join(executions)} if executions else {}),
         "network": network_digest(network),
         "pattern": ", ".join("".join(map(str, pattern.values)) for pattern in patterns),
         "data": shown.name,

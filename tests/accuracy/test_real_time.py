@@ -93,6 +93,17 @@ def test_the_chip_names_of_every_stream_what_the_reference_names(images, code):
     check()
 
 
+def test_a_margin_is_chosen_on_streams_as_the_program_samples_them(images):
+    rollout = nm.Rollout(network("threshold"), "streaming")
+    program = nm.map_rollout(rollout, CHIP, ticks_per_step=3)
+    training = load_images(MOVING, "train", limit=60)
+    of_training = accuracy_on_chip(rollout, program, training, 4, sure="all", threads=1).sure
+    curve = {one.margin: one.right_when_sure for one in of_training}
+    wanted = 0.9 * max(right for right in curve.values() if right is not None)
+    chosen = accuracy_on_chip(rollout, program, images, 4, sure=wanted, training=training, threads=1).chosen_margin
+    assert chosen.right_when_sure == curve[chosen.margin]
+
+
 def test_frames_of_streams_are_encoded_one_by_one(images):
     for encoding in (
         InputEncoding("I", (9, 9, 2), code="threshold", levels=(0.2, 0.6)),

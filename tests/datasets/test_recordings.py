@@ -181,6 +181,8 @@ def test_spoken_digits_that_are_none_are_told_in_one_line(tmp_path):
     assert "recording 0: times are no numbers of seconds" in told()
     write_spoken(file, [([0.1, 0.2], [1])], [0])
     assert "recording 0: has 2 times and 1 units" in told()
+    write_spoken(file, whole, [0.9] * 6, float)
+    assert "labels are of float64; allowed are whole numbers, 0 to 19" in told()
     write_spoken(file, whole, [0] * 6)
     shutil.copy(file, tmp_path / "other.h5")
     with h5py.File(file, "a") as opened:

@@ -51,7 +51,7 @@ def write_gestures(folder, files=None):
         (folder / name).write_bytes(data)
 
 
-def write_spoken(path, recordings, labels):
+def write_spoken(path, recordings, labels, kind_of_labels=np.uint16):
     """Recordings of (seconds, channels) in a file as the makers of SHD have it."""
     import h5py
 
@@ -60,4 +60,4 @@ def write_spoken(path, recordings, labels):
             lists = file.create_dataset(f"spikes/{name}", len(recordings), h5py.vlen_dtype(kind))
             for k, recording in enumerate(recordings):
                 lists[k] = np.array(recording[column], kind)
-        file["labels"] = np.array(labels, np.uint16)
+        file["labels"] = np.array(labels, kind_of_labels)

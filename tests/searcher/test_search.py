@@ -163,9 +163,22 @@ def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
         nm.search(skip(), images={**bars, "train": bars["test"]}, training=QUICK, folder=found.folder)
     with pytest.raises(InputError, match=r"^objective corse: .* did you mean 'cores'"):
         nm.search(skip(), images=bars, objectives="corse")
+    with pytest.raises(InputError, match=r"^search: budget 3: --full trains every class fully.*; drop one$"):
+        nm.search(skip(), images=bars, full=True, budget=3)
+    films = {part: replace(found, images=found.images[:, None]) for part, found in bars.items()}
+    with pytest.raises(InputError, match=r"^search: bars are streams, of which rollouts of one class see different"):
+        nm.search(skip(), images=films)
     small = nm.load_chip("truenorth", {"core.neurons": 16})
     with pytest.raises(DoesNotFitError, match=r"^search: no rollout is left: takes \d+ cores, with max_cores 1; give"):
         nm.search(skip(), small, images=bars, training={**QUICK, "epochs": 1}, max_cores=1)
+
+
+def test_a_folder_in_which_nothing_was_trained_is_of_no_search(skip, bars, tmp_path):
+    with pytest.raises(InputError, match="weight_time 3"):
+        nm.search(skip(), images=bars, training={**QUICK, "weight_time": 3.0}, folder=tmp_path)
+    nm.search(skip(), images=bars, training={**QUICK, "epochs": 2}, folder=tmp_path)
+    with pytest.raises(InputError, match="holds a search of another training"):
+        nm.search(skip(), images=bars, training={**QUICK, "batch": 8}, folder=tmp_path)
 
 
 def test_forms(found):

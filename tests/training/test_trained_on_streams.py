@@ -91,6 +91,20 @@ def test_patterns_that_are_drawn_see_what_their_rollouts_see(images):
     assert learned.learned is not None
 
 
+def test_a_checkpoint_goes_on_only_where_frames_are_sampled_and_known_at_the_same_times(images, tmp_path):
+    still = {"frame_ticks": 1, "frame_labels": None}
+    stills = {part: replace(found, images=found.images[:, 2], **still) for part, found in images.items()}
+    for name, shown, loss in (("stream", images, "mean"), ("still", stills, "deadline=6"), ("mean", stills, "mean")):
+        file, options = tmp_path / name, replace(QUICK, loss_over_time=loss)
+        train_network(nm.Rollout(network(), "sequential"), shown, options, file)
+        other = nm.Rollout(network(), "sequential", "pipelined")
+        if name == "mean":
+            train_network(other, shown, options, file)
+            continue
+        with pytest.raises(InputError, match=r"is of another run: execution 'windowed' \(now 'pipelined'\)"):
+            train_network(other, shown, options, file)
+
+
 def test_streams_begin_at_their_onset_and_take_no_image_before_them(images):
     with pytest.raises(InputError, match=r"preceding 2: moving-digits.* are streams, which begin at their onset"):
         train_network(nm.Rollout(network(), "streaming"), images, TrainingOptions(preceding=2))

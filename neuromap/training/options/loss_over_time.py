@@ -75,6 +75,11 @@ class LossOverTime:
         steps = parse_quantity(time, "s", f"{name} {kind}:")
         return cls(kind, text.strip(), steps, time.strip().endswith("s"), wanted)
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether a time says which frames count."""
+        return self.kind in _TIMED
+
     def on(self, chip: ChipSpec | None) -> LossOverTime:
         """Give the same with its time in update steps; seconds become those of ticks of a chip."""
         if not self.in_seconds:
@@ -94,7 +99,7 @@ class LossOverTime:
 
     def require_answer(self, network: Network) -> None:
         """Refuse a time before any pattern answers: none has a first response below the shortest path."""
-        if self.kind in _TIMED and self.time < (least := self._shortest(network)):
+        if self.is_timed and self.time < (least := self._shortest(network)):
             raise InputError(
                 f"loss_over_time {self.text}: no pattern of {network.name} answers before {_steps(least)}, the "
                 f"shortest path to {network.outputs[0]}; give that time or a later one"
@@ -104,7 +109,7 @@ class LossOverTime:
         """Refuse a time before the first response of a pattern that is trained."""
         for rollout in rollouts:
             first = rollout.first_response(rollout.network.outputs[0])
-            if self.kind in _TIMED and self.time < first:
+            if self.is_timed and self.time < first:
                 raise InputError(
                     f"loss_over_time {self.text}: pattern {rollout.pattern.name or rollout.pattern.digits} "
                     f"({rollout.execution}) first answers after {_steps(first)}; give that time or a later one, or "
@@ -113,7 +118,7 @@ class LossOverTime:
 
     def most_frames(self, network: Network, frames: int) -> int:
         """Bound the frames that count under any pattern: one in every update step from the shortest path on."""
-        if self.kind not in _TIMED:
+        if not self.is_timed:
             return frames
         known = math.floor(self.time - self._shortest(network) + 1e-9) + 1
         return max(known, frames) if self.kind == "by" else known
