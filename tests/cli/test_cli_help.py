@@ -31,6 +31,7 @@ def test_the_commands():
         "prove",
         "report",
         "explore",
+        "search",
         "sweep",
         "accuracy",
         "faults",
@@ -222,7 +223,7 @@ def test_consoles_fit_80_columns_with_one_table_each(neuromap, folder, program, 
         assert len({names[0] for names in named}) == len(set(map(tuple, named))), f"{words}: a table is split"
         assert all(len(names) <= 8 for names in named), words
         shown.add(words.split()[0])
-    assert shown | {"studio", "train"} == set(COMMANDS)
+    assert shown | {"studio", "train", "search"} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", ["report", "explore"])
