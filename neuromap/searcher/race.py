@@ -217,6 +217,7 @@ class _Entrant:
     explored: Exploration | None = None  # of its patterns, as mapped last
     rows: list[ExploredRow] = field(default_factory=list)  # those of its patterns that no other one beats
     accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
+    kept: int = -1  # the seed whose network is kept, once all are trained
 
     @property
     def is_live(self) -> bool:
@@ -246,9 +247,11 @@ class _Entrant:
             spreads.append(stdev(each) if is_known and len(each) > 1 else None)
         return means, spreads
 
-    def best_seed(self) -> int:
-        """Give the seed whose network is kept: the most accurate over all rows and moments."""
-        return max(self.accuracy, key=lambda seed: (float(np.nan_to_num(self.accuracy[seed]).mean()), -seed))
+    def keep_best(self) -> int:
+        """Keep the network of the seed that is most accurate over all rows and moments."""
+        # once: mapped anew, other rows may count, and the cores told would be of another seed's network
+        self.kept = max(self.accuracy, key=lambda seed: (float(np.nan_to_num(self.accuracy[seed]).mean()), -seed))
+        return self.kept
 
 
 def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec) -> list[_Entrant]:
@@ -328,7 +331,7 @@ class _Race:
         if not self.moments:
             self.moments = self._moments()
         self._measure()
-        kept = {one: one.networks[one.best_seed()] for one in self.live if one.best_seed() != self._asked.seeds[0]}
+        kept = {one: one.networks[one.kept] for one in self.live if one.keep_best() != self._asked.seeds[0]}
         if kept:  # of several seeds the best one, whose rows may take other cores
             self._map(kept)
             self._measure()
@@ -518,7 +521,7 @@ class _Race:
         """Give the rows on the front at a moment; of those that are equal in all objectives the earliest one."""
         places, figures = list[tuple[_Entrant, int]](), list[list[float]]()
         for one in self.live:
-            accuracy = one.accuracy[one.best_seed()]
+            accuracy = one.accuracy[one.kept]
             for k, row in enumerate(one.rows):
                 if not math.isnan(accuracy[k, moment]):
                     places.append((one, k))
@@ -535,13 +538,13 @@ class _Race:
             return ""
         name = one.place.pattern.name or ""
         stem = name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
-        one.networks[one.best_seed()].save(self._folder / f"{stem}.toml")
+        one.networks[one.kept].save(self._folder / f"{stem}.toml")
         return str(self._folder / f"{stem}.toml")
 
     def _point(
         self, one: _Entrant, k: int, best_at: tuple[float, ...], before: tuple[int, ...], file: str
     ) -> SearchPoint:
-        row, seed = one.rows[k], one.best_seed()
+        row, seed = one.rows[k], one.kept
         network, values = one.networks[seed], row.candidate.values
         assert one.explored is not None, "its rows are of it"
         rollout = Rollout(network, RolloutPattern(network, values, row.pattern), row.candidate.execution)

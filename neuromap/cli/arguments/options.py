@@ -105,7 +105,8 @@ CHIP = option(f"CHIP  A packaged chip (see neuromap chips) or a chip file.  [def
 EVERY = option("--all  Print every column and what it means; several tables where the terminal is narrow.", False)
 SCHEDULER = option("ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786.")
 SOURCES = "npz:FILE, folder:DIR (a folder for each class), mnist:PATH, cifar10:PATH, gtsrb:PATH or digits"
-DATA = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's).", "digits")
+STREAMS = "moving-digits, events, nmnist:PATH, dvs-gesture:PATH, shd:PATH"
+DATA = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's); streams of them: {STREAMS}.", "digits")
 LIMIT = option("N  Only the first N images of every part, for a quick look.")
 
 
