@@ -292,7 +292,7 @@ def _errors(found: Imported) -> str | None:
 # What every node of an imported network computes in a frame, as a picture.
 # Nodes that are drawn; of more those with most work.
 _MOST_BARS = 24
-_LEFT, _ROW, _WIDTH = 214.0, 24.0, 520.0
+_BARS_LEFT, _BARS_ROW, _BARS_WIDTH = 214.0, 24.0, 520.0
 
 
 def _work(work: Mapping[str, int]) -> str | None:
@@ -301,17 +301,19 @@ def _work(work: Mapping[str, int]) -> str | None:
         return None
     most = sorted(work, key=lambda name: -work[name])[:_MOST_BARS]
     shown = [name for name in work if name in set(most)]
-    scale = _WIDTH / max(1, *work.values())
-    parts = [label(_LEFT, 18, "multiply-accumulates per frame", "small", anchor="start")]
+    scale = _BARS_WIDTH / max(1, *work.values())
+    parts = [label(_BARS_LEFT, 18, "multiply-accumulates per frame", "small", anchor="start")]
     for k, name in enumerate(shown):
-        y = 30 + _ROW * (k + 0.5)
+        y = 30 + _BARS_ROW * (k + 0.5)
         length = max(1.5, work[name] * scale) if work[name] else 0
         tip = f"{name}: {work[name]:,} multiply-accumulates per frame"
-        parts.append(label(_LEFT - 12, y + 4.5, shorten(name, 21), "name", "end", name))
-        parts.append(element("rect", x=_LEFT, y=y - 6, width=length, height=12, class_="bar", title=tip))
-        parts.append(label(_LEFT + length + 8, y + 4.5, f"{work[name]:,}", "figure", anchor="start"))
-    height = 38 + _ROW * len(shown)
-    return drawing(_LEFT + _WIDTH + 150, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes")
+        parts.append(label(_BARS_LEFT - 12, y + 4.5, shorten(name, 21), "name", "end", name))
+        parts.append(element("rect", x=_BARS_LEFT, y=y - 6, width=length, height=12, class_="bar", title=tip))
+        parts.append(label(_BARS_LEFT + length + 8, y + 4.5, f"{work[name]:,}", "figure", anchor="start"))
+    height = 38 + _BARS_ROW * len(shown)
+    return drawing(
+        _BARS_LEFT + _BARS_WIDTH + 150, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes"
+    )
 
 
 # The tables of an import's page, and the same as CSV.

@@ -64,7 +64,7 @@ def confined(
     if child is None or not child.is_there():
         child = _Child(memory)
     work = seconds if work is None else work
-    answer = child.ask({"reader": reader, "asked": asked, "work": work}, seconds)
+    answer = child.ask({"reader": reader, "asked": asked, "work": work, "folder": _folder()}, seconds)
     if keep and answer is not None and child.answers < _MOST_ANSWERS:
         _kept[kept_as] = child
     else:
@@ -80,6 +80,14 @@ def confined(
     for array in arrays.values():
         array.flags.writeable = False
     return told, arrays
+
+
+def _folder() -> str | None:
+    """Name the folder that relative paths start from; a kept child was started in another one, maybe."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - no more than a text is needed
+    except FileNotFoundError:
+        return None
 
 
 class _Child:
@@ -194,6 +202,8 @@ def _serve(memory: int) -> int:
             _limit_room(memory)
             is_limited = True
         _limit_work(request["work"])
+        if request["folder"] is not None:
+            os.chdir(request["folder"])
         os.lseek(2, 0, os.SEEK_SET)
         os.ftruncate(2, 0)
         arrays: list[NDArray[Any]] = []

@@ -18,6 +18,10 @@ def echo(**asked):
     return asked, {"twice": 2 * np.arange(asked["n"])}
 
 
+def where():
+    return os.getcwd(), {}  # noqa: PTH109
+
+
 def refuse():
     raise NotSupportedError("holds a Loop; unroll it")
 
@@ -53,6 +57,14 @@ def test_an_answer_comes_back_whole():
     assert told == {"n": 3, "name": "Ä\n"}
     np.testing.assert_array_equal(arrays["twice"], [0, 2, 4])
     assert not arrays["twice"].flags.writeable
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_relative_paths_start_where_the_caller_is(keep, tmp_path, monkeypatch):
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert run("where", keep=keep)[0] == str(folder)
 
 
 def test_a_refusal_keeps_its_words_and_its_class():

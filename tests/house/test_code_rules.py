@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from collections import Counter
 
 import pytest
 from optional_rooms import entered
@@ -85,6 +86,24 @@ def test_no_mutable_default_and_no_global_statement(modules):
             if isinstance(node, ast.FunctionDef):
                 for default in [*node.args.defaults, *node.args.kw_defaults]:
                     assert not isinstance(default, (ast.List, ast.Dict, ast.Set)), f"neuromap/{path} {node.name}"
+
+
+def names_given(statement):
+    """Names that a statement of a module gives a value without asking for the one they have."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [] if statement.decorator_list else [statement.name]
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return []
+    names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    asked = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    return [node.id for node in names if isinstance(node.ctx, ast.Store) and node.id not in asked]
+
+
+def test_a_name_of_a_module_has_one_value(modules):
+    """Where two files become one, a constant of the second would replace that of the first in silence."""
+    for path, tree in modules.items():
+        counts = Counter(name for statement in tree.body for name in names_given(statement))
+        assert [name for name, count in counts.items() if count > 1 and name != "_"] == [], f"neuromap/{path}"
 
 
 def test_everything_public_has_a_docstring(modules):

@@ -315,7 +315,7 @@ def spread(wish: list[float], room: list[float]) -> list[float]:
 # Size of the rollout window that reports draw.
 WINDOW = 3
 _RADIUS = 14.0
-_COLUMN, _ROW = 74.0, 52.0
+_FRAME, _ROW = 74.0, 52.0
 _TOP = 40.0
 
 
@@ -330,9 +330,9 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
     number_of = {name: k for k, name in enumerate(network.nodes)}
 
     def centre(frame: int, name: str) -> Point:
-        return (left + _RADIUS + _COLUMN * frame, _TOP + _RADIUS + _ROW * row[name])
+        return (left + _RADIUS + _FRAME * frame, _TOP + _RADIUS + _ROW * row[name])
 
-    parts = [label(left + _RADIUS + _COLUMN * frame, 18, f"frame {frame}", "heading") for frame in range(window + 1)]
+    parts = [label(left + _RADIUS + _FRAME * frame, 18, f"frame {frame}", "heading") for frame in range(window + 1)]
     parts += [
         label(left - 22, centre(0, name)[1] + 4.5, shorten(name, 10), "name", anchor="end", title=name)
         for name in order
@@ -354,7 +354,7 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
         shown = {"data_at": f"{frame}.{number_of[name]}", "data_step": str(step)}
         text = label(x, y + 4.5, str(step), "name")
         parts.append(element("g", circle, text, title=title, class_=f"node {role}", **shown))
-    width = left + 2 * _RADIUS + _COLUMN * window + 16 + 5 * len(order)
+    width = left + 2 * _RADIUS + _FRAME * window + 16 + 5 * len(order)
     height = _TOP + 2 * _RADIUS + _ROW * (len(order) - 1) + 14
     return drawing(width, height, parts, f"Rollout window of size {window} of pattern {pattern.name} with its tableau")
 

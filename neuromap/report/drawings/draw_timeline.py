@@ -229,10 +229,10 @@ def _nice(value: float) -> int:
 
 # Ticks that a timeline shows at most; longer ones are not drawn.
 MOST_TICKS = 240
-_TOP = 58.0
+_GRID_TOP = 58.0
 # Width of a tick in which the number of a frame can be read.
 _NARROWEST = 23.0
-_ROW, _CELL = 32.0, 22.0
+_GRID_ROW, _CELL = 32.0, 22.0
 _X: TypeAlias = Callable[[float], float]
 
 
@@ -273,11 +273,11 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     def x(tick: float) -> float:
         return left + (tick - start) * width
 
-    height = _TOP + _ROW * len(order)
+    height = _GRID_TOP + _GRID_ROW * len(order)
     parts = _grid(start, end, x, width, height)
     parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
     for k, name in enumerate(order):
-        y = _TOP + _ROW * k + (_ROW - _CELL) / 2
+        y = _GRID_TOP + _GRID_ROW * k + (_GRID_ROW - _CELL) / 2
         parts.append(label(left - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
         parts += _cells(clock, name, y, start, end, x, width)
     if row.seconds is not None:
@@ -459,7 +459,7 @@ def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x
     parts = []
     points = []
     for name, frame in path:
-        points.append((x(clock.tick(name, frame) + 0.5), _TOP + _ROW * order.index(name) + _ROW / 2))
+        points.append((x(clock.tick(name, frame) + 0.5), _GRID_TOP + _GRID_ROW * order.index(name) + _GRID_ROW / 2))
     for (ax, ay), (bx, by) in pairwise(points):
         down = 1 if by > ay else -1
         first, tip = (ax, ay + down * _CELL / 2), (bx, by - down * (_CELL / 2 + 1))

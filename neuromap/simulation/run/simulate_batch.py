@@ -225,7 +225,7 @@ def simulate_batch(
 # Recorded values in a part, and host rows times ticks that are laid out at once.
 _PART_VALUES = 2**22
 # Stimuli in a part at most, where they are long and where they are short.
-_FEW_STIMULI, _PART_STIMULI = 32, 256
+_LONG_STIMULI, _PART_STIMULI = 32, 256
 # Cores times ticks from which a part has fewer stimuli, so that progress is told.
 _PART_VISITS = 2**20
 # Values of input nodes side by side that take as much memory as one that is recorded.
@@ -284,7 +284,7 @@ def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_
 def _part_stimuli(job: BatchJob, n_frames: int) -> int:
     """Stimuli that a part may have at most."""
     n_ticks = max(1, job.n_ticks(n_frames))
-    visits = max(_FEW_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
+    visits = max(_LONG_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
     values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
     return min(_PART_STIMULI, visits, values)
 

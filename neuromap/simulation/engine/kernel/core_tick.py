@@ -214,7 +214,7 @@ def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> A
 
 # Width of one group.
 _ONE = (0,)
-_UNIFORM, _BYTES, _NOISE, _NOISY_WEIGHTS = Flag.UNIFORM, Flag.BYTES, Flag.NOISE, Flag.NOISY_WEIGHTS
+_NOISE, _NOISY_WEIGHTS = Flag.NOISE, Flag.NOISY_WEIGHTS
 # Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; those of events are the axons.
 _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
 
