@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Search": "result",
+    "SearchResult": "result",
     "SearchOptions": "options",
     "SearchPoint": "result",
     "SearchedClass": "result",
@@ -15,9 +15,9 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from neuromap.searcher.options import SearchOptions as SearchOptions
-    from neuromap.searcher.result import Search as Search
     from neuromap.searcher.result import SearchedClass as SearchedClass
     from neuromap.searcher.result import SearchPoint as SearchPoint
+    from neuromap.searcher.result import SearchResult as SearchResult
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -30,7 +30,7 @@ from neuromap.render.plot import Panel, Plot, Point, draw_panels
 from neuromap.render.quantities import with_unit
 from neuromap.render.svg import standalone
 from neuromap.render.table import Column, Table, csv_text
-from neuromap.searcher.result import Search, SearchedClass, SearchPoint
+from neuromap.searcher.result import SearchedClass, SearchPoint, SearchResult
 
 _CURVE = each(record(seconds=RATE, accuracy=PART))
 DOCUMENT = document(
@@ -77,12 +77,12 @@ to_dict = DOCUMENT.of
 """Give it as plain values; times are since the onset of the stimulus, energy per frame."""
 
 
-def to_csv(found: Search) -> str:
+def to_csv(found: SearchResult) -> str:
     """Write the accuracy of every point at every moment, and on the chip by frame, as CSV text (RFC 4180, UTF-8)."""
     return csv_text(list(_lines(found)))
 
 
-def _lines(found: Search) -> Iterator[dict[str, Any]]:
+def _lines(found: SearchResult) -> Iterator[dict[str, Any]]:
     for number, point in enumerate(found.points, start=1):
         for images, curve in (("validation", point.curve), (f"{point.part}, on the chip", point.on_chip)):
             for at in curve:
@@ -101,7 +101,7 @@ def _lines(found: Search) -> Iterator[dict[str, Any]]:
 # Text: the front, what became of the classes, what it is worth.
 
 
-def render_text(found: Search, width: int = 100, *, every: bool = False) -> str:
+def render_text(found: SearchResult, width: int = 100, *, every: bool = False) -> str:
     """Write the front as a table, with what became of the classes and what the front is worth."""
     parts = [fill(headline(found), width), "", point_table(found).text(width, brief=not every)]
     if every or any(one.status != "trained" for one in found.classes):
@@ -109,7 +109,7 @@ def render_text(found: Search, width: int = 100, *, every: bool = False) -> str:
     return "\n".join([*parts, "", *(fill(line, width) for line in worth(found))]) + "\n"
 
 
-def headline(found: Search) -> str:
+def headline(found: SearchResult) -> str:
     """Say which point is right most often, and when."""
     best = found.best()
     at = with_unit(found.moments[-1], "s")
@@ -121,7 +121,7 @@ def headline(found: Search) -> str:
     )
 
 
-def point_table(found: Search) -> Table[tuple[int, SearchPoint]]:
+def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
     """Make the table of the front."""
     columns: list[Column[tuple[int, SearchPoint]]] = [
         Column("#", lambda row: str(row[0])),
@@ -155,7 +155,7 @@ def checks(point: SearchPoint) -> str:
     return f"{law}, {'as model' if point.agrees else 'NOT AS MODEL'}"
 
 
-def class_table(found: Search) -> Table[SearchedClass]:
+def class_table(found: SearchResult) -> Table[SearchedClass]:
     """Make the table of the classes."""
     last = with_unit(found.moments[-1], "s")
     columns: list[Column[SearchedClass]] = [
@@ -179,7 +179,7 @@ def _nearest(one: SearchedClass) -> str:
     return "-" if one.neighbour is None else f"{one.neighbour}, but for {', '.join(one.changed)}"
 
 
-def worth(found: Search) -> list[str]:
+def worth(found: SearchResult) -> list[str]:
     """Say what the front is worth: what was trained, what was not and why, what the margin is."""
     n_open, n_excluded = found.open_classes, sum(one.status == "excluded" for one in found.classes)
     lines = [
@@ -214,7 +214,7 @@ def _known(part: float | None) -> str:
 # The picture: accuracy over time, a line for every point.
 
 
-def to_drawing(found: Search, *, narrow: bool = False) -> str:
+def to_drawing(found: SearchResult, *, narrow: bool = False) -> str:
     """Draw the accuracy of all points over the moments, and on the chip over frames."""
     moments = [with_unit(moment, "s") for moment in found.moments]
     lines: dict[str, Sequence[Point]] = {}
@@ -230,7 +230,7 @@ def to_drawing(found: Search, *, narrow: bool = False) -> str:
     return draw_panels(plot, f"Accuracy over time of the points found for {found.network}", narrow=narrow)
 
 
-def to_svg(found: Search) -> str:
+def to_svg(found: SearchResult) -> str:
     """Draw it as SVG text, style inside."""
     return standalone(to_drawing(found))
 
@@ -238,7 +238,7 @@ def to_svg(found: Search) -> str:
 # The page.
 
 
-def to_html(found: Search, called: str = "", data: str = "") -> str:
+def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
     """Write a search as one self-contained HTML page."""
     # called: the command that makes all of it again; data: the source of the images, as --data takes it
     return render_page(
@@ -263,7 +263,7 @@ def to_html(found: Search, called: str = "", data: str = "") -> str:
     )
 
 
-def _edges(found: Search) -> Table[tuple[str, Sequence[str]]]:
+def _edges(found: SearchResult) -> Table[tuple[str, Sequence[str]]]:
     """Make the table of R: a row for every edge, a column for every point."""
     names = [f"{u} -> {v}" for u, v in found.points[0].network.edges]
     changed: Mapping[str, int] = {name: sum(name in point.changed for point in found.points[1:]) for name in names}
@@ -283,7 +283,7 @@ def _streams(point: SearchPoint, k: int, name: str) -> str:
     return f"{'streaming' if point.values[k] else 'sequential'}{' *' if name in point.changed else ''}"
 
 
-def _commands(found: Search, point: SearchPoint, data: str) -> list[str]:
+def _commands(found: SearchResult, point: SearchPoint, data: str) -> list[str]:
     """Write the commands that map a point again and run it on the images."""
     words = shlex.split(point.map_command)
     run = ["neuromap", "accuracy", *words[2:], "--frames", str(len(point.on_chip)), "--part", point.part]

@@ -39,7 +39,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out
 from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, full_plan, plan_of
 from neuromap.searcher.options import SearchOptions
-from neuromap.searcher.result import AccuracyAt, ClassStatus, Search, SearchedClass, SearchPoint
+from neuromap.searcher.result import AccuracyAt, ClassStatus, SearchedClass, SearchPoint, SearchResult
 from neuromap.searcher.rung import (
     TRAININGS,
     Rung,
@@ -65,7 +65,7 @@ _OF_PLAN = {"epochs", "learning_rate", "seed"}
 
 
 @keywords_of(SearchOptions)
-def search(network: Network, asked: SearchOptions) -> Search:
+def search(network: Network, asked: SearchOptions) -> SearchResult:
     """Search patterns and weights together: one network for each behaviour class, trained by successive halving.
 
     Weights have equal shapes under every pattern, so all classes start from one set of them, the trunk, that is trained
@@ -116,7 +116,7 @@ def search(network: Network, asked: SearchOptions) -> Search:
 
     Returns
     -------
-    Search
+    SearchResult
         The front, and what became of every class.
 
     Raises
@@ -157,7 +157,7 @@ def search(network: Network, asked: SearchOptions) -> Search:
         with Trainings(setting, asked.workers, race.tell) as trainings:
             race.run(trainings)
         points = race.points()
-        found = Search(
+        found = SearchResult(
             network=network.name,
             chip=chip.name,
             data=images["train"].name,

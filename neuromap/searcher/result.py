@@ -1,4 +1,4 @@
-"""``Search``: the points that a search ends with, and what became of every class."""
+"""``SearchResult``: the points that a search ends with, and what became of every class."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class SearchedClass(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Search(Documented, Tabled, Paged, Drawn, Printed):
+class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
     """What a search found: the front, and what became of every class.
 
     Attributes

@@ -106,7 +106,7 @@ def write_dense_onnx(onnx, path):
     onnx.save(make.make_model(graph), path)
 
 
-LONG = ("experiment", "import", "train")
+LONG = ("experiment", "import", "search", "train")
 
 
 @pytest.mark.smoke
@@ -127,7 +127,7 @@ def test_examples_of_the_help_run(
         assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     if re.search(r" digits\.sqlite\b", help_text):
         (folder / "digits.sqlite").write_bytes(request.getfixturevalue("swept"))
-    if command in ("train", "experiment"):
+    if command in ("train", "experiment", "search"):
         pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
         pytest.importorskip("sklearn")
     if command == "import":
