@@ -21,7 +21,7 @@ import mutate
 from readers import READERS
 
 SEED = 0
-DEFAULT, THOROUGH = 24, 20_000
+DEFAULT, THOROUGH = 40, 20_000
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """How many examples Hypothesis draws: ``--examples default`` or ``--examples thorough`` (three times as many).
 
 What a test writes, ``@settings(max_examples=60)``, is what it draws in the thorough profile; by default it draws a
-sixth of it. Tests marked ``law`` state what the project stands for: they draw what they write by default, and three
+third of it. Tests marked ``law`` state what the project stands for: they draw what they write by default, and three
 times as many in the thorough profile. Tests marked ``theorem`` try to break a theorem of ``docs/theorems``: in the
 thorough profile they draw what they write, on 1,000 networks at least, and by default a thirtieth of it. Tests marked
 ``thorough`` are single large cases; smaller siblings always run.
@@ -12,7 +12,7 @@ import hypothesis
 FEWEST = 3
 """A property with fewer examples than that is none; one that writes fewer draws what it writes."""
 
-PART_BY_DEFAULT = {"law": 1, "theorem": 30, "": 6}
+PART_BY_DEFAULT = {"law": 1, "theorem": 30, "": 3}
 """What is drawn by default is what is written over this."""
 
 

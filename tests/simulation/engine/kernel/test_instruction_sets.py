@@ -89,6 +89,7 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(without_avx512):
 
     chosen = [
         "../test_engines.py::test_every_program_runs_as_on_numpy[one group of lanes-fast]",
+        "test_lanes.py::test_operations[1-int16]",
         "test_lanes.py::test_operations[8-int16]",
         "test_lanes.py::test_listing_the_set_bits",
     ]
