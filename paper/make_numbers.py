@@ -335,7 +335,30 @@ def trained() -> dict[str, Any]:
     curves = {curve.name: curve for found in digits.values() for curve in found.curves}
     gaps = [abs(gap) for curve in curves.values() for _, gap in curve.deviations()]
     depth = experiment("cifar-depth", "cifar10:NOWHERE", limit=15_000)
+    whole = experiment(
+        "cifar-dsr",
+        "cifar10:NOWHERE",
+        only=["DSR0", "DSR4"],
+        epochs=61,
+        device="cuda",
+        precision="bfloat16",
+        graphs=True,
+    )
     sr = {name: curves[f"SR {name}"] for name in THREE}
+
+    def told(found: ExperimentResult) -> list[dict[str, Any]]:
+        return [
+            {
+                "network": answer.network.split()[0],
+                "pattern": answer.pattern,
+                "accuracy": answer.accuracy,
+                "error": answer.standard_error,
+                "published": answer.published,
+                "step": answer.step,
+            }
+            for answer in first_answers(found)
+        ]
+
     return {
         "points": len(gaps),
         "curves": len(curves),
@@ -347,17 +370,9 @@ def trained() -> dict[str, Any]:
         },
         "skip_gain": fmean(curves["S streaming"].accuracy[1:]) - fmean(curves["S sequential"].accuracy),
         "chain_gap": abs(fmean(curves["FF streaming"].accuracy) - fmean(curves["FF sequential"].accuracy)),
-        "depth": [
-            {
-                "network": answer.network.split()[0],
-                "pattern": answer.pattern,
-                "accuracy": answer.accuracy,
-                "error": answer.standard_error,
-                "published": answer.published,
-                "step": answer.step,
-            }
-            for answer in first_answers(depth)
-        ],
+        "depth": told(depth),
+        "whole": told(whole),
+        "whole_epochs": whole.curves[0].epochs,
     }
 
 

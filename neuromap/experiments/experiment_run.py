@@ -30,7 +30,7 @@ from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.runners import Workers, check_processes, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.training.network_training import encoding_given, network_digest
-from neuromap.training.options.training_options import require_device, require_torch
+from neuromap.training.options.training_options import TrainingOptions, require_device, require_torch
 
 _POLL_SECONDS = 2.0
 
@@ -100,9 +100,8 @@ def run_experiment(
     chosen = replace(
         experiment.options, threads=1, **{name: value for name, value in named.items() if value is not None}
     )
-    require_torch("training")
-    require_device(chosen)
-    if not path_given("run_experiment: folder", folder).exists():
+    if is_new := not path_given("run_experiment: folder", folder).exists():
+        _can_train(chosen)
         load_images(data, "test", limit=1)  # where there are none, no folder is left behind
     folder = _made(folder)
     results = ResultsFile(folder / "results", _RESULTS)
@@ -113,6 +112,8 @@ def run_experiment(
         for run in [CurveRun(curve, k, chosen, data, limit, folder, experiment.starts)]
     }
     to_do = [key for key in runs if results.get(key) is None]
+    if to_do and not is_new:  # what was trained on another device is shown on this one
+        _can_train(chosen)
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
     with (
         job_runner(_run_of, runs, Workers(processes).at_most(len(to_do)), "experiment") as runner,
@@ -133,6 +134,11 @@ def _only(experiment: Experiment, only: Sequence[str]) -> tuple[Curve, ...]:
                 f"{', '.join(known)}{did_you_mean(str(name), known)}"
             )
     return tuple(c for c in experiment.curves if not only or {c.name, c.network.name} & {*only})
+
+
+def _can_train(options: TrainingOptions) -> None:
+    require_torch("training")
+    require_device(options)
 
 
 def _run_of(runs: Mapping[str, CurveRun], key: str) -> CurveResult:

@@ -53,6 +53,7 @@ def correct_by_frame(
     model.eval()
     pattern = rollout.pattern
     batches.begin_at(rollout)
+    batches.device = model.device
     window = first_frame(pattern, sole_output(model)) + n_frames
     right, seen = np.zeros(n_frames), 0
     with torch.no_grad(), exact_sums():
@@ -86,6 +87,8 @@ class Batches:
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = np.arange(len(images.images))
         self._mean = torch.tensor(mean) if mean else None
+        # Noise is drawn where frames are computed: on one thread of the host it would take longer than a step on CUDA.
+        self.device = torch.device("cpu")
 
     def __len__(self) -> int:
         return -(-len(self._starts) // self._size)
@@ -118,7 +121,7 @@ class Batches:
         """Give the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
-        noise = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        noise = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
         order = rng.permutation(len(self._starts))
         for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = self._starts[np.sort(order[start : start + self._size])]
@@ -129,8 +132,8 @@ class Batches:
             yield self._frames(pictures, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
     def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give all images once in their order, for measuring; the noise depends on the seed alone."""
-        noise = torch.Generator().manual_seed(self._seed)
+        """Give all images once in their order, for measuring; the noise depends on the seed and the kind of device."""
+        noise = torch.Generator(self.device).manual_seed(self._seed)
         for start in range(0, len(self._starts), self._size):
             chosen = self._starts[start : start + self._size]
             yield (
@@ -144,12 +147,13 @@ class Batches:
 
     def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
         """Give frames, each with noise of its own."""
-        clean = torch.from_numpy(pictures.astype(np.float32) / self._white)
+        clean = torch.from_numpy(pictures.astype(np.float32) / self._white).to(self.device)
+        mean = None if self._mean is None else self._mean.to(self.device)
         if not self._noise:
-            return (clean if self._mean is None else clean - self._mean).expand(n_frames, *clean.shape[1:])
-        frames = torch.randn((n_frames, *clean.shape[1:]), generator=generator)
+            return (clean if mean is None else clean - mean).expand(n_frames, *clean.shape[1:])
+        frames = torch.randn((n_frames, *clean.shape[1:]), generator=generator, device=self.device)
         frames.mul_(self._noise).add_(clean).clamp_(0, 1)
-        return frames if self._mean is None else frames.sub_(self._mean)
+        return frames if mean is None else frames.sub_(mean)
 
 
 class FrameBatches(Batches):

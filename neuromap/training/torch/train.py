@@ -70,6 +70,7 @@ def train(
         torch.set_num_threads(options.threads)
     model.to(options.device)
     model.in_bfloat16 = options.precision == "bfloat16"
+    run.batches.device = model.device
     objective = Objective(run.rollouts, run.over_time, options.frames, run.classes, run.learning)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
     if objective.gates is not None:
