@@ -4,7 +4,7 @@ python -m benchmarks.crossing                        all networks: some CPU minu
 python -m benchmarks.crossing --networks sr,random   some of them
 python -m benchmarks.crossing --times mapped         ticks of mapped and simulated programs, in place of blocks
 python -m benchmarks.crossing --times filled         the same of programs that fill smaller cores, one after the other
-python -m benchmarks.crossing --json FILE            the rows as JSON too
+python -m benchmarks.crossing --json FILE            the rows as JSON too; those that it holds are not found again
 
 Predicted is ``FrameWork``: every core holds an Nth of every node side by side, spikes are those of the streaming
 pattern. Found is the mean over frames of every tick: of the same placement, counted once more with the pattern's own
@@ -167,25 +167,21 @@ def _from(ahead: dict[int, bool]) -> int | None:
     return found
 
 
-def show(rows: Sequence[dict[str, Any]]) -> None:
-    """Print the table."""
-    keys = [
-        "network",
-        "least_cores",
-        "first_predicted",
-        "first_found",
-        "reaction_predicted",
-        "reaction_found",
-        "mean_error_of_first",
-    ]
-    print(" | ".join(keys))
-    for row in rows:
-        print(
-            " | ".join(
-                "-" if row[k] is None else f"{row[k]:.3f}" if isinstance(row[k], float) else str(row[k]) for k in keys
-            ),
-            flush=True,
-        )
+_KEYS = (
+    "network",
+    "least_cores",
+    "first_predicted",
+    "first_found",
+    "reaction_predicted",
+    "reaction_found",
+    "mean_error_of_first",
+)
+
+
+def told(row: dict[str, Any]) -> str:
+    """Write a row."""
+    values = [row[key] for key in _KEYS]
+    return " | ".join("-" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v) for v in values)
 
 
 def main() -> None:
@@ -196,10 +192,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     times: Times = {"blocks": blocks, "mapped": mapped, "filled": filled}[asked.times]
-    rows = [row_of(net, times) for net in networks(asked.networks.split(","))]
-    show(rows)
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    known = json.loads(asked.json.read_text(encoding="utf-8")) if asked.json and asked.json.exists() else []
+    rows = {row["network"]: row for row in known}
+    print(" | ".join(_KEYS))
+    for net in networks(asked.networks.split(",")):
+        rows[net.name] = rows.get(net.name) or row_of(net, times)
+        print(told(rows[net.name]), flush=True)
+        if asked.json:
+            asked.json.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -405,7 +405,7 @@ def parent_cycles(graph: IndexedNetwork, parents: Sequence[int]) -> list[list[in
                 break
             v = graph.sources[parents[v]]
         else:
-            if seen[v] == start + 1 and parents[v] >= 0:
+            if seen[v] == start + 1:  # else the walk came upon an earlier one
                 cycle: list[int] = []
                 u = v
                 while True:

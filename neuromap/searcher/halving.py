@@ -17,7 +17,7 @@ from neuromap.arrays.array_types import Floats
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 
-SHARE = 5
+SHARE = 4
 """The default budget is that of all full trainings divided by it."""
 
 
@@ -54,14 +54,14 @@ def full_plan(n_classes: int, full: int) -> Plan:
 
 
 def plan_of(budget: int, n_classes: int, full: int) -> Plan:
-    """Share a budget out: most of it for the trunk, but no more than a full training; the rest equally over rungs."""
+    """Share a budget out: two fifths for the trunk, but no more than a full training; the rest equally over rungs."""
     n_rungs, least = _n_rungs(n_classes), _least(n_classes)
     if budget < least:
         raise InputError(
             f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')} take {least} epochs or "
             "more; give as many, or search fewer classes (--sample)"
         )
-    trunk = max(1, min(full, 3 * budget // 5, budget - n_rungs * n_classes))
+    trunk = max(1, min(full, 2 * budget // 5, budget - n_rungs * n_classes))
     each, more = divmod(budget - trunk, n_rungs)
     return Plan(budget, trunk, tuple(each + (more if k == n_rungs - 1 else 0) for k in range(n_rungs)), full)
 

@@ -66,7 +66,7 @@ class SearchOptions(Value):
         reads=read_execution,
     )
     budget: int | None = option(
-        "N  Epochs of all trainings together, for each seed.  [default: a fifth of what training every class fully "
+        "N  Epochs of all trainings together, for each seed.  [default: a quarter of what training every class fully "
         "takes, and at least half a full training]",
         within=(1, 10_000_000),
         group=COMMON,

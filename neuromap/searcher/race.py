@@ -91,7 +91,7 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     executions : sequence of str
         As there.
     budget : int, optional
-        Epochs of all trainings together, for each seed. By default a fifth of what full trainings of all classes take.
+        Epochs of all trainings together, for each seed. By default a quarter of what full trainings of all classes take.
     full : bool
         Whether every class is trained fully instead, from drawn weights, and none is dropped: what a search is measured
         against.
@@ -338,9 +338,11 @@ class _Race:
 
     def _run_rungs(self, trainings: Trainings) -> None:
         trunk = self._train_trunk(trainings)
-        self._map(dict.fromkeys(self.live, trunk), verify=False)
-        self.moments = self._moments()
-        self._drop_late()
+        is_mapped = self._may_drop_early
+        if is_mapped:
+            self._map(dict.fromkeys(self.live, trunk), verify=False)
+            self.moments = self._moments()
+            self._drop_late()
         left_over = 0
         for number, all_epochs in enumerate(self._plan.rungs):
             live = self.live
@@ -348,9 +350,16 @@ class _Race:
             left_over += all_epochs - epochs * len(live)
             if epochs:
                 self._train(trainings, live, epochs)
-            if len(live) > 1:
+            if is_mapped and len(live) > 1:
                 self._measure()
                 self._drop(number)
+
+    @property
+    def _may_drop_early(self) -> bool:
+        """Say whether mapping the weights of the trunk can spare a class any training."""
+        asked = self._asked
+        limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
+        return limits or len(self._plan.rungs) > 1
 
     def _train_trunk(self, trainings: Trainings) -> Network:
         """Train the weights from which all classes start: under several of them in turn, as different as there are."""

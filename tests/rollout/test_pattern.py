@@ -9,7 +9,7 @@ from neuromap.errors import PatternError
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.pattern import RolloutPattern, pattern_of_text
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 MNIST = {
@@ -205,6 +205,18 @@ def test_named_patterns():
     assert RolloutPattern.named(net, "bad").cycle == ("A",)
     with pytest.raises(PatternError, match=r"nothing.*streaming, sequential, mine, bad"):
         RolloutPattern.named(net, "nothing")
+
+
+def test_a_pattern_may_be_named_like_edges():
+    net = Network(
+        "n",
+        {n: Node(n) for n in ("I", "A", "B")},
+        {k: Edge(*k) for k in [("I", "A"), ("A", "B")]},
+        patterns={"I -> A": (("A", "B"),)},
+    )
+    named, edges = (pattern_of_text(net, text) for text in ("I -> A", "A -> B"))
+    assert (named.name, named.values) == ("I -> A", (0, 1))
+    assert named == edges
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
                     states = _decide(states, slot[u], slot[v], weights[u, v], semiring)
                     if len(states) > MAX_STATES:
                         return None
-        closed = [m for m in slot if last[m] <= rank[n] and rank[m] <= rank[n]]
+        closed = [m for m in slot if last[m] <= rank[n]]
         for m in closed:
             gone = slot.pop(m)
             free.append(gone)
