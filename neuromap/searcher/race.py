@@ -91,7 +91,7 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     executions : sequence of str
         As there.
     budget : int, optional
-        Epochs of all trainings together, for each seed. By default a quarter of what full trainings of all classes take.
+        Epochs of all trainings together, for each seed. By default a quarter of those of full trainings of all classes.
     full : bool
         Whether every class is trained fully instead, from drawn weights, and none is dropped: what a search is measured
         against.

@@ -8,7 +8,7 @@ from neuromap.errors import NetworkError
 from neuromap.jobs.results_file import Fingerprint
 from neuromap.network import Network, Node
 from neuromap.network.edge import Edge
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Dense
 
 IDLE = {"reset": 0, "floor": 2**31 - 1, "subtract": 0, "accumulator_bits": 32, "sum_wraps": 0}
@@ -59,3 +59,44 @@ def test_values_that_do_not_go_together_are_refused_before_a_run(options, messag
     rollout = nm.Rollout(network(**options), "streaming")
     with pytest.raises(NetworkError, match=f"network net: node A: neuron: {message}"):
         nm.reference(rollout, {"I": np.zeros((3, 2), bool)})
+
+
+INT32 = 2**31 - 1
+NEEDED = {LeakNeuron: {"threshold": 1}, CurrentNeuron: {"current_decay": 0, "voltage_decay": 0, "threshold": 1}}
+LIMITS = {  # as docstrings and the format of networks state them
+    LeakNeuron: {
+        "threshold": (1, INT32),
+        "leak": (-INT32, INT32),
+        "floor": (0, INT32),
+        "potential": (-INT32, INT32),
+        "subtract": (0, 1),
+    },
+    CurrentNeuron: {
+        **dict.fromkeys(("current_decay", "voltage_decay"), (0, 2**16)),
+        **dict.fromkeys(("threshold", "floor"), (0, INT32)),
+        **dict.fromkeys(("bias", "current", "voltage", "reset"), (-INT32 - 1, INT32)),
+        "refractory": (0, 255),
+        "decay_bits": (1, 16),
+        **dict.fromkeys(("current_bits", "voltage_bits", "accumulator_bits"), (2, 32)),
+        **dict.fromkeys(("subtract", "sum_wraps"), (0, 1)),
+    },
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, limits in LIMITS.items() for name in limits])
+def test_numbers_of_neurons_have_their_limits(kind, name):
+    least, greatest = LIMITS[kind][name]
+    for wrong in (least - 1, greatest + 1):
+        with pytest.raises(NetworkError, match=rf"{name}: .*{wrong}; allowed are"):
+            kind(**NEEDED[kind] | {name: wrong})
+    assert (kind.parameters.get(name) or kind.settings[name]) == (least, greatest)
+
+
+def test_what_is_not_said_of_a_neuron_is_zero():
+    neuron = LeakNeuron(threshold=3)
+    assert {name: int(getattr(neuron, name)) for name in ("leak", "floor", "potential", "subtract")} == {
+        "leak": 0,
+        "floor": 0,
+        "potential": 0,
+        "subtract": 0,
+    }

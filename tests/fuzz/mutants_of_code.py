@@ -1,0 +1,128 @@
+"""Break the code itself, one expression at a time, and see whether the tests of its room notice.
+
+    python tests/fuzz/mutants_of_code.py rollout --count 40        another 40 mutants of neuromap/rollout
+    python tests/fuzz/mutants_of_code.py files proof --seed 1      two rooms, other mutants
+
+A mutant changes a comparison, a whole number by 1, an operator, ``and`` or ``or``, or drops a ``not``, in a copy of the
+tree; it is killed when a test of its room fails or takes ten times as long. What is found is added to a CSV file, and
+what that holds is not tried again. Compiled kernels are mutated too: every copy has a cache of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_TREES = ("neuromap", "tests", "examples", "hardware_models", "docs")
+_FLIPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult,
+}  # fmt: skip
+
+
+def mutants(tree: ast.Module) -> Iterator[tuple[ast.AST, str, Any]]:
+    """Give every mutant of a module: the expression, a field of it, and its new value."""
+    skipped = {id(inner) for node in ast.walk(tree) for inner in _of_no_behaviour(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            yield node, "ops", [_FLIPS[type(node.ops[0])]()]
+        elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in _FLIPS:
+            yield node, "op", _FLIPS[type(node.op)]()
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            yield node, "value", node.value + 1
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield node, "operand", ast.UnaryOp(ast.Not(), node.operand)
+
+
+def _of_no_behaviour(node: ast.AST) -> Iterator[ast.AST]:
+    """Give what lies in annotations and in the texts of errors."""
+    if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+        yield from ast.walk(node.annotation)
+    elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+        yield from ast.walk(node.returns)
+    elif isinstance(node, ast.Raise):
+        yield from ast.walk(node)
+
+
+def mutated(text: str, number: int) -> tuple[str, int, str, str]:
+    """Give the text with one mutant, its line, and the expression before and after."""
+    node, name, value = list(mutants(tree := ast.parse(text)))[number]
+    before = ast.unparse(node)
+    setattr(node, name, value)
+    return ast.unparse(tree), getattr(node, "lineno", 0), before, ast.unparse(node)
+
+
+def tested(copy: Path, room: str, limit: float | None) -> bool | None:
+    """Run the tests of a room: whether they pass, ``None`` where they take too long."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy / "cache")}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", f"tests/{room}"]
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode == 0
+
+
+def main() -> None:
+    """Read what is asked for, break it, tell the score."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("rooms", nargs="+", help="folders of neuromap/ that have tests of the same name")
+    parser.add_argument("--count", type=int, default=20, help="mutants of each room")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutants_of_code.csv")
+    asked = parser.parse_args()
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    known = list(csv.reader(asked.output.open(encoding="utf-8"))) if asked.output.exists() else []
+    tried = {(file, int(number)) for _, file, number, *_ in known}
+    score: Counter[tuple[str, str]] = Counter((room, result) for room, *_, result in known)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for tree in _TREES:
+            shutil.copytree(ROOT / tree, copy / tree, ignore=shutil.ignore_patterns("__pycache__"))
+        for file in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / file, copy / file)
+        for room in asked.rooms:
+            started = time.perf_counter()
+            if not tested(copy, room, None):
+                raise SystemExit(f"tests/{room} fail as they are")
+            limit = 10 * (time.perf_counter() - started) + 60
+            sites = [
+                (file.relative_to(ROOT).as_posix(), number)
+                for file in sorted((ROOT / "neuromap" / room).rglob("*.py"))
+                for number in range(sum(1 for _ in mutants(ast.parse(file.read_text(encoding="utf-8")))))
+            ]
+            for file, number in random.Random(asked.seed).sample(sites, min(asked.count, len(sites))):
+                if (file, number) in tried:
+                    continue
+                text = (ROOT / file).read_text(encoding="utf-8")
+                broken, line, before, after = mutated(text, number)
+                (copy / file).write_text(broken, encoding="utf-8")
+                result = {True: "survived", False: "killed", None: "killed"}[tested(copy, room, limit)]
+                (copy / file).write_text(text, encoding="utf-8")
+                score[room, result] += 1
+                with asked.output.open("a", encoding="utf-8") as kept:
+                    csv.writer(kept).writerow([room, file, number, line, before, after, result])
+                print(f"{result}: {file}:{line}: {before}  ->  {after}", flush=True)
+    for room in sorted({room for room, _ in score}):
+        killed, alive = score[room, "killed"], score[room, "survived"]
+        print(f"{room}: {killed} of {killed + alive} mutants killed ({killed / (killed + alive):.0%})")
+
+
+if __name__ == "__main__":
+    main()
