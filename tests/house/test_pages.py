@@ -130,6 +130,12 @@ def test_every_page_is_once_in_a_table_of_contents_that_the_front_page_leads_to(
     )
 
 
+def test_no_page_has_the_name_of_one_that_sphinx_writes(root):
+    """It would be written over: ``search`` is the page that looks for words."""
+    taken = {"search", "genindex", "py-modindex", "modindex"}
+    assert not taken & {page.stem for page in (root / "docs").glob("*.md")}
+
+
 def test_the_side_bar_has_at_most_25_pages(root):
     assert 20 <= len(in_tables_of_contents(root / "docs" / "index.md")) <= 25
 
