@@ -100,6 +100,8 @@ def make_messages(_):
         {"do": "stimulus"},
         {"do": "frame"},
         {"do": "restart"},
+        {"do": "play"},
+        {"do": "pause"},
         *({"do": "edit", "run": 0, "edit": e} for e in edits),
     ]
     return [json.dumps(command).encode() for command in commands]
