@@ -2,6 +2,7 @@
 
     python -m benchmarks.searched                                          digits SR and S, three seeds
     python -m benchmarks.searched examples/digits/s.toml --epochs 24       other networks, shorter trainings
+    python -m benchmarks.searched examples/streams/sr.toml --data moving-digits:canvas=12,frames=8 --deadline 8ms
     python -m benchmarks.searched --from benchmarks/results/searched.json  what was measured, in sentences
 
 Runs that the file of results holds are not done again: remove it to begin anew.
@@ -130,13 +131,16 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2", help="seeds of trainings")
     parser.add_argument("--epochs", help="epochs of a full training")
     parser.add_argument("--deadline", help="compare at this time alone")
+    parser.add_argument("--limit", help="only so many images of every part")
+    parser.add_argument("--batch", help="images of a step")
     parser.add_argument("--output", type=Path, default=_RESULTS, help="file to write")
     parser.add_argument("--from", dest="given", type=Path, help="only say what this file holds")
     asked = parser.parse_args()
     if asked.given is not None:
         print(sentences(json.loads(asked.given.read_text(encoding="utf-8"))))
         return
-    more = [f"--{name}={value}" for name in ("epochs", "deadline") if (value := getattr(asked, name)) is not None]
+    passed_on = ("epochs", "deadline", "limit", "batch")
+    more = [f"--{name}={value}" for name in passed_on if (value := getattr(asked, name)) is not None]
     seeds = [int(seed) for seed in asked.seeds.split(",")]
     found = json.loads(asked.output.read_text(encoding="utf-8")) if asked.output.exists() else {"networks": []}
     for network in asked.networks:

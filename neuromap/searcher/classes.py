@@ -1,4 +1,8 @@
-"""The classes of a search: which ones, how they differ, and what times exclude before any training."""
+"""The classes of a search: which ones, how they differ, and what times exclude before any training.
+
+Of stills they are the behaviour classes. Of a stream, rollouts of one behaviour class compute the same only if they
+sample it equally often: a class is split by frame period.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuromap.arrays.array_types import Bools
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
-from neuromap.errors import InputError, PatternError
+from neuromap.errors import InputError
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import Values, graph_of
 from neuromap.network.edge import EdgeKey
@@ -29,12 +34,21 @@ _COMPARED = 256
 
 @dataclass(frozen=True, eq=False)
 class ClassPlace(Value):
-    """A behaviour class among those that are searched."""
+    """A class among those that are searched."""
 
     number: int  # from 1 on, streaming's
     patterns: tuple[RolloutPattern, ...]  # those that are known
     neighbour: int | None  # number of the class from which fewest edges differ, of those before it
     changed: tuple[EdgeKey, ...] = ()  # these edges
+    period: Time | None = None  # of streams: update steps between two frames, in every rollout of it
+
+    def rollouts(self, executions: Sequence[str]) -> Iterator[Rollout]:
+        """Give the rollouts of its patterns that are of it and that their cycles allow."""
+        for pattern in self.patterns:
+            for execution in executions:
+                rollout = _rollout_of(pattern, execution)
+                if rollout is not None and self.period in (None, rollout.frame_period):
+                    yield rollout
 
     @property
     def pattern(self) -> RolloutPattern:
@@ -51,14 +65,15 @@ class ClassList(Value):
     is_complete: bool  # whether these are all
 
 
-def list_classes(network: Network, sample: int | None, seed: int) -> ClassList:
-    """List the behaviour classes of a network, or so many of them."""
+def list_classes(network: Network, sample: int | None, seed: int, sampled_by: Sequence[str] | None = None) -> ClassList:
+    """List the behaviour classes of a network, or so many of them; of streams split by frame period."""
+    # sampled_by: of streams the executions that are searched; a sample is of behaviour classes, before they are split
     n_classes = count_behaviour_classes(network)
     n_valid = count_valid(network)
     are_few = n_classes is not None and n_valid is not None and n_valid <= _MOST_PATTERNS
     if are_few and n_classes is not None and n_classes <= max(MOST_CLASSES, sample or 0):
         found = behaviour_classes(network)[:sample]
-        return ClassList(_in_turn(network, found), n_classes, len(found) == n_classes)
+        return _listed(network, found, n_classes, sampled_by)
     if sample is None:
         many = "not counted, too many" if n_classes is None else f"{n_classes:,}"
         raise InputError(
@@ -66,7 +81,41 @@ def list_classes(network: Network, sample: int | None, seed: int) -> ClassList:
             f"(--sample {MOST_CLASSES})"
         )
     found = list(_grouped(_drawn(network, sample, seed)))[:sample]
-    return ClassList(_in_turn(network, found), n_classes, len(found) == n_classes)
+    return _listed(network, found, n_classes, sampled_by)
+
+
+def _listed(
+    network: Network,
+    classes: Sequence[Sequence[RolloutPattern]],
+    n_classes: int | None,
+    sampled_by: Sequence[str] | None,
+) -> ClassList:
+    is_complete = len(classes) == n_classes
+    if sampled_by is None:
+        return ClassList(_in_turn(network, [(patterns, None) for patterns in classes]), n_classes, is_complete)
+    split = [part for patterns in classes for part in _by_period(patterns, sampled_by)]
+    return ClassList(_in_turn(network, split), len(split) if is_complete else None, is_complete)
+
+
+def _by_period(
+    patterns: Sequence[RolloutPattern], executions: Sequence[str]
+) -> list[tuple[list[RolloutPattern], Time | None]]:
+    """Split a class into patterns with rollouts of one frame period; the shortest period first."""
+    # All patterns of a class let an answer depend on the same frames, but for the first ones, of which some see less;
+    # frames are sampled a period apart, so with equal periods they show the same at the same time since the onset.
+    found = dict[Time, dict[tuple[int, ...], RolloutPattern]]()
+    for pattern in patterns:
+        for execution in executions:
+            if (rollout := _rollout_of(pattern, execution)) is not None:
+                found.setdefault(rollout.frame_period, {})[pattern.values] = pattern
+    return [(list(found[period].values()), period) for period in sorted(found)] or [(list(patterns), None)]
+
+
+def _rollout_of(pattern: RolloutPattern, execution: str) -> Rollout | None:
+    try:
+        return Rollout(pattern.network, pattern, execution)
+    except InputError:  # its cycles do not allow the period that was asked for
+        return None
 
 
 def _drawn(network: Network, sample: int, seed: int) -> Iterator[RolloutPattern]:
@@ -86,11 +135,14 @@ def _grouped(patterns: Iterable[RolloutPattern]) -> Iterable[list[RolloutPattern
     return (list(group.values()) for group in groups.values())
 
 
-def _in_turn(network: Network, classes: Sequence[Sequence[RolloutPattern]]) -> tuple[ClassPlace, ...]:
+def _in_turn(
+    network: Network, classes: Sequence[tuple[Sequence[RolloutPattern], Time | None]]
+) -> tuple[ClassPlace, ...]:
     """Put every class after the one among those before it from which fewest edges differ."""
-    ordered = [_best_first(network, patterns) for patterns in classes]
+    ordered = [_best_first(network, patterns) for patterns, _ in classes]
+    periods = [period for _, period in classes]
     values = [np.array([p.values for p in patterns[:_COMPARED]], np.uint8) for patterns in ordered]
-    places = [ClassPlace(1, ordered[0], None)]
+    places = [ClassPlace(1, ordered[0], None, period=periods[0])]
     taken, left = [0], list(range(1, len(ordered)))
     while left:
         distance, k, parent = min(
@@ -98,7 +150,7 @@ def _in_turn(network: Network, classes: Sequence[Sequence[RolloutPattern]]) -> t
         )
         changed = _changed(values[k], values[taken[parent]], network)
         assert len(changed) == distance
-        places.append(ClassPlace(k + 1, ordered[k], taken[parent] + 1, changed))
+        places.append(ClassPlace(k + 1, ordered[k], taken[parent] + 1, changed, periods[k]))
         taken.append(k)
         left.remove(k)
     return tuple(places)
@@ -109,6 +161,7 @@ def spread_out(places: Sequence[ClassPlace], most: int) -> list[ClassPlace]:
     values = [np.array([p.values for p in place.patterns[:_COMPARED]], np.uint8) for place in places]
     chosen, least = [0], np.array([_distance(values[0], other) for other in values])
     while len(chosen) < min(most, len(places)):
+        least[chosen] = -1  # of streams, classes may share patterns
         chosen.append(int(least.argmax()))
         least = np.minimum(least, [_distance(values[chosen[-1]], other) for other in values])
     return [places[k] for k in sorted(chosen)]
@@ -146,12 +199,5 @@ def _changed(one: Values, other: Values, network: Network) -> tuple[EdgeKey, ...
 
 def least_first_response(place: ClassPlace, executions: Sequence[str]) -> int | None:
     """Give the update steps after which some pattern of the class answers first; ``None`` where none can be run."""
-    network, found = place.pattern.network, list[int]()
-    for pattern in place.patterns:
-        for execution in executions:
-            try:
-                rollout = Rollout(network, pattern, execution)
-            except PatternError:  # its cycles do not allow the period that was asked for
-                continue
-            found.append(min(rollout.first_response(name) for name in network.outputs))
+    found = (rollout.first_response(name) for rollout in place.rollouts(executions) for name in rollout.network.outputs)
     return min(found, default=None)

@@ -68,6 +68,7 @@ DOCUMENT = document(
     classes=each(
         record_of(
             SearchedClass,
+            frame_period_steps=AMOUNT.or_null,
             status=enum("trained", "dropped", "excluded", "does not fit"),
             accuracy=each(PART.or_null),
         )
@@ -128,7 +129,7 @@ def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
         Column("pattern", lambda row: row[1].pattern, left=True, wraps=True, least=12),
         Column("execution", lambda row: row[1].execution, left=True),
         Column("cores", lambda row: str(row[1].cores)),
-        Column("first response\n[s]", lambda row: with_unit(row[1].first_response_seconds, "s")),
+        Column("first response", lambda row: with_unit(row[1].first_response_seconds, "s")),
         *(_accuracy_column(moment, k) for k, moment in enumerate(found.moments)),
         Column(f"on chip, {found.points[0].part}\n[%]", lambda row: _percent(row[1].on_chip[-1].accuracy), rank=1),
         Column("best at", lambda row: ", ".join(with_unit(at, "s") for at in row[1].best_at), left=True, rank=2),
@@ -168,7 +169,13 @@ def class_table(found: SearchResult) -> Table[SearchedClass]:
         Column("nearest class", lambda one: _nearest(one), left=True, wraps=True, rank=3),
         Column("what became of it", lambda one: _told(one), left=True, wraps=True, least=24),
     ]
+    if any(one.frame_period_steps is not None for one in found.classes):
+        columns.insert(2, Column("a frame every\n[steps]", _period, rank=1))
     return Table(columns, found.classes, "Behaviour classes", (0,))
+
+
+def _period(one: SearchedClass) -> str:
+    return "-" if one.frame_period_steps is None else f"{one.frame_period_steps:g}"
 
 
 def _told(one: SearchedClass) -> str:
@@ -176,7 +183,7 @@ def _told(one: SearchedClass) -> str:
 
 
 def _nearest(one: SearchedClass) -> str:
-    return "-" if one.neighbour is None else f"{one.neighbour}, but for {', '.join(one.changed)}"
+    return "-" if one.neighbour is None else f"{one.neighbour}, but for {', '.join(one.changed) or 'its period'}"
 
 
 def worth(found: SearchResult) -> list[str]:

@@ -142,8 +142,9 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     chosen = choose_for_chip(network, chip, images["train"], HardwareOptions(**named)).network
     size, shape = len(images["train"].images), images["train"].shape
     full, *_ = chosen_options(training, size, shape, 1, graded=chosen.is_graded)
-    listed = list_classes(network, asked.sample, asked.seeds[0])
-    entrants = _entrants(listed.places, asked, chip)
+    is_stream = images["train"].is_stream
+    listed = list_classes(network, asked.sample, asked.seeds[0], asked.executions if is_stream else None)
+    entrants = _entrants(listed.places, asked, chip, is_stream=is_stream)
     n_live = sum(one.is_live for one in entrants)
     budget = default_budget(n_live, full.epochs) if asked.budget is None else asked.budget
     plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs)
@@ -192,12 +193,6 @@ def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
                 f"search: images have no part {part}; classes are trained on train, compared on validation"
             )
         needs(f"search: images, {part}", asked.images[part], ImageSet)
-    streams = [found.name for found in asked.images.values() if found.is_stream]
-    if streams:  # rollouts of one class see other frames of them, so classes cannot share their accuracies
-        raise InputError(
-            f"search: {streams[0]} are streams, of which rollouts of one class see different frames; take stills, or "
-            "train each rollout (neuromap train) and measure it with neuromap accuracy"
-        )
     return asked.images
 
 
@@ -228,6 +223,10 @@ class _Entrant:
         pattern = self.place.pattern
         return pattern.name or pattern.digits
 
+    def samples_as(self, row: ExploredRow) -> bool:
+        """Whether a row samples a stream as often as this class does; of stills all do."""
+        return self.place.period in (None, row.frame_period_ticks)
+
     def leave(self, status: ClassStatus, why: str) -> None:
         self.status, self.why = status, why
 
@@ -254,22 +253,24 @@ class _Entrant:
         return self.kept
 
 
-def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec) -> list[_Entrant]:
+def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[_Entrant]:
     """Enter all classes, but for those whose times no training can mend."""
     found, earliest = [_Entrant(place) for place in places], list[float]()
-    if asked.deadline is None or chip.is_timed:  # how long timed ticks last is known when rows are mapped
+    if not is_stream and (asked.deadline is None or chip.is_timed):
         return found
     for one in found:
         steps = least_first_response(one.place, asked.executions)
         if steps is None:
             one.leave("excluded", _NOT_ALLOWED)
+        if steps is None or asked.deadline is None or chip.is_timed:  # how long timed ticks last is known once mapped
             continue
         earliest.append(steps * chip.tick_seconds)
         if earliest[-1] > asked.deadline * (1 + 1e-9):
             least = with_unit(earliest[-1], "s")
             one.leave("excluded", f"answers after {least} at the earliest, whatever its weights")
     if not any(one.is_live for one in found):
-        raise _too_early(asked.deadline, earliest) if earliest else DoesNotFitError(f"search: {_NOT_ALLOWED}")
+        late = None if asked.deadline is None or not earliest else _too_early(asked.deadline, earliest)
+        raise late or DoesNotFitError(f"search: {_NOT_ALLOWED}")
     return found
 
 
@@ -319,7 +320,18 @@ class _Race:
         self._told += rung.epochs
         self._asked.progress("training", self._told, self._plan.budget * len(self._asked.seeds))
 
+    @property
+    def _is_stream(self) -> bool:
+        return self._images["train"].is_stream
+
     # training
+
+    def _trained_as(self, place: ClassPlace) -> tuple[tuple[int, ...], str]:
+        """Give pattern and execution under which the network of a class is trained; of stills any execution does."""
+        if not self._is_stream:
+            return place.pattern.values, "windowed"
+        rollout = next(place.rollouts(self._asked.executions))
+        return rollout.pattern.values, rollout.execution
 
     def run(self, trainings: Trainings) -> None:
         """Train the trunk, then in rungs the classes that are still in; map them with the weights they end with."""
@@ -363,11 +375,14 @@ class _Race:
 
     def _train_trunk(self, trainings: Trainings) -> Network:
         """Train the weights from which all classes start: under several of them in turn, as different as there are."""
-        together = spread_out([one.place for one in self.live], TOGETHER)
-        patterns = tuple(place.pattern.values for place in together)
-        epochs = self._plan.trunk
+        places = dict[tuple[int, ...], ClassPlace]()
+        for one in self.live:  # of streams, classes may share a pattern
+            places.setdefault(one.place.pattern.values, one.place)
+        together = spread_out(list(places.values()), TOGETHER)
+        patterns, executions = zip(*map(self._trained_as, together), strict=True)
+        epochs, of = self._plan.trunk, executions if self._is_stream else ()
         for seed in self._asked.seeds:
-            self._trunk[seed] = Rung(patterns, seed, 0, epochs, self._rate, self._digest, is_trunk=True)
+            self._trunk[seed] = Rung(patterns, seed, 0, epochs, self._rate, self._digest, True, of)
         self.spent += epochs
         return trainings.train(self._trunk, {})[self._asked.seeds[0]]
 
@@ -375,13 +390,15 @@ class _Race:
         """Train classes on from where they are."""
         rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
         for one in entrants:
+            values, execution = self._trained_as(one.place)
+            of = (execution,) if self._is_stream else ()
             for seed in self._asked.seeds:
                 key = one.place.number, seed
                 start = one.rungs.get(seed, self._trunk.get(seed))
                 number = 0 if start is None else start.number + 1
                 rate = self._rate * _AGAIN**number
                 lineage = self._digest if start is None else start.name
-                rungs[key] = one.rungs[seed] = Rung((one.place.pattern.values,), seed, number, epochs, rate, lineage)
+                rungs[key] = one.rungs[seed] = Rung((values,), seed, number, epochs, rate, lineage, executions=of)
                 if start is not None:
                     starts[key] = start
         trained = trainings.train(rungs, starts)
@@ -404,12 +421,13 @@ class _Race:
                 within="class",
                 executions=self._asked.executions,
                 objectives=["times", *(cost.title for cost in self.costs)],
+                limits=None if one.place.period is None else one.samples_as,
                 verify=verify,
                 store=self._folder / "rows.sqlite",
                 processes=workers.processes,
                 scheduler=workers.scheduler,
             )
-            mapped = [row for row in found.rows if row.on_class_front]
+            mapped = [row for row in found.rows if row.on_class_front and one.samples_as(row)]
             one.rows = [row for row in mapped if most is None or (row.cores or 0) <= most]
             one.explored = found
             if ENERGY in self.costs:
@@ -460,19 +478,18 @@ class _Race:
             one.accuracy = {seed: self._accuracy_of(one, network) for seed, network in one.networks.items()}
 
     def _accuracy_of(self, one: _Entrant, network: Network) -> Floats:
-        known = dict[tuple[int, ...], Floats]()
         found = np.full((len(one.rows), len(self.moments)), math.nan)
-        most = {row.candidate.values: max(1, _frames_by(row, self.moments[-1], self._tick)) for row in one.rows[::-1]}
-        for row in one.rows:
-            values = row.candidate.values
-            most[values] = max(most[values], _frames_by(row, self.moments[-1], self._tick))
+        shown, most, known = self._images["validation"], dict[_Shown, int](), dict[_Shown, Floats]()
+        seen = [(row.candidate.values, row.candidate.execution if self._is_stream else "") for row in one.rows]
+        for key, row in zip(seen, one.rows, strict=True):
+            most[key] = max(most.get(key, 1), _frames_by(row, self.moments[-1], self._tick))
+        for (values, execution), n_frames in most.items():
+            rollout = Rollout(network, RolloutPattern(network, values), execution or "windowed")
+            known[values, execution] = accuracy_by_model(rollout, shown, n_frames)
         for k, row in enumerate(one.rows):
-            values = row.candidate.values
-            if values not in known:
-                known[values] = accuracy_by_model(network, values, self._images["validation"], most[values])
             for m, moment in enumerate(self.moments):
                 if n := _frames_by(row, moment, self._tick):
-                    found[k, m] = known[values][n - 1]
+                    found[k, m] = known[seen[k]][n - 1]
         return found
 
     def _drop(self, rung: int) -> None:
@@ -496,6 +513,7 @@ class _Race:
             number=one.place.number,
             pattern=one.name,
             n_patterns=len(one.place.patterns),
+            frame_period_steps=None if one.place.period is None else float(one.place.period),
             status=one.status,
             why=one.why,
             neighbour=one.place.neighbour,
@@ -590,6 +608,10 @@ class _Race:
             ),
             network=network,
         )
+
+
+_Shown = tuple[tuple[int, ...], str]
+"""R of every edge, and of streams the execution: what the accuracy of every frame depends on beside weights."""
 
 
 def _frames_by(row: ExploredRow, seconds: float, tick: float | None) -> int:

@@ -88,7 +88,7 @@ class SearchPoint(Card):
 
 @dataclass(frozen=True)
 class SearchedClass(Card):
-    """What became of a behaviour class.
+    """What became of a behaviour class; of streams, of its rollouts of one frame period.
 
     Attributes
     ----------
@@ -98,6 +98,8 @@ class SearchedClass(Card):
         Under which its network was trained.
     n_patterns : int
         Patterns of it that are known.
+    frame_period_steps : float or None
+        Of streams: update steps from frame to frame in all its rollouts, at which the stream is sampled.
     status : {"trained", "dropped", "excluded", "does not fit"}
         ``"excluded"``: it was not trained, since no training can change what excludes it.
     why : str
@@ -116,6 +118,7 @@ class SearchedClass(Card):
     number: int
     pattern: str
     n_patterns: int
+    frame_period_steps: float | None
     status: ClassStatus
     why: str
     neighbour: int | None
@@ -146,7 +149,7 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
     n_images : int
         Validation images, on which classes are compared.
     n_classes : int or None
-        Behaviour classes of the network; ``None`` where they were not counted.
+        Behaviour classes of the network, of streams split by frame period; ``None`` where they were not counted.
     budget, spent : int
         Epochs for each seed: allowed, and trained.
     full_epochs : int

@@ -64,11 +64,12 @@ class Rung(NamedTuple):
     learning_rate: float
     lineage: str  # digest of what the weights at its start depend on
     is_trunk: bool = False  # whether others start from it: then its learning rate stays, and the rest comes after it
+    executions: tuple[str, ...] = ()  # of every pattern, where streams are sampled as they say
 
     @property
     def name(self) -> str:
         """Name of its checkpoint, without the suffix."""
-        return sha256(repr(("neuromap rung 1", *self)).encode()).hexdigest()[:24]
+        return sha256(repr(("neuromap rung 2", *self)).encode()).hexdigest()[:24]
 
     @property
     def file(self) -> str:
@@ -107,7 +108,11 @@ def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
     rung, network = job.rung, setting.network
     asked = {"epochs": rung.epochs, "seed": _seed(rung), "threads": 1, "learning_rate": rung.learning_rate}
     start = None if job.start is None else folder / job.start
-    rollouts = [Rollout(network, RolloutPattern(network, values)) for values in rung.patterns]
+    executions = rung.executions or ("windowed",) * len(rung.patterns)
+    rollouts = [
+        Rollout(network, RolloutPattern(network, values), execution)
+        for values, execution in zip(rung.patterns, executions, strict=True)
+    ]
     options = {**setting.training, **asked, **({"schedule": "decay"} if rung.is_trunk else {})}
     made = train_for_chip(rollouts, setting.chip, setting.images, options, None, folder / rung.file, start=start)
     return TrainedRung(made.network)
@@ -171,8 +176,8 @@ class Trainings:
 def first_images(images: ImageSet) -> ImageSet:
     """Give the images that a training looks at after every epoch, to tell a stall: a search measures for itself."""
     few = slice(_LOOKED_AT)
-    tracks = None if images.tracks is None else images.tracks[few]
-    return replace(images, images=images.images[few], labels=images.labels[few], tracks=tracks)
+    tracks, shown = (None if part is None else part[few] for part in (images.tracks, images.frame_labels))
+    return replace(images, images=images.images[few], labels=images.labels[few], tracks=tracks, frame_labels=shown)
 
 
 def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
@@ -180,7 +185,7 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     asked = {
         "network": f"{setting.network.name} {network_digest(setting.network)}",
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
-        "data": f"{images['train'].name} {_digest_of(images)}",
+        "data": f"{images['train'].name} {_digest_of(images)}{_ticks_of(images['train'])}",
         "training": json.dumps(dict(setting.training), sort_keys=True),
     }
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
@@ -211,6 +216,10 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
         return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
         return f"its {_ASKED} is none of a search"
+
+
+def _ticks_of(images: ImageSet) -> str:
+    return f", {images.frame_ticks} ticks a frame" if images.is_stream else ""
 
 
 def _digest_of(images: Mapping[str, ImageSet]) -> str:
@@ -245,11 +254,9 @@ def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray
     return np.concatenate(found)
 
 
-def accuracy_by_model(
-    network: Network, values: tuple[int, ...], images: ImageSet, n_frames: int
-) -> NDArray[np.float64]:
+def accuracy_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray[np.float64]:
     """Give the accuracy of every frame: that of :func:`neuromap.accuracy.accuracy_of_reference`, sooner."""
-    named = named_by_model(Rollout(network, RolloutPattern(network, values)), images, n_frames)
+    named = named_by_model(rollout, images, n_frames)
     right: NDArray[np.float64] = (named == images.labels[:, np.newaxis]).mean(axis=0)
     return right
 

@@ -255,7 +255,8 @@ def _task(
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
         choice = choose_for_chip(patterns[0].network, chip, train, first)
-        frames = max(_frames_to_train(one, train) for one in rollouts)
+        # of streams as many as all see of it: behind its end a stream is black
+        frames = (min if train.is_stream else max)(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
         options, hardware, chosen = chosen_options(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded

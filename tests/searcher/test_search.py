@@ -58,6 +58,48 @@ def test_no_point_is_beaten_at_a_moment_at_which_it_is_said_to_be_best(found):
             assert not (best and beaten)
 
 
+@pytest.fixture(scope="module")
+def streamed(skip, bars, tmp_path_factory):
+    """A search on streams of which every second frame shows the image: every second one the next part's noise."""
+    films = {}
+    for part, stills in bars.items():
+        empty = np.random.default_rng(3).integers(0, 60, stills.images.shape).astype(np.uint8)
+        films[part] = replace(stills, images=np.stack([stills.images, empty] * 4, axis=1))
+    folder = tmp_path_factory.mktemp("streamed")
+    return films, nm.search(skip(), images=films, training={**QUICK, "frames": 3}, deadline=7e-3, folder=folder)
+
+
+def test_points_on_streams_hold_on_the_chip(streamed):
+    """As often right as by definition, where a rollout sees the frames that it samples."""
+    films, found = streamed
+    assert len({one.frame_period_steps for one in found.classes}) > 1
+    for point in found.points:
+        assert point.verified
+        assert point.agrees
+        rollout = nm.Rollout(point.network, nm.RolloutPattern(point.network, point.values), point.execution)
+        assert rollout.frame_period == next(
+            one.frame_period_steps for one in found.classes if one.number == point.behaviour_class
+        )
+        for part, curve in (("test", point.on_chip), ("validation", point.curve)):
+            known = accuracy_of_reference(rollout, films[part], len(point.on_chip))
+            told = known if part == "test" else known[-1:]
+            assert [at.accuracy for at in curve] == pytest.approx(told, abs=1e-12)
+
+
+def test_every_class_of_a_stream_is_accounted_for(streamed, skip, tmp_path):
+    films, found = streamed
+    assert found.n_classes == len(found.classes)
+    assert len({(one.pattern, one.frame_period_steps) for one in found.classes}) == len(found.classes)
+    assert found.spent <= found.budget
+    assert "a frame every" in found.to_text(200)
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("search"))
+    again = nm.search(skip(), images=films, training={**QUICK, "frames": 3}, deadline=7e-3, folder=tmp_path)
+    assert folder_bytes(again) == folder_bytes(found)
+    longer = {part: replace(one, frame_ticks=2) for part, one in films.items()}
+    with pytest.raises(InputError, match="holds a search of another data"):
+        nm.search(skip(), images=longer, training={**QUICK, "frames": 3}, folder=found.folder)
+
+
 class Ended(Exception):
     pass
 
@@ -124,7 +166,7 @@ def test_the_model_is_right_as_often_as_the_reference(found, skip, bars, code):
     network = replace(point.network, tables=skip(code).tables)
     rollout = nm.Rollout(network, nm.RolloutPattern(network, point.values))
     known = accuracy_of_reference(rollout, bars["validation"], 3)
-    assert accuracy_by_model(network, point.values, bars["validation"], 3).tolist() == pytest.approx(known, abs=1e-12)
+    assert accuracy_by_model(rollout, bars["validation"], 3).tolist() == pytest.approx(known, abs=1e-12)
     program = nm.map_rollout(rollout, "truenorth")
     assert agrees_with_model(rollout, program, bars["validation"], 3)
     edge = network.edges["H", "O"]
@@ -167,9 +209,6 @@ def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
         nm.search(skip(), images=bars, objectives="corse")
     with pytest.raises(InputError, match=r"^search: budget 3: --full trains every class fully.*; drop one$"):
         nm.search(skip(), images=bars, full=True, budget=3)
-    films = {part: replace(found, images=found.images[:, None]) for part, found in bars.items()}
-    with pytest.raises(InputError, match=r"^search: bars are streams, of which rollouts of one class see different"):
-        nm.search(skip(), images=films)
     small = nm.load_chip("truenorth", {"core.neurons": 16})
     with pytest.raises(DoesNotFitError, match=r"^search: no rollout is left: takes \d+ cores, with max_cores 1; give"):
         nm.search(skip(), small, images=bars, training={**QUICK, "epochs": 1}, max_cores=1)

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import ClassVar
 
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.options import AS_JSON, EVERY, LIMIT, NETWORK, SOURCES, check_destinations, chip_file_of
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    EVERY,
+    LIMIT,
+    NETWORK,
+    SOURCES,
+    STREAMS,
+    check_destinations,
+    chip_file_of,
+)
 from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
@@ -44,7 +53,7 @@ TrainingFlags.said = {name: replace(said, default=None, group="training") for na
 @command
 def search(
     network: Path = NETWORK,
-    data: str | None = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's)."),
+    data: str | None = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's); streams of them: {STREAMS}."),
     *,
     asked: Given[SearchOptions],
     flags: TrainingFlags,
