@@ -19,7 +19,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
 from neuromap.explorer.search.front import front_of
@@ -60,6 +60,8 @@ TOGETHER = 8
 """Classes under which the trunk is trained in turn, at most."""
 _MOST_MOMENTS, _FRAMES = 8, 4
 """Without a deadline: moments at which classes are compared, and frames of every row that they cover."""
+_SEEN = (FIRST.title, SAMPLING.title)
+"""Times that say how many frames of a row are known at a moment: no others matter to its accuracy then."""
 _OF_PLAN = {"epochs", "learning_rate", "seed"}
 """Options of training that differ from rung to rung."""
 
@@ -420,7 +422,7 @@ class _Race:
                 RolloutPattern(network, one.place.pattern.values, one.place.pattern.name),
                 within="class",
                 executions=self._asked.executions,
-                objectives=["times", *(cost.title for cost in self.costs)],
+                objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
                 limits=None if one.place.period is None else one.samples_as,
                 verify=verify,
                 store=self._folder / "rows.sqlite",
