@@ -87,7 +87,7 @@ test: lint  ## Check style and types, then run all tests
 test-thorough: lint  ## The same with three times as many random examples
 	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
 
-fuzz: $(TEST_STAMP)  ## Read damaged files with every reader for FUZZ_SECONDS (600), other ones every time
+fuzz: $(TEST_STAMP)  ## Read damaged files with all readers in turn for FUZZ_SECONDS (600), other ones every time
 	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 $(E2E_STAMP): pyproject.toml | $(TEST_STAMP)

@@ -95,14 +95,14 @@ def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, ve
 def _edges(
     edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], counter: _Counter
 ) -> tuple[tuple[str, str], ...]:
-    if edges is None or isinstance(edges, str | Mapping) or not hasattr(edges, "__len__"):
+    if isinstance(edges, str | Mapping) or not _is_listed(edges):
         raise InputError(f"{here}: edges: found {show(edges)}; needs pairs of names")
     counter.edges += len(edges)
     if counter.edges > MAX_EDGES:
         raise InputError(f"{here}: has more than {MAX_EDGES} edges; split it")
     pairs = []
     for edge in edges:
-        ends = None if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2 else list(edge)
+        ends = None if isinstance(edge, str) or not _is_listed(edge) or len(edge) != 2 else list(edge)
         if ends is None or not all(isinstance(end, str) for end in ends):
             raise InputError(f"{here}: edges: found {show(edge)}; needs pairs of names")
         for end in ends:
@@ -111,6 +111,11 @@ def _edges(
                 raise InputError(f"{here}: edge {show(tuple(ends))}: node {show(end)} does not exist")
         pairs.append((ends[0], ends[1]))
     return tuple(dict.fromkeys(pairs))
+
+
+def _is_listed(value: Any) -> bool:
+    """Whether a value has a length, which an array of no dimension does not."""
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
 def _node(node: Mapping[str, Any], name: str) -> NirNode:

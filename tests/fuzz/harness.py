@@ -121,6 +121,14 @@ def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults
     return outcome
 
 
+def count_up(path, outcome):
+    """Add what a reader read to the counts of a file: its inputs since a fault was found in it last."""
+    every = json.loads(path.read_text()) if path.exists() else {}
+    before = every.get(outcome.reader, 0)
+    every[outcome.reader] = 0 if outcome.faults else before + outcome.read
+    path.write_text(json.dumps(dict(sorted(every.items())), indent=1) + "\n")
+
+
 def _children_seconds():
     times = os.times()
     return times.children_user + times.children_system

@@ -4,6 +4,7 @@ import of_foreign_files  # noqa: F401 - each puts its readers into the table
 import of_images  # noqa: F401
 import of_own_files  # noqa: F401
 import of_studio  # noqa: F401
+import of_two_readers  # noqa: F401
 import of_words  # noqa: F401
 from one_reader import READERS
 

@@ -1,0 +1,269 @@
+"""Files that somebody else reads too: what both take means the same to both.
+
+The other reader is the library of the format, or the definition of what the file stands for. What only one of the two
+takes is no fault here: how ours refuses is what the rows of the other modules are about. But where the other one ends
+in an error, ours must not have taken a meaning out of damaged text.
+"""
+
+import hashlib
+import os
+import pickle
+import select
+import signal
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import seals
+from of_foreign_files import make_nir
+from of_own_files import make_networks, make_programs
+from one_reader import list_program, reader, recorded, saved
+
+import neuromap as nm
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "plugins"))
+
+
+def by_another(read):
+    """Read with a library that may crash or hang, in a process of its own; None where it gives nothing."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(pickle.dumps(read()))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    parts = []
+    while select.select([reading], [], [], 5.0)[0] and (part := os.read(reading, 2**20)):
+        parts.append(part)
+    os.close(reading)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    try:
+        return pickle.loads(b"".join(parts))
+    except (EOFError, pickle.UnpicklingError):
+        return None
+
+
+def digest(array):
+    """Tell a numeric array by its shape and the numbers in it."""
+    numbers = np.asarray(array, np.float64)
+    return numbers.shape, hashlib.sha256(np.ascontiguousarray(numbers + 0.0).tobytes()).hexdigest()[:16]
+
+
+# TOML: a network file, and the same text as tomllib reads it.
+
+
+def read_network_twice(path, _):
+    net = nm.load_network(path)
+    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert list(net.nodes) == list(told["nodes"])
+    assert list(net.outputs) == told.get("outputs", list(net.outputs))
+    for name, table in told["nodes"].items():
+        shape = table.get("shape", net.nodes[name].shape)
+        assert net.nodes[name].shape == (None if shape is None else tuple(shape))
+    assert {tuple(map(str.strip, key.split("->"))) for key in told["edges"]} == set(net.edges)
+    for key, table in told["edges"].items():
+        edge = net.edges[tuple(map(str.strip, key.split("->")))]
+        for word in ("kernel", "stride", "groups"):
+            if word in table:
+                known = getattr(edge.transform, word)
+                assert known == (tuple(table[word]) if isinstance(table[word], list) else table[word])
+    for name, table in told.get("rollouts", {}).items():
+        streams = {tuple(map(str.strip, key.split("->"))) for key in table["streaming"]}
+        assert set(net.patterns[name]) == streams
+
+
+reader("network-by-tomllib", "network.toml", make_networks, read_network_twice, form="toml")
+
+
+# ONNX: the integers of a graded network, and those of the reference of ONNX at the same tensors.
+
+
+def make_quantised(_):
+    from quantised_graphs import FAMILIES, random_graph
+
+    found = []
+    for family in FAMILIES:
+        for seed in range(4):
+            graph, output = random_graph(family, seed)
+            found.append(graph.model(output).SerializeToString())
+    return found
+
+
+def read_onnx_twice(path, _):
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    from neuromap.exchange.layers.find_structure import find_structure
+    from neuromap.exchange.layers.take_graded import take_graded
+    from neuromap.formats.layers import simplified
+    from neuromap.formats.onnx import read_onnx
+
+    graph = read_onnx(path)
+    taken = take_graded(graph, find_structure(simplified(graph)), "net")
+    net = taken.network
+    if len(net.inputs) != 1 or sum(node.size for node in net.nodes.values()) > 20_000 or taken.differ or taken.off:
+        return
+    model = onnx.load_model_from_string(path.read_bytes())
+    known = {info.name for info in model.graph.output}
+    model.graph.output.extend(
+        onnx.helper.make_empty_tensor_value_info(tensor) for tensor in taken.places if tensor not in known
+    )
+    shape = [d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim]
+    first = next((tensor for tensor, place in taken.places.items() if place.node == net.inputs[0]), None)
+    if first is None or np.prod(shape) > 20_000:
+        return
+    kind = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
+    rng = np.random.default_rng(0)
+    whole = np.issubdtype(kind, np.integer)
+    x = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, kind) if whole else rng.normal(0, 3, shape)
+    name, names = model.graph.input[0].name, [info.name for info in model.graph.output]
+    try:
+        with np.errstate(all="ignore"):
+            told = dict(zip(names, ReferenceEvaluator(model).run(None, {name: x.astype(kind)}), strict=True))
+    except Exception:  # the reference does not take it
+        return
+    told[name] = x
+    held, zero = taken.places[first], net.nodes[net.inputs[0]].graded.zero_point
+    shown = np.zeros((2, net.nodes[net.inputs[0]].size), np.int32)
+    shown[1, held.elements] = np.asarray(told[first]).ravel().astype(np.int64) - zero
+    values = nm.reference(nm.Rollout(net, "sequential"), {net.inputs[0]: shown})
+    for tensor, place in taken.places.items():
+        mine = values[place.node][1][place.elements] + net.nodes[place.node].graded.zero_point
+        assert np.array_equal(mine, np.asarray(told[tensor]).ravel().astype(np.int64)), tensor
+
+
+reader("onnx-by-its-reference", "a.onnx", make_quantised, read_onnx_twice, form="protobuf", needs=("onnx",))
+
+
+# NIR: nodes, numbers and edges, and those that the library nir reads.
+
+
+def of_nir(nodes, edges, numbers_of):
+    """Tell a graph by kinds, numbers and edges, graphs within it too."""
+    found = {}
+    for name, node in nodes.items():
+        kind, held = numbers_of(node)
+        inner = of_nir(*held, numbers_of) if kind == "NIRGraph" else {key: digest(a) for key, a in held.items()}
+        found[name] = kind, inner
+    return found, {tuple(edge) for edge in edges}
+
+
+def ours_of_nir(node):
+    if type(node).__name__ == "NirGraph":
+        return "NIRGraph", (node.nodes, node.edges)
+    return node.kind, node.parameters
+
+
+def theirs_of_nir(node):
+    kind = type(node).__name__
+    if kind == "NIRGraph":
+        return kind, (node.nodes, node.edges)
+    held = {k: v for k, v in node.to_dict().items() if isinstance(v, (int, float, tuple, list, np.ndarray))}
+    return kind, {k: np.asarray(v) for k, v in held.items() if np.asarray(v).dtype.kind in "iuf"}
+
+
+def read_nir_twice(path, _):
+    from neuromap.formats.nir import read_nir
+
+    mine = read_nir(path)
+
+    def theirs():
+        import nir
+
+        graph = nir.read(path, type_check=False)  # shapes that do not fit are refused later, by what is built of it
+        return of_nir(graph.nodes, graph.edges, theirs_of_nir)
+
+    if (other := by_another(theirs)) is not None:
+        _same_nir(of_nir(mine.nodes, mine.edges, ours_of_nir), other)
+
+
+def _same_nir(mine, other):
+    assert mine[0].keys() == other[0].keys(), (list(mine[0]), list(other[0]))
+    assert mine[1] == other[1], "edges"
+    for name, (kind, held) in mine[0].items():
+        assert kind == other[0][name][0], name
+        if kind == "NIRGraph":
+            _same_nir(held, other[0][name][1])
+        else:
+            for key, numbers in held.items():
+                assert other[0][name][1].get(key, numbers) == numbers, (name, key)
+
+
+reader("nir-by-nir", "a.nir", make_nir, read_nir_twice, needs=("h5py", "nir"))
+
+
+# HDF5: events, counts and potentials of a trace, and what h5py reads at their places.
+
+
+def read_trace_twice(path, _):
+    from neuromap.simulation.trace.load_trace import load_trace
+
+    mine = load_trace(path)
+
+    def theirs():
+        import h5py
+
+        with h5py.File(path) as file:
+            row = file["spikes/neurons/node_ids"][:].astype(np.int64)
+            found = {"tick": file["spikes/neurons/ticks"][:]}
+            found |= {key: file[f"neurons/{key}"][:][row] for key in ("node", "index", "core", "neuron")}
+            found["counts"] = file["counts"][:]
+            found["potentials"] = file["report/potentials/data"][:]
+        return {key: digest(array) for key, array in found.items()}
+
+    if (other := by_another(theirs)) is not None:
+        table = mine.potential_table
+        held = {key: getattr(mine, key) for key in ("tick", "node", "index", "core", "neuron", "counts")}
+        held["potentials"] = None if table is None else table.values
+        for key, array in held.items():
+            assert array is None or digest(array) == other[key], key
+
+
+reader(
+    "trace-by-h5py",
+    "a.h5",
+    lambda folder: [saved(recorded(), folder, "a.h5")],
+    read_trace_twice,
+    seal=seals.seal_hdf5_trace,
+    needs=("h5py",),
+)
+
+
+# Programs: the spikes of the chip, and those of the network that the program is when it is lifted.
+
+
+def read_program_lifted(path, _):
+    from neuromap.hardware.program.chip_program import host_spikes
+    from neuromap.simulation.run.simulate import run_events
+
+    found = nm.load_program(path)
+    if found.shape[0] * found.shape[1] > 4096 or found.period > 100:
+        return
+    lifted = nm.lift(found)
+    n_ticks, rng = int(3 * found.period), np.random.default_rng(1)
+    frames = {port.name: rng.random((5, port.size)) < 0.4 for port in found.nodes if port.kind == "input"}
+    spikes, host = host_spikes(found, frames, n_ticks), found.host
+    events = spikes.tick, host.core[spikes.row], host.axon[spikes.row]
+    tick, core, neuron = run_events(found, *events, n_ticks, engine="numpy")
+    fired = np.zeros((n_ticks, *found.shape), np.bool_)
+    fired[tick, core, neuron] = True
+    shown = lifted.frames(frames, n_ticks)
+    values = nm.reference(nm.Rollout(lifted.network, "streaming"), shown)
+    for row, (node, index) in enumerate(lifted.outputs):
+        on_chip = fired[:, found.outputs.core[row], found.outputs.neuron[row]]
+        assert np.array_equal(values[node][1:, index], on_chip), (row, node, index)
+
+
+reader("program-by-its-network", "a.nmp", make_programs, read_program_lifted, seal=seals.seal_safetensors)
+reader(
+    "program-lists-by-its-network",
+    "a.nmp",
+    lambda folder: [saved(list_program(), folder, "a.nmp")],
+    read_program_lifted,
+    seal=seals.seal_safetensors,
+)
