@@ -175,6 +175,8 @@ def test_a_bomb_is_refused_before_it_takes_memory(tmp_path):
         ({"n": lif()}, ["nm"], "needs pairs of names"),
         ({"n": lif()}, [("n", 3)], "needs pairs of names"),
         ({"n": lif()}, None, "edges: found None"),
+        ({"n": lif()}, np.array(5), "edges: found"),
+        ({"n": lif()}, [np.array("ab")], "edges: found"),
         ({"": lif()}, [], "needs a name of 1 to 300"),
         ({"a\x00b": lif()}, [], "needs a name of 1 to 300"),
     ],
