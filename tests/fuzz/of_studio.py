@@ -1,5 +1,6 @@
 """Readers of what a browser sends to the studio."""
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ from of_own_files import make_frames, make_npz
 from one_reader import EXAMPLES, frames, network, reader, small
 
 import neuromap as nm
+from neuromap.datasets.tracks import ImageSet
 
 # ------------------------------------------------------------------------------------------------------------- studio
 
@@ -102,21 +104,31 @@ def make_messages(_):
         {"do": "restart"},
         {"do": "play"},
         {"do": "pause"},
+        {"do": "replay"},
+        {"do": "undo", "run": 0, "value": 0},
+        {"do": "image", "value": 1},
+        {"do": "network", "value": "other"},
         *({"do": "edit", "run": 0, "edit": e} for e in edits),
     ]
     return [json.dumps(command).encode() for command in commands]
 
 
+SILENT = {"do": "edit", "run": 0, "edit": {"kind": "silent-core", "core": 0}}
+
+
 def mapped_session(_):
-    """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
-    from neuromap.studio.scene.commands import Session
+    """Gives a session whose network has run for a tick and has one edit; a new one only where others are on stage."""
+    from neuromap.studio.scene.commands import Offer, Session
     from neuromap.studio.scene.scene import Shown
 
     plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
+    pictures = np.arange(18, dtype=np.uint8).reshape(3, 2, 3, 1)
+    images = ImageSet("drawn", "test", pictures, np.zeros(3, np.int64), ("0",), 255)
+    offer = Offer({"other": nm.load_network(EXAMPLES / "digits" / "ff.toml")}, images)
 
     def begun():
         runs = sessions[-1].stage.runs if sessions else ()  # none while a pattern cannot be mapped
-        if runs and not runs[0].edits and sessions[-1].stage.scene.runs == plain.runs:
+        if runs and len(runs[0].edits) == 1 and sessions[-1].stage.scene.runs == plain.runs:
             session = sessions[-1]
             session.pause()
             session.stage.restart()
@@ -124,10 +136,10 @@ def mapped_session(_):
         else:
             for session in sessions:
                 session.close()
-            sessions[:] = [Session("one", plain)]
+            sessions[:] = [Session("one", plain, offer)]
             wait_for(sessions[-1])
-            act_on(sessions[-1], {"do": "edit", "run": 0, "edit": {"kind": "silent-core", "core": 0}})
-            act_on(sessions[-1], {"do": "undo", "run": 0, "value": 0})
+            act_on(sessions[-1], SILENT)
+        sessions[-1].step(1)
         return sessions[-1]
 
     return begun
@@ -150,9 +162,22 @@ def act_on(session, values):
 
 
 def read_message(path, begun):
-    from neuromap.studio.scene.scene_file import parse_json
+    """As the server obeys what comes over a socket: what it tells the tab must be a line of ours."""
+    from neuromap.errors import InputError
+    from neuromap.studio.run_server import _obey
 
-    act_on(begun(), parse_json(path.read_bytes(), "command", 2**20))
+    session, told = begun(), []
+
+    async def send(message):
+        told.append(json.loads(message["text"])["line"])
+
+    asyncio.run(_obey(session, path.read_bytes().decode("utf-8", "surrogateescape"), send))
+    wait_for(session)
+    for line in (*told, session.line):
+        if "internal error" in line:
+            raise AssertionError(line)
+    if told:
+        raise InputError(told[0])
 
 
 reader("studio-message", "message", make_messages, read_message, context=mapped_session, form="json")
