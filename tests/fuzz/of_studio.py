@@ -5,6 +5,7 @@ import json
 import time
 from dataclasses import replace
 from functools import cache
+from urllib.parse import unquote
 
 import numpy as np
 from of_own_files import make_frames, make_npz
@@ -181,3 +182,61 @@ def read_message(path, begun):
 
 
 reader("studio-message", "message", make_messages, read_message, context=mapped_session, form="json")
+
+
+def make_requests(_):
+    host, name = ["host", "127.0.0.1:8765"], "A" * 24
+    same = ["origin", "http://127.0.0.1:8765"]
+    found = [
+        {"method": "GET", "target": target, "headers": [host], "body": ""}
+        for target in ("/", "/open.json", "/static/studio.js", f"/s/{name}", f"/s/{name}/scene.json", "/?token=abc")
+    ]
+    found += [
+        {"method": "HEAD", "target": "/static/style.css", "headers": [host, ["cookie", "a=b; c"]], "body": ""},
+        {"method": "POST", "target": f"/s/{name}/stimulus", "headers": [host, same], "body": "none"},
+        {"method": "OPTIONS", "target": "/%2e%2e/x", "headers": [host, ["sec-fetch-site", "none"]], "body": "a"},
+    ]
+    return [json.dumps(one).encode() for one in found]
+
+
+def guarded_app(folder):
+    from neuromap.studio.guard import Address, Guard
+    from neuromap.studio.run_server import StudioApp
+    from neuromap.studio.scene.commands import Offer
+    from neuromap.studio.sessions import KeptSessions, Sessions
+
+    sessions = Sessions(KeptSessions(folder / "kept"), Offer({}), replace(scene(), changes=(), ticks=0, checksums=()))
+    return [Guard(StudioApp(sessions), address.rules) for address in (Address(), Address(token="t" * 20))]
+
+
+def request(path, apps):
+    """As a request comes from uvicorn: whatever is in it, the answer is whole and none of a fault of ours."""
+    from neuromap.errors import InputError
+
+    try:
+        told = json.loads(path.read_bytes())
+        method, target, body = (told[key].encode("latin-1") for key in ("method", "target", "body"))
+        headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in told["headers"]]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise InputError("the server's own library refuses it") from None
+    where, _, query = target.partition(b"?")
+    scope = {
+        "type": "http", "method": method.decode("latin-1"), "path": unquote(where.decode("latin-1")), "raw_path": where,
+        "query_string": query, "headers": headers, "scheme": "http", "server": ("127.0.0.1", 8765), "root_path": "",
+    }  # fmt: skip
+    for app in apps:
+        messages, sent = [{"type": "http.request", "body": body, "more_body": False}], []
+
+        async def receive(messages=messages):
+            return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+        async def send(message, sent=sent):
+            sent.append(message)
+
+        asyncio.run(app(dict(scope), receive, send))
+        assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"], sent
+        assert sent[0]["status"] < 500, sent
+        assert all(b"\r" not in k + v and b"\n" not in k + v for k, v in sent[0]["headers"]), sent
+
+
+reader("studio-request", "request.json", make_requests, request, context=guarded_app, form="json")
