@@ -42,7 +42,7 @@ def pages(root):
 
 @pytest.fixture(scope="session")
 def homes(package_folder):
-    """Package -> public name -> module that it is imported from, for every stub; what is public as a module is that."""
+    """Package -> public name -> what it is imported from, for every stub: a module, or the package itself."""
     found = {}
     for path in sorted(package_folder.rglob("*.pyi")):
         assert path.name == "__init__.pyi", path
@@ -53,6 +53,5 @@ def homes(package_folder):
             (alias,) = node.names
             assert line == f"from {'.' * node.level}{node.module or ''} import {alias.name} as {alias.name}"
             assert alias.name not in names, f"{path}: {alias.name}"
-            home = importlib.util.resolve_name("." * node.level + (node.module or alias.name), package)
-            names[alias.name] = home
+            names[alias.name] = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
     return found

@@ -1,11 +1,11 @@
 """The doors of packages: each public name is said once, in a stub, and means the same at run time and to mypy."""
 
 import ast
-import importlib
 import importlib.util
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 
 import pytest
 
@@ -40,19 +40,18 @@ def test_doors_list_no_names_of_their_own(modules):
 @pytest.mark.smoke
 def test_every_name_is_the_object_of_its_home(homes):
     for package, names in homes.items():
-        door = importlib.import_module(package)
+        door = import_module(package)
         if package == "neuromap.backends.nengo" and importlib.util.find_spec("nengo") is None:
             continue
         for name, home in names.items():
-            module = importlib.import_module(home)
-            meant = module if home == f"{package}.{name}" else getattr(module, name)
+            meant = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
             assert getattr(door, name) is meant, f"{package}.{name}"
 
 
 @pytest.mark.smoke
 def test_a_door_lists_the_names_of_its_stub(homes):
     for package, names in homes.items():
-        door = importlib.import_module(package)
+        door = import_module(package)
         assert door.__all__ == sorted(names)
         assert dir(door) == sorted(name for name in names if name != "__version__")
         with pytest.raises(AttributeError, match=f"^module '{package}' has no attribute 'nonsense'$"):
@@ -68,9 +67,8 @@ def test_a_star_gives_every_name():
 
 def test_public_names_are_those_of_the_own_folder(homes):
     """A package offers what lies in it, and leads nowhere else."""
-    led = {(package, name) for package, names in homes.items() for name in names}
-    lies = {(p, name) for p, names in homes.items() for name, home in names.items() if home.startswith(f"{p}.")}
-    assert led - lies == FROM_ELSEWHERE
+    led = {(package, name): home for package, names in homes.items() for name, home in names.items()}
+    assert {key for key, home in led.items() if not f"{home}.".startswith(f"{key[0]}.")} == FROM_ELSEWHERE
 
 
 def test_no_module_hides_a_public_name(homes, package_folder):
@@ -79,7 +77,7 @@ def test_no_module_hides_a_public_name(homes, package_folder):
         folder = package_folder.joinpath(*package.split(".")[1:])
         for name, home in names.items():
             beside = folder / name / "__init__.py", folder / f"{name}.py"
-            assert home == f"{package}.{name}" or not any(path.exists() for path in beside), f"{package}.{name}"
+            assert any(path.exists() for path in beside) == (home == package), f"{package}.{name}"
 
 
 READ = """
