@@ -1,45 +1,66 @@
-"""Public names of a package, imported on first use: ``import neuromap`` and ``neuromap --help`` stay quick."""
+"""Public names of a package, imported on first use: ``import neuromap`` and ``neuromap --help`` stay quick.
+
+A package says each name once, in the stub ``__init__.pyi`` beside its ``__init__.py``. Type checkers read the stub, and
+so does the package itself, in lines of two forms::
+
+    from .module import Name as Name
+    from . import module as module
+"""
 
 from __future__ import annotations
 
-import importlib
-
 TYPE_CHECKING = False  # typing takes longer to import than all else here
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
     from typing import Any
 
 
-def lazy_names(
-    package: str, homes: Mapping[str, str], rooms: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make ``__getattr__`` and ``__dir__`` of a package.
+def lazy_names(package: ModuleSpec) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make ``__getattr__`` and ``__dir__`` of a package, which read its stub when they are first asked.
 
     Parameters
     ----------
-    package : str
-        ``__name__`` of the package.
-    homes : mapping of str to str
-        Every public name with the module that defines it: from the package on, or from ``neuromap.`` on where it lies
-        elsewhere.
-    rooms : collection of str
-        Modules of the package that are public themselves.
+    package : importlib.machinery.ModuleSpec
+        ``__spec__`` of the package: its name, its file, and a loader that reads a stub in an archive, too.
 
     Returns
     -------
     tuple of callable
-        To be bound to ``__getattr__`` and ``__dir__`` in the package.
+        To be bound to ``__getattr__``, which gives ``__all__`` as well, and to ``__dir__`` in the package.
     """
+    found: dict[str, str] = {}
+
+    def homes() -> dict[str, str]:
+        """Give every public name with the module that it is imported from."""
+        if not found:
+            loader: Any = package.loader
+            path = f"{str(package.origin).rpartition('.')[0]}.pyi"  # an installation may hold __init__.pyc alone
+            found.update(_read_stub(loader.get_data(path).decode()))
+        return found
 
     def getattr_(name: str) -> Any:
-        if name in homes:
-            home = homes[name]
-            return getattr(importlib.import_module(home if home.startswith("neuromap.") else f"{package}.{home}"), name)
-        if name in rooms:
-            return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name == "__all__":
+            return sorted(homes())
+        home = homes().get(name)
+        if home is None:
+            raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
+        import importlib  # takes longer than the rest of import neuromap
+
+        if home == ".":
+            return importlib.import_module(f".{name}", package.name)
+        return getattr(importlib.import_module(home, package.name), name)
 
     def dir_() -> list[str]:
-        return sorted([*homes, *rooms])
+        return sorted(name for name in homes() if not name.startswith("_"))
 
     return getattr_, dir_
+
+
+def _read_stub(text: str) -> dict[str, str]:
+    found = {}
+    for line in text.splitlines():
+        match line.split():
+            case ["from", module, "import", name, "as", again] if name == again:
+                found[name] = module
+    return found

@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,20 @@ def pages(root):
     """Every Markdown page of the project: path -> text."""
     paths = [path for pattern in ("*.md", "docs/*.md", "docs/theorems/*.md") for path in sorted(root.glob(pattern))]
     return {path: path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture(scope="session")
+def homes(package_folder):
+    """Package -> public name -> what it is imported from, for every stub: a module, or the package itself."""
+    found = {}
+    for path in sorted(package_folder.rglob("*.pyi")):
+        assert path.name == "__init__.pyi", path
+        package = ".".join(["neuromap", *path.parent.relative_to(package_folder).parts])
+        names = found[package] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            (node,) = ast.parse(line).body
+            (alias,) = node.names
+            assert line == f"from {'.' * node.level}{node.module or ''} import {alias.name} as {alias.name}"
+            assert alias.name not in names, f"{path}: {alias.name}"
+            names[alias.name] = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    return found

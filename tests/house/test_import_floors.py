@@ -1,7 +1,6 @@
 """The floors of docs/architecture.md are true: nothing imports upwards, nothing in a circle, nothing heavy early."""
 
 import ast
-import importlib
 import re
 import subprocess
 import sys
@@ -152,39 +151,6 @@ def test_inside_the_package_names_come_from_where_they_are_defined(arrows):
     """The public names of a package reach any of its rooms, past the table; only the command line may use them."""
     wrong = [f"neuromap/{path} imports {found}" for path, found in arrows if found.name == "__init__.py"]
     assert not [line for line in wrong if not line.startswith(("neuromap/cli/", "neuromap/__main__"))]
-
-
-def test_public_names_are_those_of_the_own_folder(modules):
-    """A package offers what lies in it: its lists agree and lead nowhere else."""
-    for path, tree in modules.items():
-        if path.name != "__init__.py" or len(tree.body) == 1:
-            continue
-        package = importlib.import_module(".".join(["neuromap", *path.parts[:-1]]))
-        homes = getattr(package, "_HOMES", None)
-        if homes is None:
-            continue
-        offered = {
-            alias.name: f"{node.module}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module.startswith("neuromap.")
-            for alias in node.names
-        }
-        offered.pop("lazy_names", None)
-        offered.pop("__version__", None)
-        full = {
-            name: home if home.startswith("neuromap.") else f"{package.__name__}.{home}" for name, home in homes.items()
-        }
-        assert offered == full
-        assert all(getattr(package, name) is not None for name in homes)
-
-
-def test_no_module_hides_a_public_name(modules):
-    """Once a module is imported, its package has it under its name, in the place of what a public name promised."""
-    for path in modules:
-        if path.name == "__init__.py":
-            package = importlib.import_module(".".join(["neuromap", *path.parts[:-1]]))
-            homes = getattr(package, "_HOMES", {})
-            assert not [name for name, home in homes.items() if home == name], package
 
 
 def test_only_the_entry_point_imports_the_command_line(arrows):

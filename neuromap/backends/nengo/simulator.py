@@ -116,8 +116,28 @@ class Simulator(nengo.Simulator):
         )
 
     def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
-        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance."""
-        # shapes: original (steps, n)
+        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
+
+        Parameters
+        ----------
+        ensemble : nengo.Ensemble
+            One that is on the chip.
+        original : array_like, shape (n_steps, n_neurons)
+            The other spikes: whatever is not 0.
+        time_constant : float
+            Seconds: spikes further apart are different ones.
+
+        Returns
+        -------
+        TrainDistance
+
+        Raises
+        ------
+        InputError
+            If the ensemble is not on the chip, or the shapes differ.
+        NotSupportedError
+            If Elephant is not installed.
+        """
         builder = self._builder
         places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
         if builder is None or ensemble not in places:

@@ -1,0 +1,10 @@
+from .accuracy import Accuracy as Accuracy
+from .accuracy import FrameAccuracy as FrameAccuracy
+from .accuracy import SureAnswers as SureAnswers
+from .accuracy import SureMargin as SureMargin
+from .accuracy import decide as decide
+from .accuracy import frames_of_answers as frames_of_answers
+from .accuracy import leads_of as leads_of
+from .accuracy import votes_of as votes_of
+from .measure import accuracy_of_reference as accuracy_of_reference
+from .measure import accuracy_on_chip as accuracy_on_chip

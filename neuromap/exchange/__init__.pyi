@@ -1,0 +1,16 @@
+from .formats import EXPORT_FORMATS as EXPORT_FORMATS
+from .formats import IMPORT_FORMATS as IMPORT_FORMATS
+from .formats import Format as Format
+from .formats import export_file as export_file
+from .formats import import_file as import_file
+from .imported import Exported as Exported
+from .imported import Imported as Imported
+from .imported import Note as Note
+from .layers.graded_onnx import to_onnx as to_onnx
+from .layers.take_graph import from_onnx as from_onnx
+from .layers.take_graph import from_torch as from_torch
+from .nir.export_nir import to_nir as to_nir
+from .nir.import_nir import from_nir as from_nir
+from .perfetto_trace import to_perfetto as to_perfetto
+from .spike_traces import to_neo as to_neo
+from .spike_traces import to_sonata as to_sonata

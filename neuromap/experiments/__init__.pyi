@@ -1,0 +1,9 @@
+from .experiment import Curve as Curve
+from .experiment import Experiment as Experiment
+from .experiment import Published as Published
+from .experiment_file import list_experiments as list_experiments
+from .experiment_file import load_experiment as load_experiment
+from .experiment_result import CurvePoints as CurvePoints
+from .experiment_result import CurveResult as CurveResult
+from .experiment_result import ExperimentResult as ExperimentResult
+from .experiment_run import run_experiment as run_experiment

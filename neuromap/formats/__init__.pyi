@@ -1,0 +1,2 @@
+from . import nir as nir
+from . import ranc as ranc

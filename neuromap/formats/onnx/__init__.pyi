@@ -1,0 +1,1 @@
+from .file_graph import read_onnx as read_onnx

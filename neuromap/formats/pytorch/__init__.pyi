@@ -1,0 +1,1 @@
+from .module_graph import read_module as read_module

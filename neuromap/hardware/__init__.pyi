@@ -1,0 +1,10 @@
+from ..cores.crossbar.program import Program as Program
+from .checker import check_program as check_program
+from .chip.chip_document import load_defects as load_defects
+from .chip.chip_file import list_chips as list_chips
+from .chip.chip_file import load_chip as load_chip
+from .chip.chip_spec import ChipSpec as ChipSpec
+from .chip.chip_spec import Defects as Defects
+from .program.chip_program import route_difference as route_difference
+from .program.chip_program import walk_routes as walk_routes
+from .program_file import load_program as load_program

@@ -1,0 +1,10 @@
+from .bounds.lower_bounds import core_bound as core_bound
+from .diagnosis.dry_run import DryRun as DryRun
+from .diagnosis.dry_run import dry_run as dry_run
+from .map_rollout import MappedRollout as MappedRollout
+from .map_rollout import map_with_stages as map_with_stages
+from .options.infeasibility import Infeasibility as Infeasibility
+from .options.infeasibility import Remedy as Remedy
+from .options.options import MappingOptions as MappingOptions
+from .options.options import Pins as Pins
+from .options.pins_file import load_pins as load_pins

@@ -1,0 +1,16 @@
+from .build import build_network as build_network
+from .build import require_weights as require_weights
+from .edge import Edge as Edge
+from .edge import EdgeTerm as EdgeTerm
+from .network import Network as Network
+from .network_file import load_network as load_network
+from .node import Node as Node
+from .spiking_neuron import CurrentNeuron as CurrentNeuron
+from .spiking_neuron import GradedNeuron as GradedNeuron
+from .spiking_neuron import LeakNeuron as LeakNeuron
+from .transforms import Conv as Conv
+from .transforms import Dense as Dense
+from .transforms import Identity as Identity
+from .transforms import MatrixTransform as MatrixTransform
+from .transforms import Pool as Pool
+from .weights import SeededWeights as SeededWeights

@@ -1,0 +1,10 @@
+from .float_network import FloatNetwork as FloatNetwork
+from .float_network import FloatNeuron as FloatNeuron
+from .float_network import FloatSynapses as FloatSynapses
+from .float_steps import float_reference as float_reference
+from .quantisation import Quantisation as Quantisation
+from .quantise_network import Quantised as Quantised
+from .quantise_network import quantise as quantise
+from .rate import RateNetwork as RateNetwork
+from .rate import to_rates as to_rates
+from .spike_distance import train_distance as train_distance

@@ -1,0 +1,14 @@
+from .chip_training import ChipTraining as ChipTraining
+from .chip_training import train_for_chip as train_for_chip
+from .network_training import LearnedPattern as LearnedPattern
+from .network_training import train_network as train_network
+from .options.node_settings import NodeSettings as NodeSettings
+from .options.node_settings import choose_for_chip as choose_for_chip
+from .options.node_settings import node_settings as node_settings
+from .options.training_options import HardwareOptions as HardwareOptions
+from .options.training_options import TrainingOptions as TrainingOptions
+from .training_result import EpochFigures as EpochFigures
+from .training_result import FrameTimes as FrameTimes
+from .training_result import LearnedGates as LearnedGates
+from .training_result import PatternAccuracy as PatternAccuracy
+from .training_result import TrainingResult as TrainingResult
