@@ -226,3 +226,11 @@ def test_weights_that_close_a_path_are_named_where_figures_differ(weights, first
     assert (row.predicted.full_response_ticks, row.measured.full_response_ticks) == full
     for form in (report.to_text(400), report.to_html()):
         assert ("differs from predicted (streaming): a weight of zero is not a synapse" in form) == (0 in weights)
+
+
+def test_from_the_first_frame_on_and_with_all_inputs_on_the_difference_is_seen():
+    network = chain()
+    rollout = Rollout(network, "streaming")
+    program = map_rollout(rollout, "truenorth")
+    found = first_difference(program, {"I": np.ones((6, 4), dtype=bool)}, 1)
+    assert found == {"O": rollout.first_response("O") * program.ticks_per_step}

@@ -134,6 +134,7 @@ def test_a_silent_comparison_says_so(mapped):
     assert result.verified
     assert result.n_spikes == 0
     assert "no output neuron spikes" in result.message
+    assert "(frames 1 to 3, 0 spikes" in result.message
     assert "no output neuron spikes" not in verify(rollout, program).message
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neuromap as nm
 from neuromap.verification.wave import measure
 
 NODES = [("I", 1, "input", 4), ("A", 1, "hidden", 7), ("O", 1, "output", 12)]
@@ -223,3 +224,22 @@ def literal(program):
 def test_the_wave_equals_a_literal_walk_that_starts_from_all_frames(by_hand, data):
     program = data.draw(programs(by_hand))
     assert both(program) == literal(program)
+
+
+@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+@pytest.mark.parametrize("seed", range(4))
+def test_on_cores_of_lists_the_wave_takes_as_long_as_the_schedule_says(pattern, seed):
+    """Skips and self-edges, whose shortest and longest ways differ."""
+    draw = np.random.default_rng(seed)
+    names = ["I", "A", "B", "C", "O"]
+    keys = [(u, v) for k, u in enumerate(names) for v in names[k + 1 :] if names[k + 1] == v or draw.random() < 0.4]
+    keys += [("A", "A"), ("C", "C")]
+    nodes = {name: (6, None if name == "I" else 2) for name in names}
+    edges = {key: draw.integers(1, 4, (6, 6)) for key in keys}
+    net = nm.build_network({n: ((1, 1, size), t) for n, (size, t) in nodes.items()}, edges, name="lists", outputs=["O"])
+    rollout = nm.Rollout(net, pattern)
+    program = nm.map_rollout(rollout, "loihi1")
+    ticks = program.ticks_per_step
+    first, full = rollout.first_response("O"), rollout.full_response("O")
+    assert first < full or pattern == "sequential"
+    assert both(program) == (first * ticks, full * ticks)
