@@ -111,7 +111,7 @@ def sentences(document: dict[str, Any]) -> str:
     lines = []
     for one in document["networks"]:
         lines.append(
-            f"{one['network']}: {one['cpu_ratio']:.2f} of the processor time of full trainings; front within their "
+            f"{one['network']}, {one['data']}: {one['cpu_ratio']:.2f} of the processor time of full trainings; front within their "
             f"spread: {_SAID[one['front_holds']]}; points verified: "
             f"{'yes' if one['points_verified'] else 'no'}"
         )

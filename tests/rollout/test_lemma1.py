@@ -115,6 +115,7 @@ def brute_packing(net):
 @settings(max_examples=1000, deadline=None)
 @given(networks())
 @example(words("I-n0 I-n1 I-n2 n0-n0 n0-n1 n0-n2 n1-n0 n2-n0"))  # cycles of two blocks that share n0
+@example(words("I-a a-b b-c c-a b-a c-d d-c a-d"))  # 3 times 3 is more than 7, though 3 and 3 are less
 def test_bounds_hold_and_the_cycles_are_best(net):
     b = lemma1_bounds(net)
     valid = count_valid(net)
