@@ -19,7 +19,9 @@ from numba import njit, uint64
 
 from neuromap.compiling import cached
 
-_part = njit(error_model="numpy")
+# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part = njit(error_model="numpy", **_INSIDE)
 SEND, RECEIVE = 0, 1
 # Groups that are moved at once, at most.
 MOST_IN_BUNDLE = 128
@@ -325,8 +327,9 @@ def _recount(work, books, price):  # type: ignore[no-untyped-def]
         books.size[c] += 1
         used[c] += work.load[g]
         held[c] += work.synapses[g]
-        books.loads[SEND, c] += work.busy[g]
-        books.loads[RECEIVE, c] += work.heard[g]
+        for t in range(books.loads.shape[2]):
+            books.loads[SEND, c, t] += work.busy[g, t]
+            books.loads[RECEIVE, c, t] += work.heard[g, t]
         for k in range(work.start[g], work.start[g + 1]):
             s = work.signal[k]
             if count[s, c] == 0:

@@ -35,9 +35,11 @@ DIRECTED = 0.2
 NEAR = 2
 # As in ``wiring.py``; said here too because the cache sees edits of this file only.
 FORWARD, BACKWARD = 1, 2
-_part = njit(error_model="numpy")
+# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part = njit(error_model="numpy", **_INSIDE)
 # For sums of whole numbers, which have the same value in any order.
-_exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"})
+_exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"}, **_INSIDE)
 
 
 class Kernels(NamedTuple):

@@ -63,7 +63,9 @@ class ClockState(NamedTuple):
     critical: Ints
 
 
-_part = njit(error_model="numpy")
+# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part = njit(error_model="numpy", **_INSIDE)
 
 
 @_part

@@ -16,7 +16,9 @@ from neuromap.compiling import cached
 # Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
 # ports.
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
-_part = njit(error_model="numpy")
+# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part = njit(error_model="numpy", **_INSIDE)
 
 
 @_part
