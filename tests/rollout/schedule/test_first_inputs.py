@@ -61,6 +61,15 @@ def test_the_first_input_is_the_rows_own(two_inputs):
     assert "I1 and I2" in many
 
 
+def test_of_many_inputs_some_are_named_and_the_others_counted():
+    one = np.ones((1, 1), dtype=int)
+    names = [f"I{k}" for k in range(9)]
+    net = build_network({**dict.fromkeys(names, (1, None)), "O": (1, 1)}, {(name, "O"): one for name in names})
+    rows = [(name, nm.Rollout(net, name)) for name in ("streaming", "sequential")]
+    assert "answered last, I0 -> O, I1 -> O, I2 -> O, I3 -> O, I4 -> O, I5 -> O and 3 more;" in reaction_note(rows)
+    assert "the inputs I0, I1, I2 and 6 more which is answered last" in reaction_note(rows * 40)
+
+
 def _by_hand(rollout, output):
     """The inputs without which the first response is later: those that alone make it."""
     network = rollout.network
