@@ -111,8 +111,8 @@ def sentences(document: dict[str, Any]) -> str:
     lines = []
     for one in document["networks"]:
         lines.append(
-            f"{one['network']}, {one['data']}: {one['cpu_ratio']:.2f} of the processor time of full trainings; front within their "
-            f"spread: {_SAID[one['front_holds']]}; points verified: "
+            f"{one['network']}, {one['data']}: {one['cpu_ratio']:.2f} of the processor time of full trainings; front "
+            f"within their spread: {_SAID[one['front_holds']]}; points verified: "
             f"{'yes' if one['points_verified'] else 'no'}"
         )
         lines += [
