@@ -64,11 +64,11 @@ def is_flat(after_a_tenth: Held, at_the_end: Held) -> bool:
     return at_the_end.mib <= most and at_the_end.files <= after_a_tenth.files + 2
 
 
-def session(seed: int = 0) -> Session:
+def session() -> Session:
     """Begin a session with two rollouts; give it when both are mapped."""
     net = nm.load_network(_DIGITS)
     runs = tuple(SceneRun(nm.RolloutPattern.named(net, name), "windowed") for name in ("streaming", "sequential"))
-    shown = Shown("random", density=0.3, seed=seed)
+    shown = Shown("random", density=0.3)
     begun = Session("long", Scene(net, nm.load_chip("truenorth"), runs, changes=(Change(0, shown=shown),)))
     while begun.is_mapping:
         time.sleep(0.05)

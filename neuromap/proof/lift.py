@@ -85,8 +85,9 @@ class UnitNetwork:
         units = self.units
         if unit >= units.either:
             return "either", None, 0
-        if (label := int(units.label[unit])) >= 0:
-            return units.ports[label >> 32], label & 0xFFFFFFFF, units.program.nodes[label >> 32].size
+        port = None if (label := int(units.label[unit])) < 0 else units.program.nodes[label >> 32]
+        if port is not None and port.kind != "input":  # neurons that are labelled as an input are none of its
+            return units.ports[label >> 32], label & 0xFFFFFFFF, port.size
         return f"core{unit // units.program.shape[1]}", None, 0
 
     def _value(self, name: str, unit: Ints) -> Ints:

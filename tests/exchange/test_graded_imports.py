@@ -545,3 +545,28 @@ def test_what_onnx_does_not_say_is_refused_in_one_line(network, said, tmp_path):
         nm.to_onnx(network(), tmp_path / "out.onnx")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("zero", ["x", "w", "y"])
+def test_zero_points_of_a_type_that_an_operator_does_not_have_give_no_integers(zero, tmp_path):
+    from onnx import helper, numpy_helper
+
+    types = {"x": np.uint8, "w": np.int8, "y": np.uint8}
+    held = {"w": np.arange(-8, 8, dtype=np.int8).reshape(2, 2, 2, 2)}
+    held |= {f"{name}s": np.float32(0.5) for name in types}
+
+    def read(of):
+        stored = held | {f"{name}z": np.zeros((), of.get(name, kind)) for name, kind in types.items()}
+        reads = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+        graph = helper.make_graph(
+            [helper.make_node("QLinearConv", reads, ["y"])], "g",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, [1, 2, 4, 4])],
+            [helper.make_empty_tensor_value_info("y")],
+            [numpy_helper.from_array(np.asarray(value), name) for name, value in stored.items()],
+        )  # fmt: skip
+        return taken_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), tmp_path)
+
+    assert read({}).places
+    with pytest.raises((InputError, NotSupportedError)) as refused:
+        read({zero: np.int16})
+    assert "\n" not in str(refused.value)

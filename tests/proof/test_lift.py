@@ -395,6 +395,19 @@ def test_a_wrong_label_gives_another_name_and_the_same_network():
     assert assert_equal(lifted, program, lifted.events(*events, 20), events, 20) == 2
 
 
+def test_neurons_that_are_labelled_as_an_input_are_none_of_it():
+    draw = np.random.default_rng(3)
+    edges = {(u, v): draw.integers(-2, 4, (6, 6)) for u, v in ("IH", "HH", "HO")}
+    nodes = {name: ((1, 1, 6), None if name == "I" else 2) for name in "IHO"}
+    program = nm.map_rollout(nm.Rollout(build_network(nodes, edges, outputs=["O"]), "streaming"))
+    ports = {port.name: k for k, port in enumerate(program.nodes)}
+    label = np.where(program.neuron_node == ports["H"], ports["I"], program.neuron_node).astype(np.int32)
+    lifted = nm.lift(replace(program, neuron_node=label))
+    assert lifted.network.inputs == ("I",)
+    assert {"I", "O"} < set(lifted.network.nodes)
+    assert assert_equal_on_frames(lifted, program, 12) > 5
+
+
 # Files of other tools.
 
 

@@ -70,7 +70,7 @@ def _integers(
 ) -> bool:
     """Read an operator on integers in parts: reals of its integers, sums of these, and integers of the sums."""
     # add: takes the sums over, of what they read: weights, integers and scale of each, and the tensor that they give
-    # gives False where a number is not at hand
+    # gives False where a number is not at hand, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
     places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
     if not fused:
@@ -78,7 +78,8 @@ def _integers(
     named = {key: node.input[k] for key, k in places.items() if k < len(node.input) and node.input[k]}
     held = {key: reading.constant(tensor) for key, tensor in named.items() if key != "x"}
     given = {key: array for key, array in held.items() if array is not None}
-    if len(given) < len(held):
+    zeros = (given[key].dtype for key in ("x_zero", "w_zero", "y_zero") if key in given)
+    if len(given) < len(held) or any(kind not in (np.int8, np.uint8) for kind in zeros):
         return False
     one, out = np.ones((), np.float32), node.output[0]
     x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
