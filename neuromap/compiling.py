@@ -18,6 +18,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _LOGGER = logging.getLogger("neuromap")
 
+# Of functions that only compiled code calls: entries for Python and C take longer to compile than what they enter.
+INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 @contextmanager
 def announced(what: str) -> Iterator[None]:

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.compiling import cached
+from neuromap.compiling import INSIDE, cached
 
-# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_part = njit(error_model="numpy", **_INSIDE)
+_part = njit(error_model="numpy", **INSIDE)
 SEND, RECEIVE = 0, 1
 # Groups that are moved at once, at most.
 MOST_IN_BUNDLE = 128

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.compiling import cached
+from neuromap.compiling import INSIDE, cached
 
 VACANT, UNUSABLE = -1, -2
 # Share of the proposals that draw a place near a neighbour of the core.
@@ -35,11 +35,9 @@ DIRECTED = 0.2
 NEAR = 2
 # As in ``wiring.py``; said here too because the cache sees edits of this file only.
 FORWARD, BACKWARD = 1, 2
-# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_part = njit(error_model="numpy", **_INSIDE)
+_part = njit(error_model="numpy", **INSIDE)
 # For sums of whole numbers, which have the same value in any order.
-_exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"}, **_INSIDE)
+_exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"}, **INSIDE)
 
 
 class Kernels(NamedTuple):

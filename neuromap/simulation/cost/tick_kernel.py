@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.compiling import cached
+from neuromap.compiling import INSIDE, cached
 
 Bytes = NDArray[np.uint8]
 # Neurons of a core whose spikes the bound takes to leave together, after the last of them.
@@ -63,9 +63,7 @@ class ClockState(NamedTuple):
     critical: Ints
 
 
-# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_part = njit(error_model="numpy", **_INSIDE)
+_part = njit(error_model="numpy", **INSIDE)
 
 
 @_part

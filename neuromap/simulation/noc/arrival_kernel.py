@@ -11,14 +11,12 @@ from typing import Any
 
 from numba import njit
 
-from neuromap.compiling import cached
+from neuromap.compiling import INSIDE, cached
 
 # Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
 # ports.
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
-# Only compiled code calls them: entries for Python and C take longer to compile than what they enter.
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_part = njit(error_model="numpy", **_INSIDE)
+_part = njit(error_model="numpy", **INSIDE)
 
 
 @_part
