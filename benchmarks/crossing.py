@@ -1,14 +1,14 @@
 """From how many cores on streaming answers first: predicted, and found by timing every tick on each number of cores.
 
-python -m benchmarks.crossing                        all networks: some CPU minutes
+python -m benchmarks.crossing                        all networks, spread evenly: half an hour of CPU
 python -m benchmarks.crossing --networks sr,random   some of them
-python -m benchmarks.crossing --times mapped         ticks of mapped and simulated programs, in place of blocks
-python -m benchmarks.crossing --times filled         the same of programs that fill smaller cores, one after the other
+python -m benchmarks.crossing --times mapped         programs that the mapper makes for the shortest ticks
+python -m benchmarks.crossing --times filled         programs that fill smaller cores, one after the other
 python -m benchmarks.crossing --json FILE            the rows as JSON too; those that it holds are not found again
 
 Predicted is ``FrameWork``: every core holds an Nth of every node side by side, spikes are those of the streaming
-pattern. Found is the mean over frames of every tick: of the same placement, counted once more with the pattern's own
-spikes (``blocks``), or of programs that the mapper makes for so many cores (``mapped``).
+pattern. Found is the mean over frames of every tick of programs that are mapped onto so many cores and simulated: with
+the same placement, by pins (``spread``), or another one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import neuromap as nm
-from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.rollout.schedule.tick_seconds import Seconds, seconds_of_ticks
 from neuromap.simulation.cost.frame_work import count_frame_work
 
@@ -64,33 +63,15 @@ def random_network(seed: int) -> nm.Network:
     return nm.build_network(nodes, edges, name=f"random {seed}", outputs=[f"n{last}"])
 
 
-def blocks(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds:
-    """Time every tick where each core holds an Nth of every node, side by side."""
-    costs = tick_costs(chip)
-    assert costs is not None
-    net, period = rollout.network, rollout.frame_period
-    assert isinstance(period, int)
-    fired = {name: rows[len(net.nodes) :] for name, rows in nm.reference(rollout, frames).items()}
-    n_frames = len(next(iter(fired.values())))
-    core = {name: np.arange(node.size) * n_cores // node.size for name, node in net.nodes.items()}
-    held = sum(np.bincount(core[v], minlength=n_cores) for v in net.nodes if v not in net.inputs)
-    send = np.zeros((n_frames, period, n_cores)) + held * costs.access
-    receive = np.zeros((n_frames, period, n_cores))
-    for u, node in net.nodes.items():
-        spikes = fired[u].astype(np.int64)
-        reached = np.zeros((n_cores, node.size))
-        for (a, b), edge in net.edges.items():
-            if a == u:
-                matrix = edge.matrix().tocoo()
-                np.add.at(reached, (core[b][matrix.coords[0]], matrix.coords[1]), 1)
-        tick = int(rollout.phases[u] + (u in net.inputs)) % period
-        receive[:, tick] += spikes @ (costs.event * reached + costs.arrival * (reached > 0)).T
-        if u not in net.inputs:
-            own = np.zeros((node.size, n_cores))
-            own[np.arange(node.size), core[u]] = costs.fire + costs.spike * (reached > 0).sum(axis=0)
-            send[:, tick] += spikes @ own + costs.update * np.bincount(core[u], minlength=n_cores)
-    ticks = np.maximum(send, receive).max(axis=2).mean(axis=0) + costs.barrier_of(-(-n_cores // math.prod(chip.tile)))
-    return seconds_of_ticks(rollout, ticks)
+def spread(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:
+    """Time every tick of the program in which each core holds an Nth of every node."""
+    nodes = {name: node for name, node in rollout.network.nodes.items() if name not in rollout.network.inputs}
+    # cores fill one tile after the other, as the prediction's do: the barrier grows with the tiles
+    (width, height), (columns, rows) = chip.tile, (a * b for a, b in zip(chip.cores, chip.chips, strict=True))
+    y, x = np.indices((rows, columns)).reshape(2, -1)
+    core = np.lexsort((x % width, y % height, x // width, y // height))
+    tables = {name: core[np.arange(node.size) * n_cores // node.size] for name, node in nodes.items()}
+    return _simulated(rollout, chip, frames, nm.MappingOptions(pins=nm.mapping.Pins(neurons=tables)))
 
 
 def mapped(rollout: nm.Rollout, chip: nm.ChipSpec, frames: dict[str, Any], n_cores: int) -> Seconds | None:
@@ -142,9 +123,9 @@ def row_of(net: nm.Network, times: Times) -> dict[str, Any]:
         }
     )
     measured = {n: [times(rollout, chip, frames, n) for rollout in (streaming, sequential)] for n in numbers}
-    for figure in ("first", "reaction"):
+    figures = ("first", "reaction")
+    for figure, [ranges] in zip(figures, work.leads(streaming, [sequential], figures), strict=True):
         ahead = {n: getattr(a, figure) < getattr(b, figure) for n, (a, b) in measured.items() if a and b}
-        ranges = work.ahead(streaming, sequential, figure)
         found[f"{figure}_predicted"] = ranges[-1][0] if ranges and ranges[-1][1] == work.most_cores else None
         found[f"{figure}_found"] = _from(ahead)
     pairs = [
@@ -167,6 +148,7 @@ def _from(ahead: dict[int, bool]) -> int | None:
     return found
 
 
+_TIMES: dict[str, Times] = {"spread": spread, "mapped": mapped, "filled": filled}
 _KEYS = (
     "network",
     "least_cores",
@@ -188,10 +170,10 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--networks", default="digits,sr,dsr1,dsr4,random")
-    parser.add_argument("--times", choices=("blocks", "mapped", "filled"), default="blocks")
+    parser.add_argument("--times", choices=tuple(_TIMES), default="spread")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    times: Times = {"blocks": blocks, "mapped": mapped, "filled": filled}[asked.times]
+    times = _TIMES[asked.times]
     known = json.loads(asked.json.read_text(encoding="utf-8")) if asked.json and asked.json.exists() else []
     rows = {row["network"]: row for row in known}
     print(" | ".join(_KEYS))

@@ -1,9 +1,10 @@
 """Work of a frame, node by node, and from it the seconds of rollouts on any number of cores, before anything is mapped.
 
-Every core holds an equal part of every node, neurons side by side. Counted are the spikes of the reference, the
-synapses that they reach and the cores to which they go; seconds are those of the chip file. As in ``tick_times.py`` a
-core sends and takes in at the same time, so a tick lasts as long as the longer of the two, on the slowest core; what a
-spike sets off belongs to the tick in which it is fired.
+Every core holds an equal part of every node, neurons side by side, nodes in the order of the network. Counted are the
+spikes of the reference, the synapses that they reach and the cores to which they go; seconds are those of the chip
+file. As in ``tick_times.py`` a core sends and takes in at the same time, and takes in what a node sends from when that
+node's turn came; a tick lasts as long as the slowest core, and what a spike sets off belongs to the tick in which it is
+fired. The ways of spikes are not counted: they depend on places.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -83,7 +85,8 @@ class FrameWork(Card):
             spikes, synapses, events = rows.astype(float), [], []
             for (u, v), edge in self.network.edges.items():
                 for term in edge.terms if u == name else ():
-                    row, column = (np.asarray(part, np.int64) for part in term.matrix.tocoo().coords)
+                    by_source = term.matrix.tocsc().sorted_indices().tocoo()
+                    row, column = (np.asarray(part, np.int32) for part in by_source.coords)
                     synapses.append((v, row, column))
                     reached = abs(term.matrix).sign() @ spikes.T
                     events.append((v, _running(reached.T)))
@@ -182,18 +185,23 @@ class FrameWork(Card):
         loads = _loads(self, whole_number("n_cores", n_cores))
         if costs is None:
             return (self.chip.tick_seconds,) * period.numerator
-        busy = np.zeros((period.numerator, *next(iter(loads.values())).shape))
-        busy[:, 0] += costs.access * sum(
-            np.diff(_ends(node.size, n_cores))
-            for name, node in self.network.nodes.items()
-            if name not in self.network.inputs
-        )
-        for name, load in loads.items():
+        order = sorted(loads, key=lambda name: name not in self.network.inputs)  # the host's spikes are there at once
+        shape = next(iter(loads.values())).shape[1:]
+        first_spike = costs.access + costs.update + costs.fire + costs.spike
+        sent, done = (np.zeros((period.numerator, *shape)) for _ in range(2))
+        for name in order:
             for frame in range(period.denominator):
                 tick = tick_of_frame(rollout.phases[name], period, frame) + (name in self.network.inputs)
-                busy[tick % period.numerator] += load
+                tick %= period.numerator
+                # what its spikes set off begins when the first is sent, and lasts until all of it is done
+                begin = sent[tick] + first_spike if name not in self.network.inputs else 0.0
+                work = loads[name][1]
+                done[tick] = np.where(work > 0, np.maximum(done[tick], begin) + work, done[tick])
+                sent[tick] += loads[name][0]
+            if name not in self.network.inputs:  # a core goes through all of its neurons in every tick
+                sent += costs.access * np.diff(_ends(self.network.nodes[name].size, n_cores))
         n_tiles = -(-n_cores // math.prod(self.chip.tile))
-        lengths = busy.max(axis=(1, 3)).mean(axis=1) + costs.barrier_of(n_tiles)
+        lengths = np.maximum(sent, done).max(axis=2).mean(axis=1) + costs.barrier_of(n_tiles)
         return tuple(lengths.tolist())
 
     def ahead(
@@ -314,11 +322,14 @@ def _ends(size: int, n_cores: int) -> Ints:
     return -(-np.arange(n_cores + 1, dtype=np.int64) * size // n_cores)
 
 
+_Indices: TypeAlias = NDArray[np.int32]
+
+
 class _Source(NamedTuple):
     """What does not depend on the number of cores: spikes of a node, and what they set off."""
 
     spikes: Floats  # (n_frames, size)
-    synapses: tuple[tuple[str, Ints, Ints], ...]  # targets, with rows and columns of their synapses
+    synapses: tuple[tuple[str, _Indices, _Indices], ...]  # targets; rows and columns of synapses, by column
     events: tuple[tuple[str, Floats], ...]  # targets, with running sums of events over their neurons and 0 before them
 
 
@@ -333,11 +344,17 @@ def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
         return loads
     ends = {name: _ends(node.size, n_cores) for name, node in network.nodes.items()}
     for name, (spikes, synapses, events) in work._sources.items():
-        is_sent = np.zeros((n_cores, spikes.shape[1]), np.float32)
+        pairs = []
         for target, rows, columns in synapses:
-            is_sent[np.searchsorted(ends[target], rows, "right") - 1, columns] = 1
+            core = np.repeat(np.arange(n_cores, dtype=np.int32), np.diff(ends[target]))[rows]
+            # the first of the synapses that a neuron has on a core stands for all of them
+            is_first = np.append(True, (core[1:] != core[:-1]) | (columns[1:] != columns[:-1]))[: len(rows)]
+            pairs.append((core[is_first], columns[is_first]))
+        cores, sources = np.concatenate([np.zeros((2, 0), np.int32), *pairs], axis=1)
+        is_sent = csr_array((np.ones(len(cores)), (cores, sources)), (n_cores, spikes.shape[1]))
+        is_sent.data[:] = 1  # several nodes of one core read the same message
         load = np.zeros((2, len(spikes), n_cores))
-        load[1] = costs.arrival * (spikes @ is_sent.T)
+        load[1] = costs.arrival * (is_sent @ spikes.T).T
         for target, sums in events:
             load[1] += costs.event * np.diff(sums[:, ends[target]])
         if name not in network.inputs:

@@ -7,6 +7,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NetworkError
+from neuromap.mapping import Pins
 from neuromap.rollout.schedule.tick_seconds import crossing
 from neuromap.simulation.cost.frame_work import count_frame_work
 
@@ -44,6 +45,27 @@ def test_on_one_core_the_prediction_is_what_the_clock_says(digits, work):
         measured = nm.measure_steady_activity(program, n_stimuli=1).activity.times.seconds
         predicted = work.seconds(rollout, 1)
         assert predicted.period == pytest.approx(measured.sum() / 32, rel=0.06)
+
+
+def test_spread_evenly_programs_take_as_long_as_predicted():
+    """The placement that is assumed, by pins, mapped and timed spike by spike; ways of spikes are not predicted."""
+    draw = np.random.default_rng(0)
+    sizes = {"I": 60, "A": 90, "B": 40, "O": 30}
+    edges = [("I", "A"), ("A", "B"), ("B", "O"), ("A", "O"), ("B", "B")]
+    weights = {
+        (u, v): draw.integers(-2, 4, (sizes[v], sizes[u])) * (draw.random((sizes[v], sizes[u])) < 0.3) for u, v in edges
+    }
+    net = nm.build_network({u: ((1, 1, n), None if u == "I" else 2) for u, n in sizes.items()}, weights)
+    frames = nm.random_frames(net, 24, density=0.2, seed=0)
+    work = count_frame_work(net, "loihi1", frames)
+    for n_cores in (1, 2, 13):
+        core = np.array([0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6])[:n_cores]  # tile by tile
+        tables = {v: core[np.arange(n) * n_cores // n] for v, n in sizes.items() if v != "I"}
+        for name in ("streaming", "sequential"):
+            program = nm.map_rollout(nm.Rollout(net, name), "loihi1", pins=Pins(neurons=tables))
+            ticks = nm.measure_steady_activity(program, [frames]).seconds.measured
+            found = ticks.mean() * int(program.period)
+            assert found * 0.96 < work.seconds(nm.Rollout(net, name), n_cores).period < found * 1.01
 
 
 def test_a_core_sends_and_takes_in_at_the_same_time(digits, work):
