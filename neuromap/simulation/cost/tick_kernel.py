@@ -1,6 +1,7 @@
 """The compiled clock of timed ticks: cores send in the order of their neurons, and work through what comes in.
 
-Times are whole femtoseconds: sums are exact, so no order of adding makes a bound smaller than what it bounds.
+Times are whole multiples of a unit that divides all costs: sums are exact, so no order of adding makes a bound smaller
+than what it bounds, and a tick has so few units that its spikes are put in order by counting.
 
 All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
 imported when ticks are timed, and never before: Numba is slow to import.
@@ -19,40 +20,47 @@ from neuromap.arrays.array_types import Ints
 from neuromap.compiling import INSIDE, cached
 
 Bytes = NDArray[np.uint8]
+# Bits of a time by which spikes are put in order at once: 2 or 3 rounds, each over counters that stay in a cache.
+_DIGIT = 10
 # Neurons of a core whose spikes the bound takes to leave together, after the last of them.
 BLOCK = 64
 
 
 class ClockTables(NamedTuple):
-    """What a program does in a tick, laid out for the clock: C cores, N neurons each, L axons, T ways, S synapses."""
+    """What a program does in a tick, laid out for the clock: C cores, N neurons each, L axons, T ways.
+
+    Synapses stand in R runs, from neuron to neighbouring neuron: reading them one by one is waiting for memory.
+    """
 
     first: Ints  # (C + 1,): neurons in use of core c are ``neuron[first[c]:first[c + 1]]``, ascending
     neuron: Ints  # numbers C * N + n
     has_bias: Bytes  # (C * N,)
     way: Ints  # (C * N + 1,): ways of a neuron
-    # target, axon, ticks: (T,): core and axon of a way, and ticks to the axon
+    # target, axon, ticks, hops: (T,): core and axon of a way, ticks to the axon, and time of the hops
     target: Ints
     axon: Ints
     ticks: Ints
+    hops: Ints
     axon_core: Ints  # (L,)
-    synapse: Ints  # (L + 1,): synapses of an axon
-    # reached, delay: (S,): neuron that a synapse reaches, and ticks to it
-    reached: NDArray[np.int32]
-    delay: Bytes
-    # x, y: (C,): router of every core
-    x: Ints
-    y: Ints
+    work: Ints  # (L,): time that a spike to an axon takes its core
+    run: Ints  # (L + 1,): runs of an axon
+    # due, length: (R,): ticks of a run times C * N and the first neuron that it reaches; neurons
+    due: Ints
+    length: Ints
 
 
 class ClockState(NamedTuple):
     """What the clock keeps between ticks, and room for one tick."""
 
-    touched: Bytes  # (slots, C * N): neurons that a synapse reaches, by tick modulo the slots
+    touched: Bytes  # (slots * C * N,): neurons that a synapse reaches, by tick modulo the slots
     # to, work, when, latest: room for the spikes of a tick: core, work there, arrival, and a bound of it
     to: Ints
     work: Ints
     when: Ints
     latest: Ints
+    # order, spare: room for their order
+    order: Ints
+    spare: Ints
     # send, receive, free: (C,): work of every core in this tick, and when it has worked through what came in
     send: Ints
     receive: Ints
@@ -67,11 +75,33 @@ _part = njit(error_model="numpy", **INSIDE)
 
 
 @_part
-def _touch(tables, touched, slot, begin, end):  # type: ignore[no-untyped-def]
-    """Mark the neurons that an axon's synapses reach, an axon that is reached in a slot."""
-    for s in range(begin, end):
-        due = slot + tables.delay[s]  # below twice the slots: a division for every synapse costs more than the mark
-        touched[due - len(touched) if due >= len(touched) else due, tables.reached[s]] = 1
+def _touch(tables, touched, now, axon):  # type: ignore[no-untyped-def]
+    """Mark the neurons that an axon's synapses reach, an axon that is reached in the slot that begins there."""
+    size = len(touched)
+    for run in range(tables.run[axon], tables.run[axon + 1]):
+        at = now + tables.due[run]  # below twice the size
+        at -= size if at >= size else 0
+        touched[at : at + tables.length[run]] = 1
+
+
+@_part
+def _in_order(state, n, when):  # type: ignore[no-untyped-def]
+    """Order spikes by their times; those that come together keep the order of sending."""
+    order, other = state.order, state.spare
+    order[:n] = np.arange(n)
+    last, shift = when[:n].max() if n else 0, 0
+    while last >> shift:
+        place = np.zeros((1 << _DIGIT) + 1, np.int64)
+        for k in range(n):
+            place[((when[k] >> shift) & ((1 << _DIGIT) - 1)) + 1] += 1
+        for digit in range(1 << _DIGIT):
+            place[digit + 1] += place[digit]
+        for k in order[:n]:
+            digit = (when[k] >> shift) & ((1 << _DIGIT) - 1)
+            other[place[digit]] = k
+            place[digit] += 1
+        order, other, shift = other, order, shift + _DIGIT
+    return order[:n]
 
 
 @_part
@@ -79,7 +109,7 @@ def _finish(state, n, when):  # type: ignore[no-untyped-def]
     """Let every core work through what comes in, first come first served; when the last one is done, and which."""
     free = state.free
     free[:] = 0
-    for k in np.argsort(when[:n], kind="mergesort"):  # stable: spikes that come together keep the order of sending
+    for k in _in_order(state, n, when):
         core = state.to[k]
         free[core] = max(free[core], when[k]) + state.work[k]
     last = 0
@@ -91,18 +121,18 @@ def _finish(state, n, when):  # type: ignore[no-untyped-def]
 
 def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[no-untyped-def]
     """Time one tick: in the simulation, by the bound, and at the least; neurons that were active, and spikes sent."""
-    access, update, fire, spike, arrival, event, hop_x, hop_y = costs
-    slots = len(state.touched)
-    now = state.touched[tick % slots]
+    access, update, fire, spike = costs
+    n_neurons = len(fired)
+    slots = max(1, len(state.touched) // max(1, n_neurons))
+    now = state.touched[tick % slots * n_neurons : (tick % slots + 1) * n_neurons]
     state.receive[:] = 0
     n = 0
     for axon in host:  # what the host feeds is there when the tick begins
-        core, begin, end = tables.axon_core[axon], tables.synapse[axon], tables.synapse[axon + 1]
-        state.to[n], state.when[n], state.latest[n] = core, 0, 0
-        state.work[n] = arrival + event * (end - begin)
+        core = tables.axon_core[axon]
+        state.to[n], state.when[n], state.latest[n], state.work[n] = core, 0, 0, tables.work[axon]
         state.receive[core] += state.work[n]
         n += 1
-        _touch(tables, state.touched, tick % slots, begin, end)
+        _touch(tables, state.touched, tick % slots * n_neurons, axon)
     n_host, n_active = n, 0
     for core in range(len(state.send)):
         time, since = 0, n
@@ -117,16 +147,12 @@ def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[n
                 time += fire
                 for way in range(tables.way[neuron], tables.way[neuron + 1]):
                     time += spike
-                    target, axon = tables.target[way], tables.axon[way]
-                    begin, end = tables.synapse[axon], tables.synapse[axon + 1]
-                    hops = hop_x * abs(tables.x[core] - tables.x[target]) + hop_y * abs(
-                        tables.y[core] - tables.y[target]
-                    )
+                    target, axon, hops = tables.target[way], tables.axon[way], tables.hops[way]
                     state.to[n], state.when[n], state.latest[n] = target, time + hops, hops
-                    state.work[n] = arrival + event * (end - begin)
+                    state.work[n] = tables.work[axon]
                     state.receive[target] += state.work[n]
                     n += 1
-                    _touch(tables, state.touched, (tick + tables.ticks[way]) % slots, begin, end)
+                    _touch(tables, state.touched, (tick + tables.ticks[way]) % slots * n_neurons, axon)
             if (k - first) % BLOCK == BLOCK - 1 or k == last - 1:
                 for m in range(since, n):
                     state.latest[m] += time

@@ -96,11 +96,14 @@ class TickClock:
 
     def __init__(self, program: ChipProgram, costs: TickCosts) -> None:
         self._program = program
-        self._costs = costs.whole(_FEMTO)
-        routers = program.coordinates // np.array(program.chip.tile)
-        self._barrier = costs.barrier_of(len(np.unique(routers, axis=0)))
+        whole = costs.whole(_FEMTO)
+        unit = math.gcd(*whole) or 1
+        whole = tuple(cost // unit for cost in whole)
+        self._unit, self._costs = unit * _FEMTO, whole[:4]
+        self._barrier = costs.barrier_of(len(np.unique(program.coordinates // np.array(program.chip.tile), axis=0)))
         self._first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
-        self._tables, self._state = _tables(program, self._first_axon), _state(program)
+        self._tables = _tables(program, self._first_axon, *whole[4:])
+        self._state = _state(program)
         self._fired = np.zeros(math.prod(program.shape), np.uint8)
         self._tick = self._n_active = self._n_fired = self._n_arrivals = 0
         self._times: list[tuple[int, int, int]] = []
@@ -116,8 +119,8 @@ class TickClock:
         host = np.unique(host)  # two spikes on one axon in one tick are one
         room = len(self._tables.target) + len(host)
         if room > len(self._state.to):
-            to, work, when, latest = (np.zeros(room, np.int64) for _ in range(4))
-            self._state = self._state._replace(to=to, work=work, when=when, latest=latest)
+            to, work, when, latest, order, spare = np.zeros((6, room), np.int64)
+            self._state = self._state._replace(to=to, work=work, when=when, latest=latest, order=order, spare=spare)
         self._fired[numbers] = 1
         done, bound, least, active, sent = clock_kernel()(
             self._tables, self._state, spikes.held.ravel().view(np.uint8), self._fired, host, self._tick, self._costs
@@ -141,14 +144,14 @@ class TickClock:
 
     def result(self) -> TickTimes:
         """Give what was timed so far."""
-        done, bound, least = np.array(self._times, np.int64).reshape(-1, 3).T * _FEMTO + self._barrier
+        done, bound, least = np.array(self._times, np.int64).reshape(-1, 3).T * self._unit + self._barrier
         return TickTimes(
             done,
             bound,
             least,
             self._barrier,
-            (self._state.sent * _FEMTO).astype(np.float64),
-            (self._state.received * _FEMTO).astype(np.float64),
+            (self._state.sent * self._unit).astype(np.float64),
+            (self._state.received * self._unit).astype(np.float64),
             self._state.critical.copy(),
             self._n_active,
             self._n_fired,
@@ -156,7 +159,7 @@ class TickClock:
         )
 
 
-def _tables(program: ChipProgram, first_axon: Ints) -> ClockTables:
+def _tables(program: ChipProgram, first_axon: Ints, arrival: int, event: int, hop_x: int, hop_y: int) -> ClockTables:
     from neuromap.simulation.cost.tick_kernel import ClockTables
 
     n_cores, n_neurons = program.shape
@@ -164,7 +167,11 @@ def _tables(program: ChipProgram, first_axon: Ints) -> ClockTables:
     wires = program.wires
     of_axon = np.repeat(np.arange(n_cores), program.axon_counts)
     synapses = program.synapses_of(of_axon, rank_in_run(of_axon))
-    x, y = (program.coordinates.astype(np.int64) // np.array(program.chip.tile)).T
+    axons = np.arange(len(of_axon) + 1)
+    keys = np.stack([synapses.row, synapses.delay, synapses.neuron - np.arange(len(synapses.row))])
+    first = np.flatnonzero(np.append(True, (np.diff(keys) != 0).any(axis=0))[: len(synapses.row)])
+    due = (synapses.delay * np.int64(n_cores) + of_axon[synapses.row]) * n_neurons + synapses.neuron
+    router = program.coordinates.astype(np.int64) // np.array(program.chip.tile)
     return ClockTables(
         first=np.append(0, np.cumsum(used.sum(axis=1))).astype(np.int64),
         neuron=np.flatnonzero(used),
@@ -173,23 +180,21 @@ def _tables(program: ChipProgram, first_axon: Ints) -> ClockTables:
         target=wires.target_core,
         axon=first_axon[wires.target_core] + wires.target_axon,
         ticks=wires.delay,
+        hops=abs(router[wires.core] - router[wires.target_core]) @ np.array((hop_x, hop_y)),
         axon_core=of_axon,
-        synapse=np.searchsorted(synapses.row, np.arange(len(of_axon) + 1)),
-        reached=(of_axon[synapses.row] * n_neurons + synapses.neuron).astype(np.int32),
-        delay=synapses.delay.astype(np.uint8),
-        x=np.ascontiguousarray(x),
-        y=np.ascontiguousarray(y),
+        work=arrival + event * np.diff(np.searchsorted(synapses.row, axons)),
+        run=np.searchsorted(synapses.row[first], axons),
+        due=due[first],
+        length=np.diff(first, append=len(due)),
     )
 
 
 def _state(program: ChipProgram) -> ClockState:
     from neuromap.simulation.cost.tick_kernel import ClockState
 
-    touched = np.zeros((program.greatest_delay + 1, math.prod(program.shape)), np.uint8)
+    touched = np.zeros((program.greatest_delay + 1) * math.prod(program.shape), np.uint8)
     room, cores = len(program.wires.core), program.n_cores
-    return ClockState(
-        touched, *(np.zeros(room, np.int64) for _ in range(4)), *(np.zeros(cores, np.int64) for _ in range(6))
-    )
+    return ClockState(touched, *np.zeros((6, room), np.int64), *np.zeros((6, cores), np.int64))
 
 
 Which = Literal["measured", "bound"]

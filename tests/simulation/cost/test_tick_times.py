@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -44,7 +45,9 @@ def spiking(seed: int) -> ChipProgram:
 
     nodes = {name: Node(name, (1, 1, n), neuron=None if name == "in" else neuron(n)) for name, n in sizes.items()}
     edges = {pair: dense(*pair) for pair in (("in", "a"), ("a", "b"), ("b", "a"))}
-    return nm.map_rollout(nm.Rollout(Network("random", nodes, edges), "streaming"), chip=CHIP)
+    program = nm.map_rollout(nm.Rollout(Network("random", nodes, edges), "streaming"), chip=CHIP)
+    delay = rng.integers(1, 4, len(program.synapses.delay)).astype(np.uint8)  # neighbours with other delays too
+    return replace(program, synapses=replace(program.synapses, delay=delay))
 
 
 def frames(seed: int) -> dict[str, np.ndarray]:
