@@ -39,7 +39,7 @@ install() {
     brian2) with_pip brian2 brian2 numpy ;;
     nengo) with_pip nengo nengo numpy scipy ;;
     nest) with_pip nest nest-simulator numpy ;;
-    sanafe) with_pip sanafe sanafe numpy ;;
+    sanafe) with_pip sanafe sanafe numpy pyyaml ;; # its tutorial, which has the network of benchmarks.validation, reads YAML
     genn)
       source_of genn "$genn_source" "$genn_commit"
       with_pip genn numpy setuptools wheel pybind11 psutil pkgconfig
