@@ -298,6 +298,11 @@ def over_cores(cores: Sequence[int] | None) -> SecondsOverCores:
     )
 
 
+def random_rows(name: str) -> list[dict[str, Any]]:
+    """Give the rows of the ten random networks, in their order."""
+    return sorted((r for r in result(name) if r["network"].startswith("random")), key=lambda r: str(r["network"]))
+
+
 def seconds() -> dict[str, Any]:
     """Give times where a tick lasts as long as its work."""
     over = over_cores(CORES)
@@ -311,7 +316,7 @@ def seconds() -> dict[str, Any]:
         "digits": SECONDS.write(over),
         "crossing": [
             {"predicted": row["first_predicted"], "timed": row["first_found"], "filled": other["first_found"]}
-            for row, other in zip(result("crossing_blocks"), result("crossing_filled"), strict=True)
+            for row, other in zip(random_rows("crossing_spread"), random_rows("crossing_filled"), strict=True)
         ],
         "validation": {
             "mappings": len(validation),
