@@ -96,6 +96,8 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
 
 # What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak.
 _RANK_0_SECONDS = 1.0
+# mpiexec drops what it has not passed on of a rank's last words when that rank ends all of them.
+_FORWARDING_SECONDS = 0.3
 
 
 class Runner(NamedTuple):
@@ -181,6 +183,7 @@ def _ending_all(rank: int, abort: Callable[[int], object]) -> Iterator[None]:
     except BaseException as error:
         code = error.exit_code if isinstance(error, NeuromapError) else 1
         atexit.register(abort, 130 if isinstance(error, KeyboardInterrupt) else code)
+        atexit.register(time.sleep, _FORWARDING_SECONDS)  # what is registered last is called first
         if rank > 0 and isinstance(error, Exception):
             time.sleep(_RANK_0_SECONDS)
             error.args = (f"rank {rank}: {error}",)
