@@ -2,6 +2,7 @@
 
     python -m benchmarks.validation                       prints the tables, writes results/validation.json
     python -m benchmarks.validation --program P           with a program of one's own (neuromap map ... -o P) too
+    python -m benchmarks.validation.published             steps against those that others measured on silicon
 
 SANA-FE runs in an environment of its own (``benchmarks/peers/install.sh sanafe``, or the Python that the variable
 NEUROMAP_SANAFE_PYTHON names), on its own chip file, with its detailed timing; we on stock ``loihi1``, whose figures are
