@@ -177,7 +177,7 @@ chips loihi1
 map sr.toml
 map sr.toml --all
 map sr.toml --dry-run
-map sr.toml --set core.axons=64,128
+map sr.toml --set core.axons=200,256
 simulate sr.nmp
 simulate sr.nmp --frames 3
 watch sr.nmp --ticks 3 --speed 0
@@ -185,12 +185,12 @@ verify sr.toml
 prove sr.toml
 report sr.toml
 report sr.toml --chip loihi1 --patterns streaming --executions windowed
-report sr.toml --patterns streaming --set core.axons=64,128
+report sr.toml --patterns streaming --set core.axons=200,256
 report sr.toml --patterns streaming --faults dead-cores --fault-rates 0,0.5 --fault-seeds 2 --frames 8
 report sr.toml --patterns streaming --html page.html
 explore sr.toml --within class
 explore sr.toml --within class --best cores
-explore sr.toml --within class --set core.axons=64,128
+explore sr.toml --within class --set core.axons=200,256
 sweep sweep.toml --processes 1
 report --from sweep.sqlite
 report --from sweep.sqlite --over core.axons
@@ -210,7 +210,7 @@ def test_consoles_fit_80_columns_with_one_table_each(neuromap, folder, program, 
     pytest.importorskip("sklearn")
     monkeypatch.chdir(folder)
     (folder / "examples").symlink_to(root_of_examples / "examples")
-    (folder / "sweep.toml").write_text('format = 1\nnetworks = ["sr.toml"]\n[set]\n"core.axons" = [64, 128]\n')
+    (folder / "sweep.toml").write_text('format = 1\nnetworks = ["sr.toml"]\n[set]\n"core.axons" = [200, 256]\n')
     neuromap("map", "examples/digits/sr.toml", "--pattern", "sequential", "-o", "lifted.nmp")
     shown = set()
     for words in CONSOLES.strip().splitlines():
