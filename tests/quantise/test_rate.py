@@ -70,7 +70,9 @@ def test_what_hard_resets_lose_is_in_the_thresholds():
     assert abs(found / wanted - 1) < 0.08
 
 
-@pytest.mark.parametrize(("chip", "ticks", "cores"), [("truenorth", 96, 40), ("loihi1", 48, 1)])
+@pytest.mark.parametrize(
+    ("chip", "ticks", "cores"), [pytest.param("truenorth", 96, 40, marks=pytest.mark.thorough), ("loihi1", 48, 1)]
+)
 def test_shipped_digits_are_as_good_as_told(chip, ticks, cores):
     network = nm.load_network(EXAMPLES / "graded" / "digits.toml")
     train, test = load_images("digits", "train", limit=1000), load_images("digits", "test")
