@@ -91,14 +91,16 @@ def test_stimuli_side_by_side_are_stimuli_one_by_one(
 
     called_off = iter([*[False] * int(rng.integers(0, 4)), *[True] * 1000])
     some = block.run(plan, frames, watched, noise_seed, lambda: next(called_off))
+    alone_by_numpy = {}
+    for run in {0, n_runs - 1, *rng.integers(n_runs, size=2).tolist()}:
+        oracle = NumpyEngine(program, noise_seed=(noise_seed + run) % 2**64)
+        alone_by_numpy[run] = oracle.run(events_of(plan, frames[run]), watched)
     for one in (block.fork(), block):
         found = one.run(plan, frames, watched, noise_seed)
         assert_same_spikes(some, found if len(some.ticks) else (np.zeros(0, np.int64),) * 3)
         order = np.lexsort(found[::-1])
         assert np.array_equal(order, np.arange(len(order)))
-        for run in {0, n_runs - 1, *rng.integers(n_runs, size=2).tolist()}:
-            oracle = NumpyEngine(program, noise_seed=(noise_seed + run) % 2**64)
-            expected = oracle.run(events_of(plan, frames[run]), watched)
+        for run, expected in alone_by_numpy.items():
             mine = found.ticks // n_ticks == run
             alone = (found.ticks[mine] % n_ticks, found.cores[mine], found.neurons[mine])
             assert_same_spikes(alone, expected)

@@ -34,7 +34,7 @@ def test_threads_change_nothing(
     program = torture_program(rng, chip, 320, modes=modes, calm=calm)  # five blocks of 64
     fast, oracle = FastEngine(program, threads=threads, noise_seed=seed), NumpyEngine(program, noise_seed=seed)
     assert_same_spikes(fast.step(), oracle.step())  # too little for threads: one alone begins
-    events = random_events(rng, program, 80)
+    events = random_events(rng, program, 40)
     assert_same_spikes(fast.run(events), oracle.run(events))
     assert_same_state(fast, oracle)
     team, scratches = fast._team
@@ -204,6 +204,7 @@ def test_bad_seeds_are_refused(make_chip, make_program, seed):
         FastEngine(program, noise_seed=seed)
 
 
+@pytest.mark.thorough  # ``test_engines.py`` has them on one thread, with cores that it compiles for in any case
 def test_records_of_64_bits(make_chip, torture_program, random_events, assert_same_state):
     # Large programs need them for their targets; here a small one gets them, to see that they work as well.
     rng = np.random.default_rng(5)
