@@ -73,6 +73,11 @@ def test_our_own_files_are_told_apart(tmp_path):
     }
 
 
+@pytest.mark.parametrize("head", [b"\x08\x2a\x12\x07pytorch", b"\x08\x08\x0a\x07pytorch", b"\x12\x08\x12\x07pytorch"])
+def test_a_message_that_does_not_begin_as_a_model_does_is_not_taken_for_one(head):
+    assert file_kind(head) is None
+
+
 @pytest.mark.parametrize("text", ["", "format = 1", "[[x]]", "# \u00fc", "\ufeffformat = 1", "[nodes.I]\nshape = 3"])
 def test_text_may_be_what_is_expected(text):
     assert file_kind(text.encode()) is None

@@ -54,6 +54,19 @@ def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
     return sent[0]["status"], head, b"".join(message.get("body", b"") for message in sent[1:]).decode()
 
 
+def page():
+    """What a server says of a body that is sent to the studio."""
+    return {
+        "type": "http", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8000")],
+    }  # fmt: skip
+
+
+async def gone(*_):
+    """A connection that the other side has closed."""
+    return {"type": "http.disconnect"}
+
+
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 @pytest.mark.parametrize(
     ("headers", "is_let_in"),
@@ -141,18 +154,22 @@ def test_a_body_that_does_not_come_is_not_waited_for():
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
-             "headers": [(b"host", b"127.0.0.1:8000")]}  # fmt: skip
-    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    asyncio.run(Guard(echo, rules)(page(), receive, send))
     assert sent[0]["status"] == 408
     assert sent[1]["body"] == b"neuromap studio: body: comes slower than 32768 bytes in a second; send it again\n"
+
+
+def test_what_goes_wrong_in_the_studio_itself_is_not_hidden():
+    with pytest.raises(RuntimeError, match="client went away"):
+        asyncio.run(Guard(echo, OPEN)(page(), gone, gone))
 
 
 def test_only_loopback_goes_without_a_token():
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):
         assert Address(host).is_loopback
         assert Address(host).rules.hosts
-    assert Address("::1", 80).url == "http://[::1]:80/"
+    assert Address("::1", 80).url == Address("[::1]", 80).url == "http://[::1]:80/"
+    assert Address().url == "http://127.0.0.1:8765/"
     for host in ("0.0.0.0", "::", "192.168.0.2", "box", "127.0.0.1.evil.example"):
         with pytest.raises(InputError, match="asks for a token"):
             Address(host)
