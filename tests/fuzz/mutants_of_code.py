@@ -20,6 +20,7 @@ import ast
 import csv
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,8 +33,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 REACH = ROOT / "build" / "reach.coverage"
 """Which test reaches which line."""
-_MOST_TESTS, _SECONDS = 80, 300.0
-"""Tests of a mutant, and seconds after which they have killed it, if unbroken they end before."""
+_MOST_TESTS, _SECONDS, _WAIT = 80, 300, 3600
+"""Tests of a mutant; seconds of the processor, and on the clock, that have killed it, if unbroken they end before."""
 _MEMORY = 16 * 2**30
 """Bytes of address space that tests may take."""
 _ALIKE = ("--hypothesis-seed=0",)
@@ -144,10 +145,12 @@ def failing(copy: Path, tests: Sequence[str], *, first: bool = True) -> list[str
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *_ALIKE, *tests]
     command += ["-x"] * first
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_SECONDS, text=True)
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, timeout=_WAIT, text=True, preexec_fn=_bounded
+        )
     except subprocess.TimeoutExpired:
         return None
-    if done.returncode == _BROKE_OFF:
+    if done.returncode < 0 or done.returncode == _BROKE_OFF:  # a signal, or an error of pytest itself
         return None
     if "ERROR: not found:" in done.stderr or done.returncode == _NO_TESTS:
         raise SystemExit(f"tests that were learnt are not there any more, learn again: {done.stderr[-500:]}")
@@ -157,6 +160,12 @@ def failing(copy: Path, tests: Sequence[str], *, first: bool = True) -> list[str
         if line.startswith(_FAILED)
     ]
     return [] if done.returncode == 0 else told or [f"the run of the tests itself: {done.stdout[-300:]!r}"]
+
+
+def _bounded() -> None:
+    """Bound what tests take: loops without end may make lists."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
 
 
 def sampled(room: str, count: int, seed: int) -> list[tuple[str, int]]:
@@ -171,10 +180,6 @@ def sampled(room: str, count: int, seed: int) -> list[tuple[str, int]]:
 
 def main() -> None:
     """Read what is asked for, break it, tell the score."""
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))  # loops without end may make lists
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("rooms", nargs="+", help="folders of neuromap/ that have tests of the same name")
     parser.add_argument("--learn", action="store_true", help="only learn which tests of these folders reach what")

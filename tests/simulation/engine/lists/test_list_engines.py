@@ -88,6 +88,9 @@ def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threa
     assert np.array_equal(found[1].potentials, oracle[1].potentials)
     assert np.array_equal(found[1].pending_amounts, oracle[1].pending_amounts)
     assert found[1].totals == oracle[1].totals
+    alone = make_engine(program, CHOICES[1])
+    alone.run(events)
+    assert found[1].visits == alone.visits > 0
 
 
 def test_cores_at_rest_are_not_visited(list_program, loihi_like):
