@@ -43,6 +43,12 @@ def make_room(n_bytes):
     return np.empty(n_bytes, np.uint8).nbytes, {}  # not touched, so it takes addresses only
 
 
+def print_much(n_bytes):
+    while n_bytes:
+        n_bytes -= os.write(1, b"x" * n_bytes)  # as a library in C does
+    return "read", {}
+
+
 def fault():
     raise KeyError("x")
 
@@ -110,6 +116,12 @@ def test_a_reader_may_take_a_gibibyte_where_nothing_else_is_said():
     assert run("make_room", {"n_bytes": 7 * 2**27})[0] == 7 * 2**27
     with pytest.raises(InputError, match="more memory"):
         run("make_room", {"n_bytes": 9 * 2**27})
+
+
+def test_what_libraries_print_stands_in_no_answer_and_has_a_bound():
+    assert run("print_much", {"n_bytes": 2**20})[0] == "read"
+    with pytest.raises(InputError, match="cannot be read as a thing"):
+        run("print_much", {"n_bytes": 2**20 + 1})
 
 
 def compute_without_end():

@@ -79,7 +79,22 @@ def mutated(text: str, number: int) -> tuple[str, range, str, str]:
     node, name, value = list(mutants(tree := ast.parse(text)))[number]
     before, line = ast.unparse(node), getattr(node, "lineno", 0)
     setattr(node, name, value)
-    return ast.unparse(tree), range(line, getattr(node, "end_lineno", line) + 1), before, ast.unparse(node)
+    broken = _spliced(text, node)
+    if broken is None or ast.dump(ast.parse(broken)) != ast.dump(tree):
+        broken = ast.unparse(tree)
+    return broken, range(line, getattr(node, "end_lineno", line) + 1), before, ast.unparse(node)
+
+
+def _spliced(text: str, node: Any) -> str | None:
+    """Write a changed expression in its place: tests that read the code itself see nothing else changed."""
+    data, starts = text.encode(), [0]
+    starts += [k + 1 for k, byte in enumerate(data) if byte == ord("\n")]
+    begin, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+    try:
+        ast.parse(broken := (data[:begin] + b"(" + ast.unparse(node).encode() + b")" + data[end:]).decode())
+    except (SyntaxError, ValueError):  # inside an f-string
+        return None
+    return broken
 
 
 def learn(rooms: Sequence[str]) -> int:
