@@ -30,7 +30,7 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": str(size).encode()})
 
 
-def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
+def ask(rules, address="/", kind="http", method="GET", parts=(b"",), app=echo, **headers):
     """Status, headers and body of the answer; of a socket 101 or 403."""
     found = urlsplit(address)
     given = [(k.replace("_", "-").encode(), v.encode()) for k, v in {"host": "127.0.0.1:8000", **headers}.items() if v]
@@ -47,7 +47,7 @@ def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    asyncio.run(Guard(app, rules)(scope, receive, send))
     if kind == "websocket":
         return 101 if sent[0]["type"] == "websocket.accept" else 403
     head = {k.decode().lower(): v.decode() for k, v in sent[0]["headers"]}
@@ -141,6 +141,29 @@ def test_absurd_sizes_are_refused_whether_they_are_said_or_not():
     _, head, body = ask(rules, method="POST", content_length="101")
     assert body.count("\n") == 1
     assert head["x-frame-options"] == "DENY"
+
+
+async def answers_at_once(scope, receive, send):
+    """Answers before it reads the body."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.body", "body": b"read"})
+
+
+async def answers_who_is_gone(scope, receive, send):
+    """Does not care why the body ends."""
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"read"})
+
+
+def test_a_request_has_one_answer_a_refusal_too():
+    rules, parts = Rules(OPEN.hosts, "", 100), (b"x" * 60, b"x" * 41, b"x")
+    status, _, body = ask(rules, method="POST", parts=parts, app=answers_who_is_gone)
+    assert (status, body) == (413, "neuromap studio: body: larger than 100 bytes\n")
+    assert ask(rules, method="POST", parts=parts, app=answers_at_once)[::2] == (200, "read")
 
 
 def test_a_body_that_does_not_come_is_not_waited_for():
